@@ -133,28 +133,28 @@ def measure(size: str, folder: Path, options: argparse.Namespace) -> dict[str, A
             running = [name for name in options.precisions if not found[name].get("failed")]
             shift = number % max(1, len(running))
             for name in running[shift:] + running[:shift]:
-                said = workers[name].train(options.windows)
-                found[name]["failed"] = said.get("failed", "")
-                found[name]["seconds"] += [said["seconds"]] if not said.get("failed") else []
-                found[name]["peak_memory"] = said.get("peak_memory")
+                result = workers[name].train(options.windows)
+                found[name]["failed"] = result.get("failed", "")
+                found[name]["seconds"] += [result["seconds"]] if not result.get("failed") else []
+                found[name]["peak_memory"] = result.get("peak_memory")
     finally:
         for worker in workers.values():
             worker.close()
-    return {name: summary(one) for name, one in found.items()}
+    return {name: summary(runs) for name, runs in found.items()}
 
 
-def summary(one: dict[str, Any]) -> dict[str, Any]:
+def summary(runs: dict[str, Any]) -> dict[str, Any]:
     """Return a precision's figures: seconds a window, bytes, losses of the first windows."""
-    if one.get("failed"):
-        return {"failed": one["failed"]}
-    seconds = one["seconds"]
+    if runs.get("failed"):
+        return {"failed": runs["failed"]}
+    seconds = runs["seconds"]
     return {
         "seconds": statistics.median(seconds),
         "fastest": min(seconds),
         "slowest": max(seconds),
-        "peak_memory": one["peak_memory"],
-        "computes_in": one["computes_in"],
-        "losses": one["losses"],
+        "peak_memory": runs["peak_memory"],
+        "computes_in": runs["computes_in"],
+        "losses": runs["losses"],
     }
 
 

@@ -1,4 +1,4 @@
-"""The page about half precision on a GPU: what was measured, or that nothing was."""
+"""Generate docs/half-precision-gpu.md, with or without measurements."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HEAD = """\
 
 Written by `benchmarks/half_precision_gpu.py --docs`; do not edit.
 
-What float16, bfloat16 and TF32 change of the time and the memory of a step, beside float32, for the
+Time and memory of a training step in float16, bfloat16 and TF32 compared with float32, for the
 script that crosscast emits for PyTorch: BERT-small, BERT-base and BERT-large, AdamW, clipping by
-norm, two micro-batches a window.
+norm, two micro-batches per window.
 """
 COMMAND = """\
 ```
@@ -26,22 +26,22 @@ python benchmarks/half_precision_gpu.py --docs
 NONE = f"""
 ## Not measured
 
-There was no GPU where this was written, so there are no figures. On a machine with one,
+No GPU was available, so there are no figures. On a machine with a GPU,
 
 {COMMAND}
-measures and replaces this page; without one it says so and ends with exit code 3. The page then
-has, for each size and precision: milliseconds a window (the median of the rounds, the fastest and
-the slowest), the most memory that tensors held, both also relative to float32, the types that the
-dense layers were seen to compute in, and how far the losses of the first windows are from those of
-float32; and the name of the GPU, the versions of PyTorch and CUDA, and the sizes of the batches.
+measures and replaces this page; without a GPU it exits with code 3. The page then shows, for each
+size and precision: milliseconds per window (median, fastest and slowest round) and the peak memory
+of tensors, both also relative to float32, the observed dtypes of the dense layers, and the
+deviation of the first losses from those of float32; and the GPU, the versions of PyTorch and CUDA,
+and the batch sizes.
 
-The program itself is tested on a CPU, with BERT-tiny (`--device cpu --sizes tiny`). Its figures say
-nothing about GPUs and are not written here. What emitted loops cost on a CPU beside hand-written
-ones: [performance](performance.md).
+The benchmark is tested on a CPU with BERT-tiny (`--device cpu --sizes tiny`). Its figures say
+nothing about GPUs and are not published here. For the cost of emitted loops on a CPU compared with
+hand-written ones see [performance](performance.md).
 """
 COLUMNS = (
-    *("precision", "ms a window (fastest to slowest)", "relative", "memory, MiB", "relative"),
-    *("dense layers give", "largest difference of a loss"),
+    *("precision", "ms per window (fastest to slowest)", "relative", "memory, MiB", "relative"),
+    *("dense layers compute in", "largest loss difference"),
 )
 
 
@@ -56,7 +56,7 @@ def page(results: dict[str, Any] | None) -> str:
         f"\nMeasured on one {machine['device']} ({memory}) with PyTorch {machine['torch']}, "
         f"CUDA {machine['cuda']}:\nmicro-batches of {settings['rows']} rows of "
         f"{settings['tokens']} tokens, {settings['rounds']} rounds of {settings['windows']} "
-        "windows,\nthe precisions of a size in turn, each in a process of its own. Again:\n\n",
+        "windows,\nthe precisions of a size in turn, each in a separate process. Command:\n\n",
         COMMAND,
     ]
     for size, found in results["sizes"].items():
@@ -68,24 +68,26 @@ def table(found: dict[str, Any]) -> str:
     """Return the table of one size."""
     base = found.get("float32", {})
     lines = [" | ".join(COLUMNS), "|".join(["---"] * len(COLUMNS))]
-    lines += [" | ".join(_cells(name, one, base)) for name, one in found.items()]
+    lines += [" | ".join(_cells(name, result, base)) for name, result in found.items()]
     return "\n".join(f"| {line} |" for line in lines)
 
 
-def _cells(name: str, one: dict[str, Any], base: dict[str, Any]) -> list[str]:
-    if one.get("failed"):
-        return [name, one["failed"], *["-"] * (len(COLUMNS) - 2)]
-    ms = [one[key] * 1e3 for key in ("seconds", "fastest", "slowest")]
+def _cells(name: str, result: dict[str, Any], base: dict[str, Any]) -> list[str]:
+    if result.get("failed"):
+        return [name, result["failed"], *["-"] * (len(COLUMNS) - 2)]
+    ms = [result[key] * 1e3 for key in ("seconds", "fastest", "slowest")]
     time = f"{ms[0]:.1f} ({ms[1]:.1f} to {ms[2]:.1f})"
-    memory = "not measured" if one["peak_memory"] is None else f"{one['peak_memory'] / 2**20:.0f}"
+    memory = (
+        "not measured" if result["peak_memory"] is None else f"{result['peak_memory'] / 2**20:.0f}"
+    )
     apart = "-"
     if base.get("losses"):
-        pairs = zip(one["losses"], base["losses"], strict=True)
+        pairs = zip(result["losses"], base["losses"], strict=True)
         apart = f"{max(abs(mine - other) for mine, other in pairs):.1e}"
-    types = ", ".join(one["computes_in"])
-    ratios = [_ratio(one, base, key) for key in ("seconds", "peak_memory")]
+    types = ", ".join(result["computes_in"])
+    ratios = [_ratio(result, base, key) for key in ("seconds", "peak_memory")]
     return [name, time, ratios[0], memory, ratios[1], types, apart]
 
 
-def _ratio(one: dict[str, Any], base: dict[str, Any], key: str) -> str:
-    return f"{one[key] / base[key]:.2f}" if one.get(key) and base.get(key) else "-"
+def _ratio(result: dict[str, Any], base: dict[str, Any], key: str) -> str:
+    return f"{result[key] / base[key]:.2f}" if result.get(key) and base.get(key) else "-"

@@ -41,7 +41,7 @@ def lint_one(group: Group) -> float:
 
 def filter_one(group: Group) -> float:
     started = time.process_time()
-    any(may_train(one) for one in group)
+    any(may_train(source) for source in group)
     return time.process_time() - started
 
 
@@ -75,14 +75,14 @@ def main() -> None:
     args = parser.parse_args()
     sources, _ = read_sources([str(args.folder)])
     groups = [(s,) for s in sources if may_train(s)] if args.alone else groups_of(sources, ())
-    files = {one.name for group in groups for one in group}
-    size = sum(len(one.text) for one in sources if one.name in files)
-    scripts = sum(kind_of(one) == "python" for one in sources if one.name in files)
+    files = {source.name for group in groups for source in group}
+    size = sum(len(source.text) for source in sources if source.name in files)
+    scripts = sum(kind_of(source) == "python" for source in sources if source.name in files)
     print(
         f"{len(sources)} files, of which {len(files)} may train ({scripts} Python, {size / 1e6:.1f}"
         f" MB) in {len(groups)} groups; {args.jobs} processes"
     )
-    everything = [(one,) for one in sources]
+    everything = [(source,) for source in sources]
     for name, work, what in (
         ("filter", filter_one, everything),
         ("lift", lift_one, groups),

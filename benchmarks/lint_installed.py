@@ -1,4 +1,4 @@
-"""Look at Python files of installed packages: no failure, and nothing found where nothing trains.
+"""Lint installed packages: no failure, and no finding in code that does not train.
 
     python benchmarks/lint_installed.py [--files 1000] [--seed 0] [--under FOLDER]
 
@@ -41,11 +41,11 @@ def main() -> int:
         if not isinstance(text, Text):
             continue
         words += may_train(text.source)
-        for one in lint_sources([text.source]):
-            failures += not one.is_finding
-            findings += one.is_finding
-            place = one.span or path
-            print(f"{place}: {one.severity} {one.code}: {one.message}")
+        for result in lint_sources([text.source]):
+            failures += not result.is_finding
+            findings += result.is_finding
+            place = result.span or path
+            print(f"{place}: {result.severity} {result.code}: {result.message}")
         spent.append((time.process_time() - begun, path))
     seconds = time.process_time() - start
     print(

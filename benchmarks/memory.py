@@ -87,7 +87,7 @@ def cases(framework: str) -> list[dict[str, Any]]:
 
 
 def others(recipe: Recipe, accelerate: int) -> dict[str, int]:
-    """What published formulas say, in bytes; where each comes from stands in docs/memory.md."""
+    """Published memory formulas, in bytes; docs/memory.md lists their sources."""
     model = recipe.model
     assert isinstance(model, BertModel)
     count, rows = parameter_count(model), recipe.batch.micro_batch_size
@@ -106,11 +106,11 @@ def others(recipe: Recipe, accelerate: int) -> dict[str, int]:
 
 
 def ask_accelerate(recipes: list[Recipe]) -> dict[str, Any]:
-    asked = []
+    requests = []
     for recipe in recipes:
         assert isinstance(recipe.model, BertModel)
-        asked.append((4 * parameter_count(recipe.model), recipe.precision.compute_dtype))
-    command = [sys.executable, "-c", ACCELERATE, json.dumps(asked)]
+        requests.append((4 * parameter_count(recipe.model), recipe.precision.compute_dtype))
+    command = [sys.executable, "-c", ACCELERATE, json.dumps(requests)]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     answer: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return answer
@@ -170,7 +170,7 @@ def details(rows: list[dict[str, Any]]) -> list[str]:
             f"{row['measured'] / 2**20:.1f}",
             f"{row['predicted']['crosscast'] / 2**20:.1f}",
             row["phase"],
-            *(f"{error_of(row, one):+.1%}" for one in ESTIMATORS),
+            *(f"{error_of(row, estimator):+.1%}" for estimator in ESTIMATORS),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
@@ -178,7 +178,9 @@ def details(rows: list[dict[str, Any]]) -> list[str]:
 
 def write_page(path: Path, results: dict[str, Any]) -> None:
     text = path.read_text(encoding="utf-8")
-    versions = ", ".join(f"{name} {one}" for name, one in sorted(results["versions"].items()))
+    versions = ", ".join(
+        f"{name} {version}" for name, version in sorted(results["versions"].items())
+    )
     parts = {
         "summary": [*summary(results["rows"]), "", f"Measured on a CPU: {versions}."],
         "details": details(results["rows"]),

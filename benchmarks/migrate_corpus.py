@@ -49,9 +49,11 @@ def _migrated(source: Source) -> tuple[str, list[str], list[str], list[str]]:
     for api in APIS:
         found = migrate_in_place([source], codemods_to(api))
         source = Source(source.name, found.texts.get(source.name, source.text))
-        changes += [one.code for one in found.changes]
-        refusals += [f"{one.span} {one.code} {one.message}" for one in found.refusals]
-        problems += [f"{one.code} {one.message}" for one in found.problems]
+        changes += [change.code for change in found.changes]
+        refusals += [
+            f"{refusal.span} {refusal.code} {refusal.message}" for refusal in found.refusals
+        ]
+        problems += [f"{problem.code} {problem.message}" for problem in found.problems]
     return source.text, changes, refusals, problems
 
 
@@ -67,7 +69,7 @@ def _parses(text: str) -> bool:
 
 def _comments(text: str) -> Counter[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return Counter(one.string for one in tokens if one.type == tokenize.COMMENT)
+    return Counter(token.string for token in tokens if token.type == tokenize.COMMENT)
 
 
 def main() -> int:
@@ -79,7 +81,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     by_code: Counter[str] = Counter()
     start = time.process_time()
-    for path in sorted(one for folder in options.folders for one in folder.rglob("*.py")):
+    for path in sorted(script for folder in options.folders for script in folder.rglob("*.py")):
         text = read_text(path, named=False)
         if not isinstance(text, Text):
             continue

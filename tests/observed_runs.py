@@ -19,7 +19,7 @@ from crosscast.recipe.document import BertModel, Recipe, SyntheticData
 from crosscast.reference.data import Row as ReferenceRow
 from crosscast.reference.data import Tensors
 from crosscast.reference.interpreter import Forward, MicroBatch, State, initial, step
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.inputs.weights import Style, bert_weights
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.recompute import roles_of
@@ -236,12 +236,12 @@ def sight(
     faults: Sequence[Fault] = (),
     record: int = 0,
     seed: int = 0,
-) -> Sighting:
+) -> RecordedRun:
     """Train by a recipe, and claim that it was another one."""
     style: Style = "stress" if "stress" in run else "bert"
     rows, observation = Script(recipe, seed, style).train(windows, faults, record)
     data = recipe.data
-    return Sighting(
+    return RecordedRun(
         run=run,
         recipe=claimed or recipe,
         rows=rows,
@@ -251,9 +251,9 @@ def sight(
     )
 
 
-def sightings(
+def recorded_runs(
     recipe: Recipe, faults: Sequence[Fault], *, claimed: Recipe | None = None, recorded: int = 4
-) -> list[Sighting]:
+) -> list[RecordedRun]:
     """The runs of a quick comparison: recorded ones in float32 and half, one with faults, a plain
     one."""
     claimed = claimed or recipe

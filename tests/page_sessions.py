@@ -1,6 +1,6 @@
 """Pages whose commands are run: files that a page shows are written, commands print what it says.
 
-CROSSCAST_WRITE_GOLDENS=1 writes the page anew.
+CROSSCAST_WRITE_GOLDENS=1 rewrites the page.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crosscast_parity.side_by_side.recording import Attempt, Recording, Told
+from crosscast_parity.side_by_side.recording import Attempt, Recording, TensorSummary
 
 SETTINGS = {"tensors": 2, "lr": 0.1, "weight_decay": 0.01, "betas": [0.9, 0.999]}
 
@@ -20,8 +20,8 @@ def attempt(**changes: Any) -> Attempt:
             scale=None,
             settings=(SETTINGS,),
             clips=(),
-            gradients=(Told(4, 1.0, 0.5), Told(2, 0.1, 0.05)),
-            changes=(Told(4, 0.2, 0.1), Told(2, 0.02, 0.01)),
+            gradients=(TensorSummary(4, 1.0, 0.5), TensorSummary(2, 0.1, 0.05)),
+            changes=(TensorSummary(4, 0.2, 0.1), TensorSummary(2, 0.02, 0.01)),
             types=("float32",),
         ),
         **changes,
@@ -29,7 +29,7 @@ def attempt(**changes: Any) -> Attempt:
 
 
 def recording(*attempts: Attempt, **changes: Any) -> Recording:
-    final = (Told(4, 2.0, 1.0), Told(2, 0.2, 0.1))
+    final = (TensorSummary(4, 2.0, 1.0), TensorSummary(2, 0.2, 0.1))
     return replace(
         Recording(attempts=attempts, final=final, whole=True, device="cpu"),
         **changes,
@@ -41,7 +41,7 @@ def times(count: int, **changes: Any) -> Recording:
 
 
 def off(relative: float) -> dict[str, Any]:
-    return {"gradients": (Told(4, 1.0 + relative, 0.5), Told(2, 0.1, 0.05))}
+    return {"gradients": (TensorSummary(4, 1.0 + relative, 0.5), TensorSummary(2, 0.1, 0.05))}
 
 
 SKIP = attempt(skipped=True, scale=8.0, gradients=(), changes=())

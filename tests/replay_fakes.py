@@ -101,8 +101,8 @@ class Recorder:
         before = dict(self.parameters)
         with np.errstate(all="ignore"):
             for batch in work:
-                one = np.float32(1)
-                attempt.micro = Micro(batch, loss=one, factor=one)
+                unit = np.float32(1)
+                attempt.micro = Micro(batch, loss=unit, factor=unit)
                 for op in self.plan.micro:
                     self._perform(attempt, op)
                     if isinstance(op, ops.Backward):

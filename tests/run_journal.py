@@ -182,8 +182,8 @@ class Journal:
     def summary(self) -> str:
         """Return the closing line."""
         every = self.done.values()
-        counts = [f"{sum(getattr(one, word) for one in every)} {word}" for word in OUTCOMES]
-        costs = [tier.cpu_seconds for one in every for tier in (one.quick, one.exhaustive)]
+        counts = [f"{sum(getattr(result, word) for result in every)} {word}" for word in OUTCOMES]
+        costs = [tier.cpu_seconds for result in every for tier in (result.quick, result.exhaustive)]
         cost = f"{sum(costs) / 60:.0f} minutes of CPU time"
         return f"{', '.join(counts)} in {len(every)} files, {cost}, revision {self.revision[:12]}"
 

@@ -64,7 +64,7 @@ _FACTORED = {"row_var": True, "col_var": True, "variance": False}
 
 
 def own_state() -> TrainingState:
-    """A state of a model of one's own, with a buffer and an average."""
+    """A state of a custom model, with a buffer and an average."""
     weights: dict[str, np.ndarray] = {
         "fc.weight": np.arange(6, dtype=np.float32).reshape(2, 3),
         "fc.bias": np.ones(2, np.float32),

@@ -17,7 +17,7 @@ from crosscast_parity.sweep.prepare import Cell, Training, prepare
 from crosscast_parity.sweep.spec import CellResult
 from crosscast_parity.sweep.table import SweepTable
 
-# The loss falls by a rule, so that a resumed run can be told from a run that started anew.
+# The loss falls by a rule, so that a resumed run differs from a restarted one.
 SCRIPT = """\
 import argparse, json, os, signal, sys, time
 from pathlib import Path
@@ -134,7 +134,7 @@ def points(
 
 
 class Silent(Watch):
-    """Keeps what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.done: list[Cell] = []

@@ -41,7 +41,7 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
     view |= {
         "notes": _notes(recipe, script),
         "source": script.source,
-        "variables": tuple(_assignment(one, recipe, script) for one in script.variables),
+        "variables": tuple(_assignment(variable, recipe, script) for variable in script.variables),
         "config": script.config,
         "gpus": ",".join(str(index) for index in range(recipe.processes)),
         "tasks": " | ".join(_tasks(recipe, script)),
@@ -62,14 +62,16 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
 
 
 def _notes(recipe: Recipe, script: Script) -> tuple[str, ...]:
-    """Return comment lines on what the script does otherwise than the recipe, from the rows."""
+    """Return comment lines, from the rows, on deviations of the script from the recipe."""
     rows = [row for row in CLASSIC_ROWS if script.name in row.dialects]
     decided = (judgement.row for judgement in judge(recipe, rows))
-    said = dict.fromkeys(
+    comments = dict.fromkeys(
         f"{row.code} {row.path}: {row.how}" for row in decided if row.verdict is not Verdict.EXACT
     )
     indent = "      "
-    return tuple(line for one in said for line in wrap(one, WIDTH, subsequent_indent=indent))
+    return tuple(
+        line for comment in comments for line in wrap(comment, WIDTH, subsequent_indent=indent)
+    )
 
 
 def _tasks(recipe: Recipe, script: Script) -> tuple[str, ...]:
@@ -94,11 +96,11 @@ def _flags(recipe: Recipe, script: Script) -> dict[str, Any]:
     values = flag_values(recipe, script)
     given: list[str] = []
     dead: list[str] = []
-    asked: list[tuple[str, str]] = []
+    optional_flags: list[tuple[str, str]] = []
     for flag in script.flags:
         value = values.get(flag.name, flag.default)
         if flag.variable in optional:
-            asked.append((flag.name, flag.variable))
+            optional_flags.append((flag.name, flag.variable))
             continue
         if flag.variable:
             word = f'"${flag.variable}"'
@@ -106,7 +108,11 @@ def _flags(recipe: Recipe, script: Script) -> dict[str, Any]:
             assert value is not None, flag.name
             word = shlex.quote(flag_text(flag, value))
         (dead if flag.dead else given).append(f"--{flag.name} {word}")
-    return {"flags": tuple(given), "optional_flags": tuple(asked), "dead_flags": tuple(dead)}
+    return {
+        "flags": tuple(given),
+        "optional_flags": tuple(optional_flags),
+        "dead_flags": tuple(dead),
+    }
 
 
 def _has_default(variable: Variable) -> bool:

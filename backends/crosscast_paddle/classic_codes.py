@@ -8,7 +8,7 @@ CLASSIC_CODES = (
     Code(
         "CC343",
         "clip formula differs",
-        "The stock function adds another epsilon to the norm; the script clips by itself.",
+        "The library function adds another epsilon to the norm; the script implements clipping.",
     ),
     Code(
         "CC390",
@@ -25,7 +25,7 @@ CLASSIC_CODES = (
     Code(
         "CC392",
         "flags without effect",
-        "The script parses the flag and never uses it; only its built-in value can be meant.",
+        "The script parses the flag but never uses it; only its built-in value is possible.",
     ),
     Code(
         "CC393",
@@ -53,18 +53,18 @@ CLASSIC_CODES = (
     Code(
         "CC385",
         "the script counts epochs",
-        "run.sh computes whole epochs from TRAIN_ROWS and tells how many steps they are.",
+        "run.sh computes whole epochs from TRAIN_ROWS and prints the number of steps.",
     ),
     Code(
         "CC386",
-        "the script has no such thing",
+        "not available in the script",
         "No accumulation, rows without a label, averaged weights or activation checkpointing, "
         "one machine and no scheduler, and no step to import.",
     ),
     Code(
         "CC387",
-        "the script reads data of its own",
-        "It tokenises text files itself and visits rows in an order of its own.",
+        "the script reads its own data",
+        "It tokenizes text files itself and visits rows in its own order.",
     ),
     Code(
         "CC388",
@@ -74,6 +74,6 @@ CLASSIC_CODES = (
     Code(
         "CC389",
         "half precision is the script's choice",
-        "Which operations and weights are float16 is written in the script, and float16 is all.",
+        "The script fixes which operations and weights are float16, the only half type.",
     ),
 )

@@ -12,20 +12,20 @@ CODES = (
     ),
     Code(
         "CC341",
-        "loss scaler switches itself off",
-        "GradScaler.scale() disables the scaler for good unless the last auto_cast was float16; "
-        "the script calls it behind one only.",
+        "loss scaler disables itself",
+        "GradScaler.scale() permanently disables the scaler unless the last auto_cast was "
+        "float16; the script always calls it after one.",
     ),
     Code(
         "CC342",
-        "static loss scale tells of no skips",
-        "With use_dynamic_loss_scaling=False nothing says that a step was skipped; the script "
-        "uses a dynamic scaler that never adjusts.",
+        "static loss scale does not report skipped steps",
+        "With use_dynamic_loss_scaling=False, skipped steps are not reported; the script uses a "
+        "dynamic scaler that never adjusts.",
     ),
     Code(
         "CC345",
         "mixed precision needs a GPU",
-        "On CPU paddle.amp.auto_cast computes in float32; the script refuses to pretend.",
+        "On a CPU, paddle.amp.auto_cast computes in float32; the script refuses to run there.",
     ),
     Code(
         "CC346",
@@ -34,30 +34,32 @@ CODES = (
     ),
     Code(
         "CC347",
-        "a scaler that is off has no scale",
-        "In Paddle 2 get_init_loss_scaling() of a disabled GradScaler raises AttributeError; the "
-        "script does not ask it.",
+        "a disabled scaler has no scale",
+        "In Paddle 2, get_init_loss_scaling() of a disabled GradScaler raises AttributeError; "
+        "the script does not call it.",
     ),
     Code(
         "CC348",
         "back-off crashes with NumPy 2.4",
-        "Paddle's GradScaler prints its scale at a back-off by a conversion that NumPy 2.4 "
-        "forbids; the script's scaler never backs off, its LossScale does.",
+        "When Paddle's GradScaler backs off, it prints the scale with a conversion that NumPy "
+        "2.4 rejects; in the script, LossScale backs off instead.",
     ),
     Code(
         "CC349",
         "optimizer not in Paddle",
-        "Paddle has neither Lion nor Adafactor; the script brings the class.",
+        "Paddle has neither Lion nor Adafactor; the script defines the class.",
     ),
     Code(
         "CC350",
         "learning rate inside the momentum",
-        "Paddle's Momentum multiplies by the rate outside the momentum; the script brings its own.",
+        "Paddle's Momentum multiplies by the rate outside the momentum; the script defines its "
+        "own.",
     ),
     Code(
         "CC351",
         "another form of Adam or LAMB",
-        "Paddle always corrects the bias and adds epsilon behind it; the script brings the class.",
+        "Paddle always corrects the bias and adds epsilon after the correction; the script "
+        "defines the class.",
     ),
     Code(
         "CC352",
@@ -69,29 +71,31 @@ CODES = (
     Code(
         "CC353",
         "half weights with float32 copies",
-        "With amp.decorate the float32 weights hide in the optimizer and gradients are summed in "
-        "half; the script keeps the weights in float32 and a half copy of the model.",
+        "With amp.decorate, the float32 weights are internal to the optimizer and gradients are "
+        "summed in half; the script keeps the weights in float32 and a half copy of the model.",
     ),
     Code(
         "CC354",
         "sum of gradients in half",
-        "Paddle sums the gradients of half weights in half; they are cast behind the last "
+        "Paddle sums the gradients of half weights in half; the sum is cast after the last "
         "micro-batch, before unscaling.",
     ),
     Code(
         "CC355",
         "clipping by the norm of every parameter",
-        "ClipGradByNorm works within the optimizer and knows no epsilon; the script clips itself.",
+        "ClipGradByNorm works inside the optimizer and has no epsilon; the script implements "
+        "clipping.",
     ),
     Code(
         "CC356",
         "parameters that are not clipped",
-        "clip_grad_norm_ and clip_grad_value_ ignore need_clip; the script hands them the others.",
+        "clip_grad_norm_ and clip_grad_value_ ignore need_clip; the script passes them only "
+        "the parameters to clip.",
     ),
     Code(
         "CC357",
         "types of operation classes",
-        "auto_cast knows lists of operation names, not classes; the model casts by itself.",
+        "auto_cast takes lists of operation names, not classes; the model casts explicitly.",
     ),
     Code(
         "CC358",
@@ -102,7 +106,7 @@ CODES = (
     Code(
         "CC384",
         "no elastic launch",
-        "paddle.distributed.launch starts failed nodes anew only with a server of etcd. Write "
-        "launch.rendezvous: static; with SLURM, launch.max_requeues goes on from a checkpoint.",
+        "paddle.distributed.launch restarts failed nodes only with an etcd server. Write "
+        "launch.rendezvous: static; with SLURM, launch.max_requeues resumes from a checkpoint.",
     ),
 )

@@ -136,7 +136,7 @@ PADDLE: tuple[Defaults, ...] = (
         "optimizer.Momentum",
         "paddle/optimizer/momentum.py",
         {"learning_rate": 0.001, "momentum": 0.9, "use_nesterov": False, "weight_decay": None},
-        note="static programs go on moving in skipped steps",
+        note="static programs advance in skipped steps",
     ),
     _paddle(
         "optimizer.Adam",
@@ -148,7 +148,7 @@ PADDLE: tuple[Defaults, ...] = (
         "optimizer.AdamW",
         "paddle/optimizer/adamw.py",
         {"learning_rate": 0.001, **_BETAS, "epsilon": 1e-8, "weight_decay": 0.01},
-        note="apply_decay_param_fun is asked by generated names",
+        note="apply_decay_param_fun receives generated names",
     ),
     _paddle(
         "optimizer.Lamb",
@@ -205,12 +205,12 @@ PADDLE: tuple[Defaults, ...] = (
 
 def _flags(script: Script) -> Defaults:
     """Return the entry of a classic script: what its parser fills in about the training step."""
-    told = {flag.name: flag.default for flag in script.flags if not flag.variable}
+    defaults = {flag.name: flag.default for flag in script.flags if not flag.variable}
     dead = ", ".join(flag.name for flag in script.flags if flag.dead)
     return Defaults(
         api=f"--use_fp16 of {script.title}",
         package=script.name,
-        arguments={name: value for name, value in told.items() if value is not None},
+        arguments={name: value for name, value in defaults.items() if value is not None},
         fixed={
             "optimizer.eps": 1e-8,
             "clipping.max_norm": 1.0,

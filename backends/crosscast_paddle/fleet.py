@@ -79,7 +79,7 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
                 hint="leave --form step out",
             )
         )
-    # An overflow is told by a counter that the update of the scale changes.
+    # An overflow shows in a counter that the update of the scale changes.
     plan = scale_before_schedule(canonical_plan(recipe))
     # The plain model, which the rows insist on, is that of dynamic graphs.
     view = modes(recipe, PaddleOverrides(), form)

@@ -74,7 +74,7 @@ FLEET_ROWS = (
     _not(path="model", how="only the shipped BERT", code="CC388", when=predicates.own_model),
     _not(
         path="model.layer_norm_eps",
-        how="layer_norm refuses an epsilon above 1e-3",
+        how="layer_norm rejects an epsilon above 1e-3",
         code="CC346",
         probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
         when=wide_norm_eps,
@@ -90,7 +90,7 @@ FLEET_ROWS = (
     ),
     _own(
         path="precision.mode",
-        how="AMP computes in float32 on CPU: there the script ends with exit code 3",
+        how="AMP computes in float32 on a CPU: the script then exits with code 3",
         code="CC345",
         probe=f"{PROBES}test_amp_computes_in_float32_on_cpu",
         when=predicates.mixed,
@@ -100,17 +100,17 @@ FLEET_ROWS = (
         how="NVIDIA_TF32_OVERRIDE, because Paddle's default changes between releases",
         evidence=Evidence.DOCUMENTED,
     ),
-    _row(path="precision", how="AMP with lists that leave matmul_v2 alone in half"),
+    _row(path="precision", how="AMP with lists that run only matmul_v2 in half precision"),
     _own(
         path="loss_scaling",
-        how="AMP's scaler has the floor 1 and no ceiling: it only tells of overflows",
+        how="AMP's scaler has a floor of 1 and no ceiling: it only reports overflows",
         code="CC340",
         probe=f"{PROBES}test_the_scaler_has_a_floor_of_one",
         when=predicates.dynamic,
     ),
     _own(
         path="loss_scaling",
-        how="a dynamic scaler that never adjusts, because a static one tells of no skips",
+        how="a dynamic scaler that never adjusts, because a static one does not report skips",
         code="CC342",
         probe=f"{PROBES}test_a_constant_scale_tells_of_no_skip",
         when=predicates.static,
@@ -118,7 +118,7 @@ FLEET_ROWS = (
     _row(path="loss_scaling", how="none"),
     _own(
         path="accumulation",
-        how="losses are divided in the program, short windows filled with what weighs nothing",
+        how="losses are divided in the program; short windows are padded with rows of weight 0",
         code="CC397",
         probe=f"{PROBES}test_gradient_merge_waits_for_a_full_window",
         when=predicates.accumulates,
@@ -132,12 +132,12 @@ FLEET_ROWS = (
     ),
     _own(
         path="clipping.eps",
-        how="ClipGradByGlobalNorm adds nothing to the norm: the script clips by itself",
+        how="ClipGradByGlobalNorm adds nothing to the norm: the script implements clipping",
         code="CC343",
         probe=f"{PROBES}test_the_stock_clip_adds_nothing_to_the_norm",
         when=clip_eps,
     ),
-    _row(path="clipping", how="in the program, behind the check for overflows"),
+    _row(path="clipping", how="in the program, after the check for overflows"),
     _not(path="optimizer", how="SGD, Adam or AdamW", code="CC395", when=_other_optimizer),
     _not(
         path="optimizer",
@@ -146,10 +146,10 @@ FLEET_ROWS = (
         probe=f"{PROBES}test_momentum_coasts_on_overflow",
         when=_coasts,
     ),
-    _not(path="optimizer", how="Paddle's own form of it", code="CC395", when=_other_form),
+    _not(path="optimizer", how="Paddle's own variant", code="CC395", when=_other_form),
     _not(
         path="optimizer.groups",
-        how="one rate and decay for all",
+        how="one learning rate and decay for all parameters",
         code="CC395",
         when=predicates.grouped,
     ),
@@ -171,5 +171,5 @@ FLEET_ROWS = (
     _row(path="activation_checkpointing", how="activations are kept"),
     _not(path="distributed", how="one process", code="CC386", when=predicates.parallel),
     _row(path="distributed", how="one process"),
-    _row(path="launch", how="launch.sh, and job.sbatch where SLURM is to start it"),
+    _row(path="launch", how="launch.sh, and job.sbatch with SLURM"),
 )

@@ -47,7 +47,7 @@ KNOB_ROWS = (
     Row(
         path="accumulation.dtype",
         verdict=Verdict.ADAPTED,
-        how="Paddle sums gradients of half weights in half; cast behind the last micro-batch",
+        how="Paddle sums gradients of half weights in half; cast after the last micro-batch",
         code="CC354",
         probe="paddle/test_half_weights.py::test_gradients_of_half_weights_are_summed_in_half",
         when=predicates.half_sums,
@@ -55,17 +55,17 @@ KNOB_ROWS = (
     Row(
         path="precision.ops",
         verdict=Verdict.ADAPTED,
-        how="the model casts by itself: auto_cast knows operations, not classes of them",
+        how="the model casts explicitly: auto_cast takes operation names, not classes",
         code="CC357",
         evidence=Evidence.DOCUMENTED,
         probe="paddle/test_amp.py::test_auto_cast_knows_names_of_operations_only",
         when=predicates.own_types,
     ),
-    Row(path="ema", how="averaged in float32 behind every update"),
+    Row(path="ema", how="averaged in float32 after every update"),
     Row(
         path="activation_checkpointing",
         verdict=Verdict.ADAPTED,
-        how="recompute restores random states of GPUs only: on CPU the script ends with code 3",
+        how="recompute restores random states of GPUs only: on a CPU the script exits with code 3",
         code="CC358",
         probe="paddle/test_recompute.py::test_paddle_2_recomputes_no_dropout_on_cpu",
         when=recomputes_dropout,
@@ -78,7 +78,7 @@ KNOB_ROWS = (
     Row(
         path="clipping.kind",
         verdict=Verdict.ADAPTED,
-        how="the script clips each gradient itself: ClipGradByNorm knows no epsilon",
+        how="ClipGradByNorm has no epsilon: the script clips each gradient",
         code="CC355",
         probe="paddle/test_clip.py::test_clipping_by_each_norm_has_no_epsilon",
         when=predicates.clips_each,
@@ -86,7 +86,7 @@ KNOB_ROWS = (
     Row(
         path="clipping.exempt",
         verdict=Verdict.ADAPTED,
-        how="the functions that clip get the other parameters only: they ignore need_clip",
+        how="the clip functions ignore need_clip: they get only the parameters to clip",
         code="CC356",
         probe="paddle/test_clip.py::test_need_clip_is_ignored",
         when=predicates.clips_some,
@@ -94,7 +94,7 @@ KNOB_ROWS = (
     Row(
         path="optimizer.name",
         verdict=Verdict.ADAPTED,
-        how="a class of the script: Paddle has neither Lion nor Adafactor",
+        how="Paddle has neither Lion nor Adafactor: the script defines the class",
         code="CC349",
         probe="paddle/test_optimizer.py::test_lion_and_adafactor_are_missing",
         when=_not_in_paddle,
@@ -102,7 +102,7 @@ KNOB_ROWS = (
     Row(
         path="optimizer.rate_in_momentum",
         verdict=Verdict.ADAPTED,
-        how="a class of the script: Paddle's Momentum multiplies by the rate outside",
+        how="Paddle's Momentum applies the rate outside the momentum: the script defines its own",
         code="CC350",
         probe="paddle/test_optimizer.py::test_the_rate_is_outside_the_momentum",
         when=predicates.rate_in_momentum,
@@ -110,7 +110,7 @@ KNOB_ROWS = (
     Row(
         path="optimizer.bias_correction",
         verdict=Verdict.ADAPTED,
-        how="a class of the script: Paddle's Adam, AdamW and Lamb always correct the bias",
+        how="Paddle's Adam, AdamW and Lamb always correct the bias: the script defines the class",
         code="CC351",
         probe="paddle/test_optimizer.py::test_the_bias_is_always_corrected",
         when=_uncorrected,
@@ -118,7 +118,7 @@ KNOB_ROWS = (
     Row(
         path="optimizer.eps_placement",
         verdict=Verdict.ADAPTED,
-        how="a class of the script: Paddle adds epsilon to the root of the corrected moment",
+        how="Paddle adds epsilon after the bias correction: the script defines the class",
         code="CC351",
         probe="paddle/test_optimizer.py::test_epsilon_is_added_behind_the_correction",
         when=_eps_hat,

@@ -58,10 +58,10 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
 
 def _told_scale(dialect: Dialect, optional: bool) -> str:
     """Return how a window learns its scale; the scaler of a script may be off."""
-    told = "state.scaler.get_init_loss_scaling()"
+    scale = "state.scaler.get_init_loss_scaling()"
     if optional and SCALER_TELLS_WHEN_OFF not in dialect.features:
-        return f"{told} if state.amp else 1.0"
-    return f"{told}  # the current one"
+        return f"{scale} if state.amp else 1.0"
+    return f"{scale}  # the current one"
 
 
 def _reseed(view: Mapping[str, Any]) -> str:

@@ -109,9 +109,9 @@ def _pattern(group: ParameterGroup) -> str:
     if len(line) <= _WIDTH:
         return line
     if len(patterns) + 9 > _WIDTH:
-        names = "".join(f"            {py_literal(one)},\n" for one in group.parameters)
+        names = "".join(f"            {py_literal(pattern)},\n" for pattern in group.parameters)
         patterns = f"(\n{names}        )"
-    return "    (\n" + "".join(f"        {one},\n" for one in (patterns, *rest)) + "    ),"
+    return "    (\n" + "".join(f"        {item},\n" for item in (patterns, *rest)) + "    ),"
 
 
 def _stock(optimizer: Optimizer) -> dict[str, Any]:

@@ -25,7 +25,7 @@ ROWS = (
     Row(
         path="model.layer_norm_eps",
         verdict=Verdict.UNSUPPORTED,
-        how="layer_norm refuses an epsilon above 1e-3",
+        how="layer_norm rejects an epsilon above 1e-3",
         code="CC346",
         probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
         when=wide_norm_eps,
@@ -36,7 +36,7 @@ ROWS = (
     Row(
         path="precision.mode",
         verdict=Verdict.ADAPTED,
-        how="auto_cast computes in float32 on CPU: there the script ends with exit code 3",
+        how="auto_cast computes in float32 on a CPU: the script then exits with code 3",
         code="CC345",
         probe="paddle/test_amp.py::test_auto_cast_computes_in_float32_on_cpu",
         when=predicates.half,
@@ -50,7 +50,7 @@ ROWS = (
     Row(
         path="loss_scaling.mode",
         verdict=Verdict.ADAPTED,
-        how="a dynamic GradScaler that never adjusts, because a static one tells of no skips",
+        how="a dynamic GradScaler that never adjusts, because a static one does not report skips",
         code="CC342",
         probe="paddle/test_scaler.py::test_static_scaler_tells_of_no_skip",
         when=predicates.static,
@@ -66,7 +66,8 @@ ROWS = (
     Row(
         path="loss_scaling.min_scale",
         verdict=Verdict.ADAPTED,
-        how="GradScaler knows no floor: it only tells of overflows, the script's LossScale decides",
+        how="GradScaler has no floor: it only reports overflows; the script's LossScale sets "
+        "the scale",
         code="CC340",
         probe="paddle/test_scaler.py::test_scale_falls_to_zero",
         when=predicates.dynamic,
@@ -74,7 +75,7 @@ ROWS = (
     Row(
         path="loss_scaling.max_scale",
         verdict=Verdict.ADAPTED,
-        how="GradScaler knows no ceiling: the script's LossScale decides about the scale",
+        how="GradScaler has no ceiling: the script's LossScale sets the scale",
         code="CC340",
         probe="paddle/test_scaler.py::test_scale_grows_to_infinity",
         when=predicates.dynamic,
@@ -82,7 +83,7 @@ ROWS = (
     Row(
         path="loss_scaling.init_scale",
         verdict=Verdict.ADAPTED,
-        how="a GradScaler that is off has no scale to tell: the script does not ask it then",
+        how="a disabled GradScaler has no scale: the script does not query it",
         code="CC347",
         probe="paddle/test_amp.py::test_a_scaler_that_is_off_has_no_scale_in_paddle_2",
         when=_scaled,
@@ -91,7 +92,7 @@ ROWS = (
     Row(
         path="loss_scaling.scale",
         verdict=Verdict.ADAPTED,
-        how="a GradScaler that is off has no scale to tell: the script does not ask it then",
+        how="a disabled GradScaler has no scale: the script does not query it",
         code="CC347",
         probe="paddle/test_amp.py::test_a_scaler_that_is_off_has_no_scale_in_paddle_2",
         when=_scaled,
@@ -100,7 +101,7 @@ ROWS = (
     Row(
         path="loss_scaling.backoff_factor",
         verdict=Verdict.ADAPTED,
-        how="a back-off of GradScaler itself crashes with NumPy 2.4: LossScale backs off instead",
+        how="GradScaler crashes with NumPy 2.4 when it backs off: LossScale backs off instead",
         code="CC348",
         probe="paddle/test_hazards.py::test_a_back_off_converts_as_numpy_2_4_forbids",
         when=predicates.dynamic,
@@ -117,13 +118,13 @@ ROWS = (
     Row(path="clipping", how="clip_grad_value_ after unscale_"),
     *KNOB_ROWS,
     Row(path="optimizer", how="paddle.optimizer, the neutral formulas"),
-    Row(path="optimizer.no_decay", how="generated parameter names for AdamW, else groups"),
+    Row(path="optimizer.no_decay", how="parameter names for AdamW, parameter groups otherwise"),
     Row(path="optimizer.groups", how="parameter groups with weight_decay and learning_rate"),
     Row(path="schedule", how="a formula in the script, set by set_lr"),
     Row(
         path="launch.rendezvous",
         verdict=Verdict.UNSUPPORTED,
-        how="the elastic launcher needs a server of etcd: write rendezvous: static",
+        how="the elastic launcher needs an etcd server: write rendezvous: static",
         code="CC384",
         probe="paddle/test_launcher.py::test_only_etcd_makes_the_launcher_elastic",
         when=is_elastic,

@@ -9,7 +9,7 @@ CODES = (
         "CC320",
         "loss scale without settings",
         "keras.optimizers.LossScaleOptimizer doubles and halves, without bounds or hysteresis, "
-        "and counts micro-batches; the script has a scale of its own.",
+        "and counts micro-batches; the script implements its own loss scale.",
     ),
     Code(
         "CC321",
@@ -21,8 +21,8 @@ CODES = (
         "CC322",
         "epsilon before the bias correction",
         "Adam and AdamW of Keras add epsilon to the raw second moment, which matters for small "
-        "gradients and first steps; the script has the optimizer in PyTorch's form. "
-        "eps_placement: before_correction is the form of Keras.",
+        "gradients and first steps; the script implements the optimizer as in PyTorch. For the "
+        "variant of Keras write eps_placement: before_correction.",
     ),
     Code(
         "CC323",
@@ -33,40 +33,41 @@ CODES = (
     Code(
         "CC324",
         "learning rate inside the momentum",
-        "keras.optimizers.SGD multiplies gradients by the rate before it sums them; with a rate "
-        "that changes this is another optimizer. The script has the usual form; "
-        "rate_in_momentum: true is the form of Keras.",
+        "keras.optimizers.SGD multiplies gradients by the rate before it sums them; this differs "
+        "if the rate changes. The script applies the rate after the momentum; for the variant of "
+        "Keras write rate_in_momentum: true.",
     ),
     Code(
         "CC325",
         "clip formula differs",
-        "Clipping by norm in Keras and TensorFlow knows no epsilon and no exempt weights, and "
-        "clipping by global norm makes nan of everything when the norm overflows; the script "
-        "clips by itself.",
+        "Clipping by norm in Keras and TensorFlow has no epsilon and no exempt weights, and "
+        "clipping by global norm turns all gradients into nan when the norm overflows; the "
+        "script implements clipping.",
     ),
     Code(
         "CC326",
         "accumulation loses micro-batches",
         "With gradient_accumulation_steps Keras checks, scales and counts per micro-batch, and "
         "since Keras 3.5.0 asks its schedule for the number of the micro-batch (up to 3.4.1: of "
-        "the update). The script sums the gradients of a window by itself.",
+        "the update). The script sums the gradients of a window itself.",
     ),
     Code(
         "CC327",
         "gradients are reduced too late",
         "Under a strategy Keras 3 clips and looks for overflows before it sums the gradients of "
-        "the processes: one overflow destroys the weights, or the others wait for ever. The script "
-        "averages the gradients of a window first, and has its own optimizer, which sums nothing.",
+        "the processes: one overflow destroys the weights, or the other processes wait forever. "
+        "The script averages the gradients of a window first, and has its own optimizer, which "
+        "sums nothing.",
     ),
     Code(
         "CC328",
         "no elastic launch",
-        "TensorFlow brings no launcher. Write launch.rendezvous: static; with SLURM, "
-        "launch.max_requeues goes on from a checkpoint.",
+        "TensorFlow has no launcher. Write launch.rendezvous: static; with SLURM, "
+        "launch.max_requeues resumes from a checkpoint.",
     ),
     Code(
         "CC329",
-        "layer norms are told by name",
+        "layer norms are recognized by name",
         "Keras gives the weights of every normalization layer the names gamma and beta, so the "
         "role layer_norm also means batch and group normalization.",
     ),
@@ -74,34 +75,34 @@ CODES = (
         "CC370",
         "loss scale of Keras 2 counts skipped steps",
         "tf.keras.mixed_precision.LossScaleOptimizer doubles and halves down to 1, without other "
-        "bounds or hysteresis, and counts a skipped step as an update; the script has a scale of "
-        "its own.",
+        "bounds or hysteresis, and counts a skipped step as an update; the script implements its "
+        "own loss scale.",
     ),
     Code(
         "CC371",
         "types are TensorFlow's choice",
         "enable_mixed_precision_graph_rewrite lets TensorFlow choose what runs in float16, on "
-        "GPUs only. On a CPU everything would stay float32 without a word, so the script ends "
-        "with exit code 3 there. It knows no bfloat16.",
+        "GPUs only. On a CPU everything would silently stay float32, so the script exits with "
+        "code 3 there. It does not support bfloat16.",
     ),
     Code(
         "CC372",
         "dropout of Keras 2 cannot be repeated",
-        "Dropout layers of your own model draw numbers that no script can set, so that a resumed "
-        "run has other masks. The shipped BERT has a dropout that depends on the window only.",
+        "The random state of Dropout layers in your model cannot be set, so a resumed run draws "
+        "different masks. Dropout in the shipped BERT depends only on the window.",
     ),
     Code(
         "CC373",
         "recomputed dropout differs",
         "Under tf.recompute_grad and keras.remat a Dropout layer draws new masks in the backward "
-        "pass: every gradient would be wrong while the loss looks right. Dropout of the shipped "
-        "BERT draws from a seed that is an input of the layer.",
+        "pass: every gradient would be wrong although the loss looks right. Dropout in the "
+        "shipped BERT draws from a seed that is an input of the layer.",
     ),
     Code(
         "CC374",
-        "LAMB decays beside its step",
+        "LAMB applies weight decay outside its step",
         "keras.optimizers.Lamb leaves weight decay out of the step whose length it adapts; the "
-        "script has LAMB as published.",
+        "script implements LAMB as published.",
     ),
     Code(
         "CC375",
@@ -111,20 +112,20 @@ CODES = (
     Code(
         "CC376",
         "Adafactor adds epsilon elsewhere",
-        "keras.optimizers.Adafactor adds epsilon to every square; the script has PyTorch's form, "
-        "where it is a floor.",
+        "keras.optimizers.Adafactor adds epsilon to every square; the script uses it as a floor, "
+        "as PyTorch does.",
     ),
     Code(
         "CC377",
-        "half weights need copies in float32",
-        "Under a policy named float16 or bfloat16 Keras updates the half weights, and small "
-        "updates are lost; the optimizer of the script has float32 copies.",
+        "half weights need float32 copies",
+        "Under the policies float16 and bfloat16, Keras updates the half weights, which loses "
+        "small updates; the script's optimizer keeps float32 copies.",
     ),
     Code(
         "CC378",
-        "one rate and one decay for all weights",
-        "Optimizers of Keras have no parameter groups; the script's own has a rate and a decay "
-        "for every weight.",
+        "one learning rate and one decay for all parameters weights",
+        "Keras optimizers have no parameter groups; the script's optimizer has a rate and a "
+        "decay for every weight.",
     ),
     Code(
         "CC379",
@@ -135,28 +136,28 @@ CODES = (
     Code(
         "CC332",
         "bias correction in float32",
-        "Adam and AdamW of Keras compute 1 - beta**t in float32, which is wrong in the sixth digit "
-        "at first; the script has the same form with corrections in float64.",
+        "Adam and AdamW of Keras compute 1 - beta**t in float32, which is wrong in the sixth "
+        "digit at first; the script computes the corrections in float64.",
     ),
     Code(
         "CC330",
         "half weights in normalization layers",
-        "A policy named float16 or bfloat16 also holds for normalization layers of your own "
-        'model. Give them dtype="mixed_float16" or dtype="mixed_bfloat16", as the recipe means.',
+        "The policies float16 and bfloat16 also apply to normalization layers of your model. "
+        'Give them dtype="mixed_float16" or dtype="mixed_bfloat16", as the recipe means.',
     ),
     Code(
         "CC331",
         "half weights, products in float32",
-        "Dense layers of Keras compute in the type they hold their weights in. Choose "
-        "precision.mode: mixed, or ops.matmul: compute.",
+        "Dense layers in Keras compute in the dtype of their weights. Choose precision.mode: "
+        "mixed, or ops.matmul: compute.",
     ),
     Code(
         "CC380",
         "statistics of normalization layers",
-        "Under a strategy batch normalization of Keras 3 has statistics of its own in every "
-        "process, and those of the first are saved. Layers that wait for all processes "
-        "(synchronized=True) need windows of equal length: choose accumulation.tail drop or carry. "
-        "Statistics of Keras 2 can only be read by all processes at once: use Keras 3.",
+        "Under a strategy, batch normalization in Keras 3 has separate statistics in every "
+        "process, and those of the first process are saved. Layers that wait for all processes "
+        "(synchronized=True) need windows of equal length: choose accumulation.tail drop or "
+        "carry. In Keras 2 all processes must read the statistics at once: use Keras 3.",
     ),
     Code(
         "CC381",

@@ -227,7 +227,7 @@ def _is_kernel(name: str) -> bool:
 
 
 def modelled(recipe: Recipe, dialect: Dialect) -> bool:
-    """Whether the model covers a recipe: what was measured, and what differs in sizes only."""
+    """Whether the memory model covers a recipe: measured configurations and other sizes of them."""
     own = TensorflowOverrides.model_validate(recipe.overrides.get("tensorflow", {}))
     chosen = recipe.precision.ops
     return (

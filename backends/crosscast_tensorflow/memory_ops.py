@@ -3,7 +3,7 @@
 Measured with TensorFlow 2.21 on a CPU: the profiler's list of what its allocator gives out, with
 operations (`crosscast_tensorflow.inside.allocations`). Graphs are rewritten before they run
 (Grappler), so a row is a group of operations: elementwise ones work in the memory of their input
-where nobody else reads it, and have no row.
+where nothing else reads it, and have no row.
 """
 
 from __future__ import annotations

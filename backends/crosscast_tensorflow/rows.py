@@ -20,7 +20,7 @@ _PRECISION = (
     Row(
         path="precision.compute_dtype",
         verdict=_UNSUPPORTED,
-        how="the graph rewrite knows float16 only",
+        how="the graph rewrite supports only float16",
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="none: the rewrite does nothing without a GPU",
@@ -40,8 +40,8 @@ _PRECISION = (
     Row(
         path="precision",
         verdict=_APPROXIMATE,
-        how="which operations run in float16 is TensorFlow's choice, on GPUs only: on a CPU the "
-        "script ends with exit code 3",
+        how="TensorFlow chooses the operations that run in float16, on GPUs only: on a CPU the "
+        "script exits with code 3",
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="tensorflow/test_keras2.py::test_the_graph_rewrite_does_nothing_on_a_cpu",
@@ -51,7 +51,7 @@ _PRECISION = (
     Row(
         path="precision.mode",
         verdict=_APPROXIMATE,
-        how="the policy holds for normalization layers of your model, too",
+        how="the policy also applies to normalization layers of your model",
         code="CC330",
         probe="tensorflow/test_half_weights.py::test_a_half_policy_holds_for_normalization",
         when=when.full_own_model,
@@ -83,7 +83,7 @@ _PRECISION = (
     Row(
         path="precision",
         verdict=_ADAPTED,
-        how="Keras updates half weights: the script's optimizer has float32 copies",
+        how="Keras updates half weights: the script's optimizer keeps float32 copies",
         code="CC377",
         probe="tensorflow/test_half_weights.py::test_small_updates_of_half_weights_are_lost",
         when=predicates.half_weights,
@@ -95,7 +95,8 @@ _SCALING = (
     Row(
         path="loss_scaling",
         verdict=_ADAPTED,
-        how="LossScaleOptimizer has fixed factors and no bounds: the script's LossScale decides",
+        how="LossScaleOptimizer has fixed factors and no bounds: the script's LossScale sets "
+        "the scale",
         code="CC320",
         probe="tensorflow/test_loss_scale.py::test_scale_grows_to_infinity",
         when=predicates.dynamic,
@@ -104,7 +105,7 @@ _SCALING = (
     Row(
         path="loss_scaling",
         verdict=_ADAPTED,
-        how="LossScaleOptimizer counts skipped steps: the script's LossScale decides",
+        how="LossScaleOptimizer counts skipped steps: the script's LossScale sets the scale",
         code="CC370",
         probe="tensorflow/test_keras2.py::test_a_skipped_step_counts",
         when=predicates.dynamic,
@@ -113,20 +114,20 @@ _SCALING = (
     Row(
         path="loss_scaling",
         verdict=_ADAPTED,
-        how="a static scale of Keras checks nothing: the script scales, checks and skips",
+        how="Keras does not check under a static scale: the script scales, checks and skips",
         code="CC321",
         probe="tensorflow/test_loss_scale.py::test_static_scale_applies_infinite_gradients",
         when=predicates.static,
     ),
-    Row(path="loss_scaling", how="gradients as they are"),
+    Row(path="loss_scaling", how="unscaled gradients"),
 )
 
 _WINDOW = (
     Row(
         path="accumulation",
         verdict=_ADAPTED,
-        how="gradient_accumulation_steps counts micro-batches, also for the schedule (since Keras "
-        "3.5.0; before, updates): the script sums by itself",
+        how="gradient_accumulation_steps counts micro-batches, also for the schedule (since "
+        "Keras 3.5.0; updates before that): the script sums the gradients",
         code="CC326",
         probe="tensorflow/test_accumulation.py::test_keras_drops_the_overflowed_micro_batch",
         when=predicates.accumulates,
@@ -144,8 +145,8 @@ _WINDOW = (
     Row(
         path="clipping",
         verdict=_ADAPTED,
-        how="clipping by norm has no epsilon, no exemption, no norm beyond float32: the script "
-        "clips",
+        how="clipping by norm has no epsilon and no exempt weights, and overflows beyond "
+        "float32: the script implements it",
         code="CC325",
         probe="tensorflow/test_clip.py::test_clip_by_global_norm_has_no_epsilon",
         when=when.norm_clip,
@@ -154,7 +155,7 @@ _WINDOW = (
     Row(
         path="ema",
         verdict=_ADAPTED,
-        how="use_ema averages micro-batches: the script averages updates",
+        how="use_ema averages after every micro-batch: the script averages after every update",
         code="CC379",
         probe="tensorflow/test_optimizer.py::test_use_ema_averages_every_micro_batch",
         when=predicates.averages,
@@ -162,8 +163,8 @@ _WINDOW = (
     Row(
         path="activation_checkpointing",
         verdict=_ADAPTED,
-        how="tf.recompute_grad would draw other masks of Dropout layers in the backward pass: the "
-        "script draws them from a seed",
+        how="tf.recompute_grad would draw new Dropout masks in the backward pass: the script "
+        "derives them from a seed",
         code="CC373",
         probe="tensorflow/test_recompute.py::test_recompute_grad_draws_new_masks",
         when=when.recomputes_dropout,
@@ -183,7 +184,7 @@ _OPTIMIZER = (
     Row(
         path="optimizer.eps",
         verdict=_ADAPTED,
-        how="Keras adds epsilon to every square: the script's Adafactor has it as a floor",
+        how="Keras adds epsilon to every square: the script's Adafactor uses it as a floor",
         code="CC376",
         probe="tensorflow/test_optimizer.py::test_adafactor_adds_epsilon_to_every_square",
         when=predicates.adafactor,
@@ -199,7 +200,7 @@ _OPTIMIZER = (
     Row(
         path="optimizer.bias_correction",
         verdict=_ADAPTED,
-        how="Keras always corrects: the script has an Adam without",
+        how="Keras always corrects the bias: the script defines an Adam that does not",
         code="CC375",
         probe="tensorflow/test_optimizer.py::test_adam_cannot_leave_its_correction_out",
         when=predicates.uncorrected_adam,
@@ -207,7 +208,7 @@ _OPTIMIZER = (
     Row(
         path="optimizer.momentum",
         verdict=_ADAPTED,
-        how="the momentum of Keras holds past learning rates: the script's does not",
+        how="the momentum in Keras includes past learning rates: the script's does not",
         code="CC324",
         probe="tensorflow/test_optimizer.py::test_momentum_holds_past_learning_rates",
         when=when.momentum_outside,
@@ -223,7 +224,7 @@ _OPTIMIZER = (
     Row(
         path="optimizer.weight_decay",
         verdict=_ADAPTED,
-        how="Lamb of Keras decays beside the adapted step: the script's decays within",
+        how="Lamb in Keras applies the decay outside the adapted step: the script's inside it",
         code="CC374",
         probe="tensorflow/test_optimizer.py::test_lamb_decays_beside_its_step",
         when=when.lamb,
@@ -240,7 +241,8 @@ _OPTIMIZER = (
     Row(
         path="optimizer.groups",
         verdict=_ADAPTED,
-        how="optimizers of Keras have no groups: the script's own has settings for every weight",
+        how="Keras optimizers have no parameter groups: the script's optimizer has settings "
+        "for every weight",
         code="CC378",
         probe="tensorflow/test_optimizer.py::test_optimizers_have_no_groups",
         when=predicates.grouped,
@@ -254,7 +256,7 @@ ROWS = (
     Row(
         path="seed",
         verdict=_APPROXIMATE,
-        how="dropout of your model has other masks after a run was resumed",
+        how="dropout in your model draws different masks after resuming",
         code="CC372",
         probe="tensorflow/test_keras2.py::test_dropout_has_no_state_to_restore",
         when=predicates.own_model,
@@ -262,7 +264,7 @@ ROWS = (
     ),
     Row(
         path="seed",
-        how="the seeds of Keras, one of the script for dropout of the shipped BERT; NumPy orders "
+        how="Keras' seeds, and the script's seed for dropout in the shipped BERT; NumPy orders "
         "the rows",
     ),
     Row(path="model", how="keras.Model with explicit types, or the user's factory"),
@@ -286,7 +288,7 @@ ROWS = (
     Row(
         path="distributed",
         verdict=_UNSUPPORTED,
-        how="one process alone cannot read statistics of normalization layers, to save them",
+        how="a single process cannot read the statistics of normalization layers to save them",
         code="CC380",
         probe="tensorflow/test_keras2.py::test_statistics_are_averaged_at_every_read",
         when=when.parallel_own_model,
@@ -295,8 +297,8 @@ ROWS = (
     Row(
         path="distributed",
         verdict=_ADAPTED,
-        how="MultiWorkerMirroredStrategy; loss scaling and optimizers of Keras reduce too late: "
-        "the script takes the mean before it looks at gradients",
+        how="MultiWorkerMirroredStrategy; Keras reduces gradients too late: the script averages "
+        "them before it checks them",
         code="CC327",
         probe="tensorflow/test_distributed.py::"
         "test_an_overflow_of_another_replica_destroys_the_weights",
@@ -314,7 +316,7 @@ ROWS = (
     Row(
         path="launch.rendezvous",
         verdict=_UNSUPPORTED,
-        how="TensorFlow brings no launcher that starts anything anew: write rendezvous: static",
+        how="TensorFlow has no launcher that restarts processes: write rendezvous: static",
         code="CC328",
         evidence=Evidence.DOCUMENTED,
         probe="none: there is nothing to call",

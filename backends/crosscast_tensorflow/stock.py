@@ -1,4 +1,4 @@
-"""The optimizers of Keras that mean exactly what a recipe says, and how they are called."""
+"""The Keras optimizers that match a recipe exactly, and their calls."""
 
 from __future__ import annotations
 

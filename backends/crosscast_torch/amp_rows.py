@@ -16,7 +16,7 @@ def _gpu_only(path: str, when: Condition) -> Row:
     return Row(
         path=path,
         verdict=Verdict.ADAPTED,
-        how="half precision on a GPU only: the script refuses a CPU",
+        how="half precision on GPUs only: the script refuses to run on a CPU",
         code="CC316",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
@@ -28,7 +28,8 @@ def _gpu_only(path: str, when: Condition) -> Row:
 AMP_ROWS = (
     Row(
         path="precision",
-        how="half weights: the emitted model casts between operations, autocast does in yours",
+        how="half weights: the emitted model casts between operations; in your model, autocast "
+        "does",
         when=predicates.half_weights,
     ),
     Row(
@@ -57,7 +58,7 @@ AMP_ROWS = (
     ),
     Row(
         path="precision.ops",
-        how="your model and autocast have it; the loss is float32",
+        how="your model and autocast decide; the loss is float32",
         when=own_half_model,
     ),
     Row(
@@ -65,10 +66,10 @@ AMP_ROWS = (
         how="autocast, and .float() where it differs between devices",
         when=predicates.mixed,
     ),
-    Row(path="precision.ops", how="all in float32"),
+    Row(path="precision.ops", how="everything in float32"),
     Row(
         path="precision.param_dtype",
-        how="float32 masters: what files hold, beside the half weights of the model",
+        how="files hold the float32 masters and the model's half weights",
         when=predicates.half_weights,
     ),
     Row(
@@ -84,7 +85,7 @@ AMP_ROWS = (
     Row(
         path="precision.mode",
         verdict=Verdict.ADAPTED,
-        how="torch.optim would update half weights in half: it is given float32 masters of them",
+        how="torch.optim would update half weights in half: it updates float32 masters instead",
         code="CC364",
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
         when=predicates.half_weights,
@@ -113,7 +114,7 @@ AMP_ROWS = (
     Row(
         path="loss_scaling.mode",
         verdict=Verdict.ADAPTED,
-        how="GradScaler whose scale is set back to the constant after every step",
+        how="GradScaler, its scale reset to the constant after every step",
         code="CC312",
         probe="torch/test_scaler.py::test_scaler_is_always_dynamic",
         when=predicates.static,
@@ -121,7 +122,7 @@ AMP_ROWS = (
     Row(
         path="loss_scaling.min_scale",
         verdict=Verdict.ADAPTED,
-        how="GradScaler knows no floor: the script clamps the scale after update()",
+        how="GradScaler has no floor: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_falls_below_any_floor",
         when=predicates.dynamic,
@@ -129,7 +130,7 @@ AMP_ROWS = (
     Row(
         path="loss_scaling.max_scale",
         verdict=Verdict.ADAPTED,
-        how="GradScaler knows no ceiling: the script clamps the scale after update()",
+        how="GradScaler has no ceiling: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_grows_above_any_ceiling",
         when=predicates.dynamic,
@@ -137,7 +138,7 @@ AMP_ROWS = (
     Row(
         path="loss_scaling.hysteresis",
         verdict=Verdict.ADAPTED,
-        how="GradScaler only tells of overflows; the script's LossScale decides",
+        how="GradScaler only reports overflows; the script's LossScale sets the scale",
         code="CC311",
         probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
         when=predicates.hysteresis,
@@ -145,7 +146,7 @@ AMP_ROWS = (
     Row(
         path="loss_scaling.hysteresis_mode",
         verdict=Verdict.ADAPTED,
-        how="GradScaler only tells of overflows; the script's LossScale counts them",
+        how="GradScaler only reports overflows; the script's LossScale counts them",
         code="CC311",
         probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
         when=cumulative_hysteresis,

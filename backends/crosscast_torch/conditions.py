@@ -42,7 +42,7 @@ def scaled_momentum(recipe: Recipe) -> bool:
 
 
 def raw_moments(recipe: Recipe) -> Literal["", "epsilon", "both"]:
-    """Return what of Adam meets moments whose bias is not corrected."""
+    """Return which terms of Adam use moments without bias correction: none, epsilon, or both."""
     optimizer = recipe.optimizer
     if not isinstance(optimizer, Adam | AdamW):
         return ""

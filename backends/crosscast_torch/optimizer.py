@@ -23,7 +23,7 @@ _DECAYS = {
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """An optimizer class: its name, what it is given besides rate and decay, and what it is."""
+    """An optimizer class: its name, its arguments besides rate and decay, and its docstring."""
 
     cls: str
     values: dict[str, Any] = field(default_factory=dict)

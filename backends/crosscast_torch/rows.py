@@ -24,7 +24,7 @@ ROWS = (
     Row(
         path="accumulation.dtype",
         verdict=Verdict.ADAPTED,
-        how="every half gradient is added to the float32 one of its master",
+        how="half gradients are added to the float32 gradient of the master weight",
         code="CC364",
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
         when=half_weights_float32_sums,
@@ -33,7 +33,7 @@ ROWS = (
     Row(
         path="clipping.eps",
         verdict=Verdict.ADAPTED,
-        how="clip_grad_norm_ has a fixed epsilon of 1e-6: the script clips by itself",
+        how="clip_grad_norm_ has a fixed epsilon of 1e-6: the script clips without it",
         code="CC313",
         probe="torch/test_clip.py::test_clip_adds_a_fixed_epsilon",
         when=own_clip,
@@ -41,17 +41,17 @@ ROWS = (
     Row(
         path="clipping.kind",
         verdict=Verdict.ADAPTED,
-        how="clip_grad_norm_ called for each gradient by itself",
+        how="clip_grad_norm_ called separately for each gradient",
         code="CC360",
         probe="torch/test_clip.py::test_clip_takes_the_norm_of_all",
         when=predicates.clips_each,
     ),
-    Row(path="clipping.exempt", how="clip functions called with the other parameters only"),
+    Row(path="clipping.exempt", how="the clip functions get only the parameters to clip"),
     Row(path="optimizer", how="torch.optim, the neutral formulas"),
     Row(
         path="optimizer.name",
         verdict=Verdict.ADAPTED,
-        how="torch.optim lacks it: a class of the script's own, derived from Optimizer",
+        how="not in torch.optim: the script defines a subclass of Optimizer",
         code="CC365",
         probe="torch/test_optimizer.py::test_there_is_no_lamb_and_no_lion",
         when=lamb_or_lion,
@@ -59,7 +59,7 @@ ROWS = (
     Row(
         path="optimizer.name",
         verdict=Verdict.ADAPTED,
-        how="torch.optim has Adafactor since 2.5: a class of the script's own",
+        how="torch.optim has Adafactor since 2.5: the script defines it",
         code="CC365",
         probe="torch/test_optimizer.py::test_adafactor_is_the_stock_one",
         when=predicates.adafactor,
@@ -68,7 +68,7 @@ ROWS = (
     Row(
         path="optimizer.rate_in_momentum",
         verdict=Verdict.ADAPTED,
-        how="torch.optim.SGD has the rate outside: a class of the script's own",
+        how="torch.optim.SGD applies the rate outside the momentum: the script defines its own",
         code="CC361",
         probe="torch/test_optimizer.py::test_sgd_has_the_rate_outside_the_momentum",
         when=predicates.rate_in_momentum,
@@ -76,7 +76,8 @@ ROWS = (
     Row(
         path="optimizer.eps_placement",
         verdict=Verdict.ADAPTED,
-        how="Adam adds epsilon behind the correction: the script divides it by that before",
+        how="Adam adds epsilon after the bias correction: the script divides epsilon by the "
+        "correction",
         code="CC362",
         probe="torch/test_optimizer.py::test_adam_adds_epsilon_behind_the_correction",
         when=predicates.raw_epsilon,
@@ -99,12 +100,12 @@ ROWS = (
         dialects=NEW,
     ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),
-    Row(path="optimizer.groups", how="parameter groups by patterns for names"),
+    Row(path="optimizer.groups", how="parameter groups by name patterns"),
     Row(path="schedule", how="a formula in the script, set on the parameter groups"),
     Row(
         path="ema",
         verdict=Verdict.ADAPTED,
-        how="AveragedModel copies at its first update: the script averages by itself",
+        how="AveragedModel copies the weights at its first update: the script computes the average",
         code="CC363",
         probe="torch/test_optimizer.py::test_the_average_copies_at_first",
         when=predicates.averages,
@@ -123,7 +124,7 @@ ROWS = (
     Row(
         path="launch.rendezvous",
         verdict=Verdict.UNSUPPORTED,
-        how="torch.distributed.launch starts nothing anew: write rendezvous: static",
+        how="torch.distributed.launch does not restart processes: write rendezvous: static",
         code="CC314",
         evidence=Evidence.DOCUMENTED,
         probe="none: needs a PyTorch before 1.11",

@@ -48,7 +48,7 @@ class Walk:
             pairs = [[self.key(k), self.node(v, depth + 1)] for k, v in value.items()]
             return {"kind": "dict", "items": pairs}
         if isinstance(value, (list, tuple)):
-            return {"kind": "list", "items": [self.node(one, depth + 1) for one in value]}
+            return {"kind": "list", "items": [self.node(item, depth + 1) for item in value]}
         if isinstance(value, float) and not math.isfinite(value):
             return {"kind": "float", "value": repr(value)}
         if value is None or isinstance(value, (bool, int, float, str)):
@@ -56,7 +56,7 @@ class Walk:
         return {"kind": "other", "value": type(value).__name__}
 
     def key(self, key: Any) -> Any:
-        """Return a key that JSON can hold and that is told from others."""
+        """Return a unique key that JSON can hold."""
         return key if isinstance(key, (str, int)) and not isinstance(key, bool) else repr(key)
 
     def tensor(self, tensor: Any) -> dict[str, Any]:

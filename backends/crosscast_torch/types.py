@@ -9,7 +9,7 @@ from crosscast.targets.backend import Form
 
 
 def explicit_types(recipe: Recipe) -> bool:
-    """Whether the model casts everything by itself, because autocast would do otherwise."""
+    """Whether the model casts explicitly, because autocast would cast differently."""
     precision = recipe.precision
     return isinstance(recipe.model, BertModel) and (
         precision.mode == "full" or precision.ops != OpTypes()

@@ -1,4 +1,4 @@
-"""Configurations of training layers: what a recipe is to a program that the user has."""
+"""Configurations of trainers: a recipe as settings for the user's program."""
 
 from __future__ import annotations
 

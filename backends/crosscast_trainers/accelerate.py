@@ -22,7 +22,7 @@ ROWS = (
     FACTS.exact("loss_scaling", "GradScalerKwargs"),
     FACTS.near(
         "accumulation.normalize_by",
-        "means of micro-batches are averaged, whatever they hold",
+        "means of micro-batches are averaged, whatever their size",
         "CC336",
         it.uneven_micro_batches,
         _CONFORMANCE,

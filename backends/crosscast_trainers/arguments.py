@@ -78,6 +78,6 @@ def arguments_files(
 
 def _literal(value: object) -> str:
     if isinstance(value, Mapping):
-        inner = (f"{py_literal(name)}: {py_literal(one)}" for name, one in value.items())
+        inner = (f"{py_literal(name)}: {py_literal(item)}" for name, item in value.items())
         return f"{{{', '.join(inner)}}}"
     return py_literal(value)

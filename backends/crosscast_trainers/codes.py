@@ -1,4 +1,4 @@
-"""Codes of what the rows of configurations say; all layers share them."""
+"""Diagnostic codes of the rows for trainer configurations, shared by all trainers."""
 
 from __future__ import annotations
 
@@ -8,60 +8,60 @@ CODES = (
     Code(
         "CC333",
         "left to your program",
-        "The layer has no setting for it. The program that it configures must do what the recipe "
-        "says; where a function is emitted beside the configuration, call that.",
+        "The trainer has no setting for this. The program that it configures must implement the "
+        "recipe; if a function is emitted with the configuration, call it.",
     ),
     Code(
         "CC334",
         "another half precision",
-        "The layer chooses by itself which operations and weights are half. See the row.",
+        "The trainer decides which operations and weights use half precision. See the row.",
     ),
     Code(
         "CC335",
         "another rule of the loss scale",
-        "The layer's loss scale has rules that cannot be set. See the row.",
+        "Some rules of the trainer's loss scale cannot be set. See the row.",
     ),
     Code(
         "CC336",
-        "losses are divided otherwise",
-        "The layer takes the mean of the micro-batches. Rows of a short micro-batch, and labels of "
-        "one that has few, weigh more than in the recipe.",
+        "losses are divided differently",
+        "The trainer averages over the micro-batches. Rows of a short micro-batch, and labels of "
+        "a micro-batch with few labels, weigh more than in the recipe.",
     ),
     Code(
         "CC337",
-        "short windows are treated otherwise",
-        "What a layer makes of the end of an epoch cannot be set. Choose rows that fill the "
-        "windows, or write the tail that the layer has.",
+        "short windows are handled differently",
+        "The trainer's behavior at the end of an epoch cannot be set. Choose a number of rows "
+        "that fills the windows, or write the tail that the trainer uses.",
     ),
     Code(
         "CC338",
-        "gradients are clipped otherwise",
-        "The layer has one way to clip, or two. See the row.",
+        "gradients are clipped differently",
+        "The trainer supports one or two ways to clip. See the row.",
     ),
     Code(
         "CC339",
         "no such setting",
-        "The layer cannot say it, so nothing is emitted. Change the recipe as the row tells, or "
-        "choose another target.",
+        "The trainer does not support this, so nothing is emitted. Change the recipe as "
+        "described in the row, or choose another target.",
     ),
     Code(
         "CC344",
-        "decay by the layer's own rule",
-        "The layer decides by itself which weights decay, or leaves it to your program.",
+        "weight decay follows the trainer's rule",
+        "The trainer decides which weights decay, or leaves it to your program.",
     ),
     Code(
         "CC359",
         "another schedule",
-        "The layer's schedules are its own formulas. See the row.",
+        "The trainer's schedules use other formulas. See the row.",
     ),
     Code(
         "CC366",
-        "skipped steps count otherwise",
-        "Whether a step that was skipped moves the schedule cannot be set.",
+        "skipped steps are counted differently",
+        "Whether a skipped step advances the schedule cannot be set.",
     ),
     Code(
         "CC367",
         "said in another way",
-        "Another setting, or code that is emitted beside the configuration, means the same.",
+        "Another setting, or code emitted with the configuration, has the same effect.",
     ),
 )

@@ -24,7 +24,7 @@ def either(*conditions: Condition) -> Condition:
     def any_of_them(recipe: Recipe) -> bool:
         return any(condition(recipe) for condition in conditions)
 
-    any_of_them.__name__ = " or ".join(one.__name__.strip("_") for one in conditions)
+    any_of_them.__name__ = " or ".join(condition.__name__.strip("_") for condition in conditions)
     return any_of_them
 
 
@@ -72,13 +72,13 @@ def other_start(recipe: Recipe) -> bool:
 
 
 def starts_between_powers(recipe: Recipe) -> bool:
-    """Whether the first loss scale is no power of two from 1 up."""
+    """Whether the first loss scale is not a power of two of at least 1."""
     start = getattr(recipe.loss_scaling, "init_scale", 1.0)
     return start < 1 or math.frexp(start)[0] != 0.5
 
 
 def floor_between_integers(recipe: Recipe) -> bool:
-    """Whether the lowest loss scale is no positive integer."""
+    """Whether the lowest loss scale is not a positive integer."""
     floor = getattr(recipe.loss_scaling, "min_scale", 1.0)
     return floor < 1 or floor != int(floor)
 

@@ -25,12 +25,12 @@ from crosscast_trainers.rows import PROBES, Facts, common
 from crosscast_trainers.training import groups_view, heading
 
 FACTS = Facts(evidence=Evidence.DOCUMENTED, probe=f"{PROBES}test_deepspeed_reads_its_configuration")
-_OWN = "hand an optimizer of your own to deepspeed.initialize"
+_OWN = "pass your optimizer to deepspeed.initialize"
 
 PRECISION_ROWS = (
     FACTS.near(
         "precision",
-        "all weights are half, with float32 masters, and so is what is computed of them",
+        "all weights and the values computed from them are half, with float32 masters",
         "CC334",
         predicates.half,
     ),
@@ -42,24 +42,24 @@ PRECISION_ROWS = (
         predicates.half,
     ),
     FACTS.exact("precision.compute_dtype", "fp16.enabled or bf16.enabled"),
-    FACTS.near("precision.tf32", "a setting of PyTorch: your program sets it", "CC333", it.tf32),
+    FACTS.near("precision.tf32", "a PyTorch setting, set by your program", "CC333", it.tf32),
     FACTS.exact("precision.tf32", "PyTorch's default"),
     FACTS.near(
         "loss_scaling.mode",
-        "bfloat16 has no scale, but a step that overflowed is skipped",
+        "bfloat16 has no loss scale, but overflowed steps are skipped",
         "CC335",
         predicates.bfloat16,
     ),
     FACTS.near(
         "loss_scaling.mode",
-        "a scale of 1: a step that overflowed is skipped",
+        "a scale of 1: overflowed steps are skipped",
         "CC335",
         it.unscaled_float16,
     ),
     FACTS.exact("loss_scaling", "fp16.loss_scale, 0 for a dynamic one"),
     FACTS.lacks(
         "loss_scaling.init_scale",
-        "initial_scale_power is a power of two: write one from 1 up",
+        "the scale is stored as its power of two: write a power of two of at least 1",
         "CC335",
         it.starts_between_powers,
     ),
@@ -78,13 +78,13 @@ PRECISION_ROWS = (
     ),
     FACTS.near(
         "loss_scaling.hysteresis_mode",
-        "consecutive_hysteresis: after a back-off every overflow is one, until a clean step",
+        "consecutive_hysteresis: after a back-off, every overflow backs off until a clean step",
         "CC335",
         it.hysteresis_in_a_row,
     ),
     FACTS.lacks(
         "loss_scaling.min_scale",
-        "min_loss_scale is a whole number from 1 up",
+        "min_loss_scale is an integer of at least 1",
         "CC335",
         it.floor_between_integers,
     ),
@@ -95,7 +95,7 @@ STEP_ROWS = (
     FACTS.near("seed", "your program sets seeds", "CC333"),
     FACTS.near(
         "accumulation.normalize_by",
-        "means of micro-batches are averaged, whatever they hold",
+        "means of micro-batches are averaged, whatever their size",
         "CC336",
         it.uneven_micro_batches,
     ),
@@ -123,7 +123,7 @@ STEP_ROWS = (
     FACTS.exact("clipping", "gradient_clipping, 0 for none"),
     FACTS.lacks(
         "optimizer.name",
-        f"of this form there is none: {_OWN}",
+        f"not supported in this variant: {_OWN}",
         "CC339",
         it.optimizer_is_not("sgd", "adam", "adamw", "lion"),
     ),
@@ -141,13 +141,13 @@ STEP_ROWS = (
     ),
     FACTS.near(
         "optimizer.no_decay",
-        "one decay for all: hand parameter_groups(model) to deepspeed.initialize",
+        "one decay for all: pass parameter_groups(model) to deepspeed.initialize",
         "CC344",
         it.spares,
     ),
     FACTS.near(
         "optimizer.groups",
-        "there are none: hand parameter_groups(model) to deepspeed.initialize",
+        "not supported: pass parameter_groups(model) to deepspeed.initialize",
         "CC344",
         predicates.grouped,
     ),
@@ -159,7 +159,7 @@ STEP_ROWS = (
         it.schedule_is_not("constant", "linear", "cosine"),
     ),
     FACTS.near(
-        "schedule.warmup_steps", "a warm-up has two steps at least", "CC359", it.warms_up_briefly
+        "schedule.warmup_steps", "a warm-up has at least two steps", "CC359", it.warms_up_briefly
     ),
     FACTS.near(
         "schedule.name",
@@ -178,7 +178,7 @@ STEP_ROWS = (
     ),
     FACTS.near(
         "schedule.tick",
-        "a skipped step does not move the schedule",
+        "a skipped step does not advance the schedule",
         "CC366",
         it.counts_attempts,
     ),

@@ -21,7 +21,7 @@ ROWS = (
     FACTS.exact("loss_scaling", "MixedPrecision with a GradScaler of its own"),
     FACTS.near(
         "accumulation.normalize_by",
-        "means of micro-batches are averaged, whatever they hold",
+        "means of micro-batches are averaged, whatever their size",
         "CC336",
         it.uneven_micro_batches,
         _CONFORMANCE,
@@ -38,7 +38,7 @@ ROWS = (
     FACTS.exact("clipping", "gradient_clip_val and gradient_clip_algorithm"),
     FACTS.near(
         "schedule.tick",
-        "a skipped step moves the schedule",
+        "a skipped step advances the schedule",
         "CC366",
         it.counts_updates,
         _CONFORMANCE,

@@ -17,17 +17,17 @@ from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import PROBES, Facts, common, launched
 
 FACTS = Facts(evidence=Evidence.DOCUMENTED, probe=f"{PROBES}test_paddlenlp_reads_its_arguments")
-_OPTIMIZERS = "hand an optimizer of your own to Trainer(optimizers=...)"
+_OPTIMIZERS = "pass your optimizer to Trainer(optimizers=...)"
 
 PRECISION_ROWS = (
     FACTS.near(
         "precision.mode",
-        "O2 leaves normalization layers half, too, with bfloat16",
+        "with bfloat16, O2 also keeps normalization layers in half",
         "CC334",
         it.bfloat16_weights,
     ),
     FACTS.near("precision.ops", "Paddle's lists of O1 and O2 decide", "CC334", predicates.half),
-    FACTS.near("precision.tf32", "NVIDIA_TF32_OVERRIDE of the environment decides", "CC333"),
+    FACTS.near("precision.tf32", "the environment variable NVIDIA_TF32_OVERRIDE decides", "CC333"),
     FACTS.exact("precision", "fp16 or bf16, with fp16_opt_level O1 or O2"),
     FACTS.lacks(
         "loss_scaling.mode",
@@ -59,13 +59,13 @@ STEP_ROWS = (
     FACTS.near("seed", "seed, by which the Trainer's own sampler orders the rows", "CC333"),
     FACTS.near(
         "accumulation.normalize_by",
-        "means of micro-batches are averaged, whatever they hold",
+        "means of micro-batches are averaged, whatever their size",
         "CC336",
         it.uneven_micro_batches,
     ),
     FACTS.near(
         "accumulation.tail",
-        "the micro-batches that are left over are added to the first window of the next epoch",
+        "leftover micro-batches are added to the first window of the next epoch",
         "CC337",
         it.tail_is_not(""),
     ),
@@ -82,7 +82,7 @@ STEP_ROWS = (
     FACTS.adapted("optimizer.name", "AdamW without decay is the same", "CC367", it.plain_adam),
     FACTS.lacks(
         "optimizer.name",
-        f"of this form there is none: {_OPTIMIZERS}",
+        f"not supported in this variant: {_OPTIMIZERS}",
         "CC339",
         it.either(it.optimizer_is_not("adam", "adamw"), it.coupled_adam),
     ),
@@ -98,16 +98,16 @@ STEP_ROWS = (
         "CC339",
         it.uncorrected,
     ),
-    FACTS.lacks("optimizer.groups", f"there are none: {_OPTIMIZERS}", "CC344", predicates.grouped),
+    FACTS.lacks("optimizer.groups", f"not supported: {_OPTIMIZERS}", "CC344", predicates.grouped),
     FACTS.lacks(
         "optimizer.no_decay",
-        "biases and norms never decay, all else does: write no_decay: [bias, layer_norm]",
+        "everything decays except biases and norms: write no_decay: [bias, layer_norm]",
         "CC344",
         it.spares_others,
     ),
     FACTS.near(
         "optimizer.no_decay",
-        "weights without decay are those with `bias` or `norm` in their names",
+        "weights with `bias` or `norm` in their names do not decay",
         "CC344",
         it.spares,
     ),
@@ -135,14 +135,14 @@ STEP_ROWS = (
     ),
     FACTS.near(
         "schedule.tick",
-        "a skipped step does not move the schedule",
+        "a skipped step does not advance the schedule",
         "CC366",
         it.counts_attempts,
     ),
     FACTS.exact("schedule", "lr_scheduler_type, warmup_steps, max_steps, lr_end, power"),
     FACTS.near(
         "activation_checkpointing",
-        "recompute: models of PaddleNLP have it, your own has to",
+        "recompute: PaddleNLP's models support it, yours must, too",
         "CC333",
         predicates.recomputes,
     ),

@@ -63,22 +63,22 @@ def common(facts: Facts) -> tuple[Row, ...]:
         facts.exact("ema", "no average of the weights"),
         facts.near(
             "activation_checkpointing",
-            "your model computes activations again, no setting does",
+            "only your model can recompute activations; there is no setting",
             "CC333",
             predicates.recomputes,
         ),
         facts.exact("activation_checkpointing", "activations are kept"),
         facts.near(
             "distributed",
-            "the launcher says how many processes there are",
+            "the launcher sets the number of processes",
             "CC333",
             predicates.parallel,
         ),
         facts.exact("distributed", "one process"),
-        facts.near("launch", "you start your program, and no file does", "CC333"),
+        facts.near("launch", "you start your program; no launcher is emitted", "CC333"),
         facts.exact("batch", "rows of one process, times micro-batches and processes"),
         facts.exact("precision.param_dtype", "float32 weights, or float32 masters"),
-        facts.exact("precision.ops", "all in float32"),
+        facts.exact("precision.ops", "everything in float32"),
         facts.exact("accumulation", "losses are divided before backward"),
         facts.exact("accumulation.dtype", "gradients of float32 weights are summed in float32"),
     )
@@ -88,7 +88,7 @@ def launched(facts: Facts) -> Row:
     """Return the row of arguments that do not hold the number of processes."""
     return facts.near(
         "batch.global_batch_size",
-        "times the processes that the launcher starts",
+        "times the number of processes that the launcher starts",
         "CC333",
         predicates.parallel,
     )
@@ -105,7 +105,7 @@ def torch_precision(facts: Facts) -> tuple[Row, ...]:
         ),
         facts.near(
             "precision.ops",
-            "which operations run in half is the choice of torch.autocast",
+            "torch.autocast decides which operations run in half",
             "CC334",
             predicates.half,
         ),

@@ -1,4 +1,4 @@
-"""Rows of layers whose optimizer and schedule are Python on PyTorch that is emitted beside them."""
+"""Rows of trainers whose optimizer and schedule are PyTorch code emitted with the configuration."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def torch_rows(facts: Facts) -> tuple[Row, ...]:
         facts.exact("precision.tf32", "torch.set_float32_matmul_precision"),
         facts.adapted(
             "optimizer.name",
-            "torch.optim lacks it: a class of the emitted file's own",
+            "not in torch.optim: the emitted file defines the class",
             "CC367",
             it.optimizer_is_not(*STOCK),
         ),
         facts.adapted(
             "optimizer.rate_in_momentum",
-            "torch.optim.SGD has the rate outside: a class of the emitted file's own",
+            "torch.optim.SGD applies the rate outside the momentum: the emitted file replaces it",
             "CC367",
             predicates.rate_in_momentum,
         ),
         facts.lacks(
             "optimizer.eps_placement",
-            "torch.optim adds epsilon behind the correction",
+            "torch.optim adds epsilon after the bias correction",
             "CC339",
             predicates.raw_epsilon,
         ),

@@ -24,7 +24,7 @@ _PRECISIONS = {"": "no", "float16": "fp16", "bfloat16": "bf16"}
 
 
 def heading(recipe: Recipe, what: str) -> dict[str, Any]:
-    """Return what the head of a file says."""
+    """Return the header of a file."""
     digest = recipe_hash(recipe)
     return {
         "header": (

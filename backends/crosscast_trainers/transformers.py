@@ -32,8 +32,8 @@ FACTS = Facts(
     evidence=Evidence.MEASURED_CPU, probe=f"{PROBES}test_transformers_reads_its_arguments"
 )
 _CONFORMANCE = "trainers/test_conformance.py::test_answers_are_those_of_the_page"
-_COMPUTE_LOSS = "hand compute_loss of training_arguments.py to Trainer(compute_loss_func=...)"
-_OPTIMIZERS = "hand an optimizer of your own to Trainer(optimizers=...)"
+_COMPUTE_LOSS = "pass compute_loss of training_arguments.py to Trainer(compute_loss_func=...)"
+_OPTIMIZERS = "pass your optimizer to Trainer(optimizers=...)"
 
 ROWS = (
     FACTS.near("seed", "seed, by which the Trainer's own sampler orders the rows", "CC333"),
@@ -54,7 +54,7 @@ ROWS = (
     FACTS.near("accumulation.normalize_by", _COMPUTE_LOSS, "CC333", it.uneven_micro_batches),
     FACTS.near(
         "accumulation.tail",
-        "a short window is divided by what it holds, as with tail: flush_renormalized",
+        "a short window is divided by its own size, as with tail: flush_renormalized",
         "CC337",
         it.tail_is_not("flush_renormalized"),
         _CONFORMANCE,
@@ -64,7 +64,7 @@ ROWS = (
     FACTS.adapted("optimizer.name", "AdamW without decay is the same", "CC367", it.plain_adam),
     FACTS.lacks(
         "optimizer.name",
-        f"of this form there is none: {_OPTIMIZERS}",
+        f"not supported in this variant: {_OPTIMIZERS}",
         "CC339",
         it.either(it.optimizer_is_not("sgd", "adam", "adamw"), it.coupled_adam),
     ),
@@ -86,7 +86,7 @@ ROWS = (
         "CC339",
         it.uncorrected,
     ),
-    FACTS.lacks("optimizer.groups", f"there are none: {_OPTIMIZERS}", "CC344", predicates.grouped),
+    FACTS.lacks("optimizer.groups", f"not supported: {_OPTIMIZERS}", "CC344", predicates.grouped),
     FACTS.lacks(
         "optimizer.no_decay",
         "biases and LayerNorm never decay, all else does: write no_decay: [bias, layer_norm]",
@@ -109,7 +109,7 @@ ROWS = (
     FACTS.adapted("schedule.name", "cosine_with_min_lr", "CC367", it.curve_above_zero),
     FACTS.near(
         "schedule.tick",
-        "a skipped step does not move the schedule",
+        "a skipped step does not advance the schedule",
         "CC366",
         it.counts_attempts,
         _CONFORMANCE,
@@ -117,7 +117,7 @@ ROWS = (
     FACTS.exact("schedule", "lr_scheduler_type, warmup_steps, max_steps"),
     FACTS.near(
         "activation_checkpointing",
-        "models of the library have it, your own has to",
+        "the library's models support it, yours must, too",
         "CC333",
         predicates.recomputes,
     ),
@@ -126,9 +126,7 @@ ROWS = (
 )
 _READ = Facts(evidence=Evidence.DOCUMENTED, probe="none: older than what the tests install")
 OLD_ROWS = (
-    _READ.lacks(
-        "optimizer.momentum", f"SGD takes no momentum: {_OPTIMIZERS}", "CC339", it.momentum
-    ),
+    _READ.lacks("optimizer.momentum", f"SGD has no momentum: {_OPTIMIZERS}", "CC339", it.momentum),
 )
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from corpus import Entry, load
 from defects import Defects, Found, score_defects
 from predicted import Prediction, own_view
-from score import Tally, presence_rows, ratio, score
+from score import Totals, presence_rows, ratio, score
 
 from crosscast.messages.text_tables import layout
 
@@ -41,18 +41,18 @@ def read(entry: Entry, *, companions: bool) -> Prediction:
         return Prediction({}, entry.path, crashed=f"{type(error).__name__}: {error}")
     failed = [d.message for d in (*analysis.diagnostics, *results) if d.code == "CC950"]
     settled = own_view(analysis.subject.profile, entry.path)
-    said = Prediction(settled, entry.path, crashed="; ".join(dict.fromkeys(failed)))
-    said.findings = [
+    prediction = Prediction(settled, entry.path, crashed="; ".join(dict.fromkeys(failed)))
+    prediction.findings = [
         Found(r.code, str(r.severity), r.file, r.span.line, r.message)
         for r in results
         if r.is_finding and r.span is not None
     ]
-    said.findings += [
+    prediction.findings += [
         Found("SYNTAX_ERROR", "error", d.span.file, d.span.line, d.message)
         for d in analysis.subject.unread
         if d.span is not None and d.severity == "error"
     ]
-    return said
+    return prediction
 
 
 def run(entries: list[Entry], *, companions: bool, jobs: int, show: str) -> dict[str, Any]:
@@ -61,29 +61,29 @@ def run(entries: list[Entry], *, companions: bool, jobs: int, show: str) -> dict
     work = partial(read, companions=companions)
     if jobs > 1:
         with ProcessPoolExecutor(jobs) as pool:
-            said = list(pool.map(work, entries, chunksize=4))
+            predictions = list(pool.map(work, entries, chunksize=4))
     else:
-        said = [work(entry) for entry in entries]
+        predictions = [work(entry) for entry in entries]
     seconds = time.perf_counter() - started
-    tally, defects = Tally(), Defects()
-    for entry, one in zip(entries, said, strict=True):
-        score(entry, one, tally, alone=not companions)
-        score_defects(entry, one, defects)
+    totals, defects = Totals(), Defects()
+    for entry, answer in zip(entries, predictions, strict=True):
+        score(entry, answer, totals, alone=not companions)
+        score_defects(entry, answer, defects)
     title = "B (with companions)" if companions else "A (the file alone)"
     print(f"\n== run {title}: {len(entries)} files in {seconds:.1f} s")
-    result = _print(entries, said, tally, defects)
+    result = _print(entries, predictions, totals, defects)
     if show:
-        _show(tally, defects, show)
+        _show(totals, defects, show)
     return result
 
 
 def _print(
-    entries: list[Entry], said: list[Prediction], tally: Tally, defects: Defects
+    entries: list[Entry], predictions: list[Prediction], totals: Totals, defects: Defects
 ) -> dict[str, Any]:
-    crashes = [(e.id, p.crashed) for e, p in zip(entries, said, strict=True) if p.crashed]
+    crashes = [(e.id, p.crashed) for e, p in zip(entries, predictions, strict=True) if p.crashed]
     for identity, reason in crashes:
         print(f"crash {identity}: {reason}")
-    rows = list(presence_rows(tally))
+    rows = list(presence_rows(totals))
     _table(
         ("present", "tp", "fp", "fn", "precision", "recall", "F1"),
         [
@@ -91,25 +91,25 @@ def _print(
             for n, a, b, c, p, r, f in rows
         ],
     )
-    names = list(dict.fromkeys(name for name, _ in tally.values))
+    names = list(dict.fromkeys(name for name, _ in totals.values))
     total: Counter[str] = Counter()
     table = []
     for name in names:
-        counts = {k: tally.values[name, k] for k in ("decidable", "said", "right")}
+        counts = {k: totals.values[name, k] for k in ("decidable", "said", "right")}
         if not name.endswith("present"):
             total.update(counts)
         table.append(_value_row(name, counts))
     table.append(_value_row("all values", dict(total)))
     _table(("value", "decidable", "said", "right", "precision", "recall"), table)
-    tp, fp, fn = (tally.optimizers[k] for k in ("tp", "fp", "fn"))
+    tp, fp, fn = (totals.optimizers[k] for k in ("tp", "fp", "fn"))
     print(f"\noptimizers: precision {ratio(tp, tp + fp):.3f}, recall {ratio(tp, tp + fn):.3f}")
     evidence = []
-    for section in dict.fromkeys(s for s, _ in tally.evidence):
-        near, far = (tally.evidence[section, kind] for kind in ("right", "wrong"))
+    for section in dict.fromkeys(s for s, _ in totals.evidence):
+        near, far = (totals.evidence[section, kind] for kind in ("right", "wrong"))
         evidence.append(f"{section} {near}/{near + far}")
     print("lines near a labelled one:", ", ".join(evidence))
     hundred = 100 / max(1, len(entries))
-    print(f"over-claims: {tally.overclaims} ({tally.overclaims * hundred:.1f} per 100 files)")
+    print(f"over-claims: {totals.overclaims} ({totals.overclaims * hundred:.1f} per 100 files)")
     counts = defects.counts
     for severity in ("error", "warn"):
         found, all_ = counts[f"{severity} found"], counts[f"{severity} total"]
@@ -122,7 +122,7 @@ def _print(
         f"false alarms: {alarms} ({alarms * hundred:.1f} per 100 files), {defects.clean_alarms} in"
         f" {defects.clean_files} clean files; to be judged by a person: {counts['to be judged']}"
     )
-    wrong = tally.wrong_negatives | {
+    wrong = totals.wrong_negatives | {
         e.id
         for e in entries
         if e.id in defects.alarmed
@@ -134,12 +134,12 @@ def _print(
     print(f"negatives with anything wrong: {len(wrong)} of {negatives} {sorted(wrong)}")
     parsed = ratio(len(entries) - len(crashes), len(entries))
     print(f"parsed: {parsed:.3f}")
-    macro = _macro(tally)
+    macro = _macro(totals)
     print(f"macro over categories: presence F1 {macro[0]:.3f}, values right {macro[1]:.3f}")
     headline = {row[0]: row[6] for row in rows}
     return {
         "presence_f1": headline["all"],
-        "overclaims_per_100": tally.overclaims * hundred,
+        "overclaims_per_100": totals.overclaims * hundred,
         "precision": ratio(total["right"], total["said"]),
         "recall": ratio(total["right"], total["decidable"]),
         "defect_recall": ratio(both_found, both),
@@ -159,9 +159,9 @@ def _value_row(name: str, counts: dict[str, int]) -> tuple[str, ...]:
     return (name, *shown, f"{precision:.3f}", f"{recall:.3f}")
 
 
-def _macro(tally: Tally) -> tuple[float, float]:
+def _macro(totals: Totals) -> tuple[float, float]:
     f1, right = [], []
-    for counts in tally.by_category.values():
+    for counts in totals.by_category.values():
         tp, fp, fn = counts["tp"], counts["fp"], counts["fn"]
         f1.append(ratio(2 * tp, 2 * tp + fp + fn))
         right.append(ratio(counts["right"], counts["decidable"]))
@@ -174,9 +174,9 @@ def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     print(*table.head, *table.rows, sep="\n")
 
 
-def _show(tally: Tally, defects: Defects, wanted: str) -> None:
+def _show(totals: Totals, defects: Defects, wanted: str) -> None:
     print()
-    for identity, what, ours, label, lines in sorted(tally.shown):
+    for identity, what, ours, label, lines in sorted(totals.shown):
         if wanted in ("all", identity) or wanted in what:
             print(f"{identity:9} {what:34} ours {ours} | label {label} | lines {lines}")
     for identity, kind, text in sorted(defects.shown):

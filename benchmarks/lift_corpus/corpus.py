@@ -41,7 +41,7 @@ class Entry:
         folder = self.root / f"{self.data['repo'].replace('/', '+')}@{self.data['commit'][:8]}"
         paths = [self.path]
         if companions:
-            found = [one["path"] for one in self.data["companions"]]
+            found = [companion["path"] for companion in self.data["companions"]]
             program = self.path.endswith((".py", ".ipynb"))
             paths += [p for p in found if not (program and p.endswith((".sh", ".sub")))]
         return [Source(path, _text(folder / path)) for path in dict.fromkeys(paths)]
@@ -54,7 +54,7 @@ def _text(path: Path) -> str:
 def load(labels: Path, root: Path) -> list[Entry]:
     """Return the entries whose file is there; a missing file ends the program."""
     data = json.loads(labels.read_text(encoding="utf-8"))
-    entries = [Entry(one, root) for one in data["entries"]]
+    entries = [Entry(entry, root) for entry in data["entries"]]
     for entry in entries:
         try:
             entry.sources(companions=True)

@@ -36,10 +36,10 @@ class Defects:
     shown: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def score_defects(entry: Entry, said: Prediction, into: Defects) -> None:
+def score_defects(entry: Entry, prediction: Prediction, into: Defects) -> None:
     """Add the findings in one entry."""
     into.files += 1
-    findings: Sequence[Found] = [f for f in said.findings if f.file == entry.path]
+    findings: Sequence[Found] = [f for f in prediction.findings if f.file == entry.path]
     matched: set[Found] = set()
     for bug in entry.data["bugs"]:
         hits = [f for f in findings if _matches(f, bug["code"], bug["lines"])]
@@ -55,14 +55,14 @@ def score_defects(entry: Entry, said: Prediction, into: Defects) -> None:
     clean = not serious
     into.clean_files += clean
     tolerated = set(entry.data["tolerated"])
-    for one in findings:
-        if one in matched or one.severity not in SERIOUS:
+    for finding in findings:
+        if finding in matched or finding.severity not in SERIOUS:
             continue
-        meant = set(MEANS.get(one.code, ()))
-        text = f"{one.code} {one.severity} line {one.line}: {one.message}"
-        if meant & tolerated:
+        classes = set(MEANS.get(finding.code, ()))
+        text = f"{finding.code} {finding.severity} line {finding.line}: {finding.message}"
+        if classes & tolerated:
             continue
-        if meant & AUDITED:
+        if classes & AUDITED:
             into.counts["false alarms"] += 1
             into.clean_alarms += clean
             into.alarmed.add(entry.id)

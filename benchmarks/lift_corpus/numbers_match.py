@@ -50,9 +50,9 @@ def _value(node: ast.expr) -> float:
     raise ValueError
 
 
-def same(one: float, other: float) -> bool:
+def same(left: float, other: float) -> bool:
     """Whether two numbers are equal for the score."""
-    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-300)
+    return math.isclose(left, other, rel_tol=1e-6, abs_tol=1e-300)
 
 
 def names(text: str) -> set[str]:
@@ -71,7 +71,7 @@ def in_text(text: str) -> list[float]:
 
 
 def judge(label: Any, value: Any, expression: str, default: Any = None) -> str:
-    """Return `right`, `wrong`, `missed` (nothing was said), or `` where it cannot be scored."""
+    """Return `right`, `wrong`, `missed` (no value), or `` where it cannot be scored."""
     wanted, ours = number(label), number(value)
     if wanted is not None:
         if ours is not None:

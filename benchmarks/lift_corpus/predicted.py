@@ -69,18 +69,18 @@ class Prediction:
         return tuple(words(fact.value)) if name in MANY else fact.value
 
     def claims(self, name: str, subject: str = "") -> bool:
-        """Whether what counts of a field is said of the labelled file itself."""
+        """Whether the effective fact of a field is in the labelled file itself."""
         fact = self.fact(name, subject)
         return fact is not None and self.path in (fact.files or (self.path,))
 
     def lines(self, *prefixes: str, subject: str | None = None) -> list[int]:
-        """Return the lines of the labelled file that fields are said to stand at."""
+        """Return the lines of the labelled file where the facts of fields are."""
         return sorted(
             {
                 place.line
-                for (name, who), one in self.settled.items()
+                for (name, who), answer in self.settled.items()
                 if name.startswith(prefixes) and (subject is None or who == subject)
-                for place in one.places
+                for place in answer.places
                 if place.file == self.path
             }
         )
@@ -102,7 +102,7 @@ class Prediction:
         return False
 
     def source(self, name: str) -> str | None:
-        """Return how the value of a field is written; what another file says is external."""
+        """Return the kind of a field's value; a value from another file is external."""
         fact = self.fact(name)
         if fact is None:
             return None
@@ -118,7 +118,7 @@ class Prediction:
 
 
 def own_view(profile: Profile, path: str) -> dict[tuple[str, str], Settled]:
-    """Return what is said of the labelled file: its own facts, and others where it has none.
+    """Return the facts about the labelled file: its own, else those of other files.
 
     What a library decides there counts only where no companion says it.
     """

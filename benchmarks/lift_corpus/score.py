@@ -73,7 +73,7 @@ OPTIMIZER = ("lr", "betas", "eps", "weight_decay", "l2", "momentum")
 
 
 @dataclass
-class Tally:
+class Totals:
     """Counts of one run over all entries, and what they count."""
 
     presence: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -112,69 +112,75 @@ def present(labels: Mapping[str, Any], feature: str) -> bool:
     return bool(labelled(labels, name) != "none")
 
 
-def score(entry: Entry, said: Prediction, tally: Tally, *, alone: bool) -> None:
-    """Add one entry to the tally."""
-    category = tally.by_category.setdefault(entry.data["category"], Counter())
+def score(entry: Entry, prediction: Prediction, totals: Totals, *, alone: bool) -> None:
+    """Add one entry to the totals."""
+    category = totals.by_category.setdefault(entry.data["category"], Counter())
     both: dict[str, bool] = {"": True}
     for feature in FEATURES:
-        ours, theirs = said.present(feature), present(entry.labels, feature)
+        ours, theirs = prediction.present(feature), present(entry.labels, feature)
         kind = ("tn", "fn", "fp", "tp")[2 * ours + theirs]
-        tally.presence[feature, kind] += 1
+        totals.presence[feature, kind] += 1
         category[kind] += 1
         both[feature] = ours and theirs
-        lines = said.lines(*(f"{SECTION[feature]}.",)) if ours else ""
+        lines = prediction.lines(*(f"{SECTION[feature]}.",)) if ours else ""
         if ours != theirs:
             label = entry.labels.get(SECTION[feature], {})
-            tally.show(entry, f"presence {feature}", ours, theirs, lines or label.get("lines"))
+            totals.show(entry, f"presence {feature}", ours, theirs, lines or label.get("lines"))
             if ours and entry.data["difficulty"] == "hard_negative":
-                tally.wrong_negatives.add(entry.id)
+                totals.wrong_negatives.add(entry.id)
             if ours and entry.data["category"] == "negative":
-                tally.wrong_negatives.add(entry.id)
-    _words(entry, said, tally, both)
-    _numbers(entry, said, tally, both, alone)
-    _effective(entry, said, tally, alone)
-    _optimizers(entry, said, tally)
-    _evidence(entry, said, tally, both)
-    _lists(entry, said, tally)
+                totals.wrong_negatives.add(entry.id)
+    _words(entry, prediction, totals, both)
+    _numbers(entry, prediction, totals, both, alone)
+    _effective(entry, prediction, totals, alone)
+    _optimizers(entry, prediction, totals)
+    _evidence(entry, prediction, totals, both)
+    _lists(entry, prediction, totals)
 
 
-def _lists(entry: Entry, said: Prediction, tally: Tally) -> None:
-    ours, theirs = said.word("framework"), entry.labels["framework"]
-    _count(entry, tally, "framework", ours, theirs, right=ours == theirs, lines="")
-    mine = set(said.word("api") or ())
+def _lists(entry: Entry, prediction: Prediction, totals: Totals) -> None:
+    ours, theirs = prediction.word("framework"), entry.labels["framework"]
+    _count(entry, totals, "framework", ours, theirs, right=ours == theirs, lines="")
+    mine = set(prediction.word("api") or ())
     label = set(entry.labels["api"]) - {"none"}
-    for one in mine | label:
-        kind = "tp" if one in mine & label else "fp" if one in mine else "fn"
-        tally.presence["api", kind] += 1
+    for api in mine | label:
+        kind = "tp" if api in mine & label else "fp" if api in mine else "fn"
+        totals.presence["api", kind] += 1
     if mine != label:
-        tally.show(entry, "api", sorted(mine), sorted(label))
+        totals.show(entry, "api", sorted(mine), sorted(label))
 
 
-def _words(entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, bool]) -> None:
+def _words(entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[str, bool]) -> None:
     for name, feature in WORDS.items():
         label = labelled(entry.labels, name)
-        ours = said.source(_owner(name)) if name.endswith(".source") else said.word(name)
+        ours = (
+            prediction.source(_owner(name)) if name.endswith(".source") else prediction.word(name)
+        )
         if isinstance(ours, bool):
             ours = "yes" if ours else "no"
         if name == "schedule.has_warmup":
             label = "yes" if label else "no"
             ours = ours if ours is not None else "no"
-        lines = said.lines(name)
+        lines = prediction.lines(name)
         if name in MANY:
-            _set(entry, said, tally, name, label, both[feature], lines)
+            _set(entry, prediction, totals, name, label, both[feature], lines)
             continue
         if name == "precision.default_dtype" and ours is None:
-            ours = "fp32" if not said.present("mixed precision") and said.settled else None
+            ours = (
+                "fp32" if not prediction.present("mixed precision") and prediction.settled else None
+            )
         if label in UNSCORED:
-            claimed = ours not in VAGUE and (said.claims(name) or said.fact(name) is None)
+            claimed = ours not in VAGUE and (
+                prediction.claims(name) or prediction.fact(name) is None
+            )
             if claimed and both[feature] and not name.endswith(".source"):
-                tally.overclaims += 1
-                tally.show(entry, f"overclaim {name}", ours, label, lines)
+                totals.overclaims += 1
+                totals.show(entry, f"overclaim {name}", ours, label, lines)
             continue
         if not both[feature]:
             continue
         right = ours == label or ours in DOCUMENTED.get((name, label), ())
-        _count(entry, tally, name, ours, label, right=right, lines=lines)
+        _count(entry, totals, name, ours, label, right=right, lines=lines)
 
 
 def _owner(name: str) -> str:
@@ -182,40 +188,46 @@ def _owner(name: str) -> str:
 
 
 def _set(
-    entry: Entry, said: Prediction, tally: Tally, name: str, label: Any, both: bool, lines: Any
+    entry: Entry,
+    prediction: Prediction,
+    totals: Totals,
+    name: str,
+    label: Any,
+    both: bool,
+    lines: Any,
 ) -> None:
     if not both or not label:
         return
-    mine = frozenset(said.word(name) or ()) - {"fp32"}
+    mine = frozenset(prediction.word(name) or ()) - {"fp32"}
     theirs = frozenset(label or ()) - {"fp32"}
     if theirs & {"caller", "inherit"}:
         concrete = mine - set(VAGUE)
-        if concrete and said.claims(name):
-            tally.overclaims += 1
-            tally.show(entry, f"overclaim {name}", sorted(concrete), label, lines)
+        if concrete and prediction.claims(name):
+            totals.overclaims += 1
+            totals.show(entry, f"overclaim {name}", sorted(concrete), label, lines)
         return
     shown = sorted(mine) or None
-    _count(entry, tally, name, shown, sorted(theirs), right=mine == theirs, lines=lines)
+    _count(entry, totals, name, shown, sorted(theirs), right=mine == theirs, lines=lines)
 
 
 def _count(
-    entry: Entry, tally: Tally, name: str, ours: Any, label: Any, *, right: bool, lines: Any
+    entry: Entry, totals: Totals, name: str, ours: Any, label: Any, *, right: bool, lines: Any
 ) -> None:
-    tally.values[name, "decidable"] += 1
+    totals.values[name, "decidable"] += 1
     if ours is None:
-        tally.values[name, "missed"] += 1
+        totals.values[name, "missed"] += 1
     else:
-        tally.values[name, "said"] += 1
-        tally.values[name, "right"] += right
-    category = tally.by_category.setdefault(entry.data["category"], Counter())
+        totals.values[name, "said"] += 1
+        totals.values[name, "right"] += right
+    category = totals.by_category.setdefault(entry.data["category"], Counter())
     category["decidable"] += 1
     category["right"] += bool(right and ours is not None)
     if not right or ours is None:
-        tally.show(entry, name, ours, label, lines)
+        totals.show(entry, name, ours, label, lines)
 
 
 def _numbers(
-    entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, bool], alone: bool
+    entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[str, bool], alone: bool
 ) -> None:
     for name, feature in NUMBERS.items():
         section = entry.labels[name.split(".")[0]]
@@ -223,10 +235,10 @@ def _numbers(
         if label is None or not both[feature] or (alone and external(section)):
             continue
         default = section.get("default") if name in ("accumulation.steps", "clip.value") else None
-        fact = said.fact(name)
+        fact = prediction.fact(name)
         if fact is None and name == "loss_scaling.init":
-            fact = said.fact("loss_scaling.scale")
-        _number(entry, tally, name, fact, label, default, said.lines(name))
+            fact = prediction.fact("loss_scaling.scale")
+        _number(entry, totals, name, fact, label, default, prediction.lines(name))
 
 
 def external(section: Mapping[str, Any]) -> bool:
@@ -235,7 +247,7 @@ def external(section: Mapping[str, Any]) -> bool:
 
 
 def _number(
-    entry: Entry, tally: Tally, name: str, fact: Any, label: Any, default: Any, lines: Any
+    entry: Entry, totals: Totals, name: str, fact: Any, label: Any, default: Any, lines: Any
 ) -> None:
     value = fact.value if fact is not None and fact.known else None
     expression = fact.expression if fact is not None else ""
@@ -244,125 +256,131 @@ def _number(
         return
     ours = None if verdict == "missed" else value if value is not None else expression
     right = verdict == "right"
-    _count(entry, tally, name, ours if not right else label, label, right=right, lines=lines)
+    _count(entry, totals, name, ours if not right else label, label, right=right, lines=lines)
     if not right:
-        identity, what, _, theirs, where = tally.shown.pop()
+        identity, what, _, theirs, where = totals.shown.pop()
         mine = f"{value} ({expression})" if expression else str(value)
-        tally.shown.append((identity, what, mine, theirs, where))
+        totals.shown.append((identity, what, mine, theirs, where))
 
 
-def _effective(entry: Entry, said: Prediction, tally: Tally, alone: bool) -> None:
+def _effective(entry: Entry, prediction: Prediction, totals: Totals, alone: bool) -> None:
     section = entry.labels["accumulation"]
     if alone and external(section):
         return
     label = default_steps(entry.labels)
-    fact = said.fact("accumulation.steps")
-    there = said.present("accumulation")
+    fact = prediction.fact("accumulation.steps")
+    there = prediction.present("accumulation")
     ours = fact.value if there and fact is not None and fact.known else None
-    if not there and not said.crashed:
+    if not there and not prediction.crashed:
         ours = 1
     if label is None:
         if ours is not None:
-            tally.overclaims += 1
-            tally.show(entry, "overclaim effective_default", ours, None, said.lines("accumulation"))
+            totals.overclaims += 1
+            totals.show(
+                entry, "overclaim effective_default", ours, None, prediction.lines("accumulation")
+            )
         return
     right = judge(label, ours, "") == "right"
-    lines = said.lines("accumulation.steps")
-    _count(entry, tally, "effective_default", ours, label, right=right, lines=lines)
+    lines = prediction.lines("accumulation.steps")
+    _count(entry, totals, "effective_default", ours, label, right=right, lines=lines)
     if section["present"]:
-        tally.values["effective_default where present", "decidable"] += 1
-        tally.values["effective_default where present", "said"] += ours is not None
-        tally.values["effective_default where present", "right"] += right
+        totals.values["effective_default where present", "decidable"] += 1
+        totals.values["effective_default where present", "said"] += ours is not None
+        totals.values["effective_default where present", "right"] += right
 
 
-def _optimizers(entry: Entry, said: Prediction, tally: Tally) -> None:
-    left = said.optimizers()
+def _optimizers(entry: Entry, prediction: Prediction, totals: Totals) -> None:
+    left = prediction.optimizers()
     for label in sorted(entry.labels["optimizers"], key=lambda o: o["family"] in UNSCORED):
         decidable = label["family"] not in UNSCORED
-        found = _match(said, left, label)
+        found = _match(prediction, left, label)
         if found is None:
             if decidable:
-                tally.optimizers["fn"] += 1
-                mine = [said.settled["optimizer.family", who].fact.value for who in left]
-                tally.show(entry, "optimizer", mine, label["family"], label.get("lines"))
+                totals.optimizers["fn"] += 1
+                mine = [prediction.settled["optimizer.family", who].fact.value for who in left]
+                totals.show(entry, "optimizer", mine, label["family"], label.get("lines"))
             continue
         left.remove(found)
-        family = said.settled["optimizer.family", found].fact
+        family = prediction.settled["optimizer.family", found].fact
         if not decidable:
             concrete = family.known and family.value not in VAGUE
-            if concrete and said.claims("optimizer.family", found):
-                tally.overclaims += 1
-                where = said.lines("optimizer.", subject=found)
-                tally.show(entry, "overclaim optimizer", family.value, label["family"], where)
+            if concrete and prediction.claims("optimizer.family", found):
+                totals.overclaims += 1
+                where = prediction.lines("optimizer.", subject=found)
+                totals.show(entry, "overclaim optimizer", family.value, label["family"], where)
             continue
-        tally.optimizers["tp"] += 1
+        totals.optimizers["tp"] += 1
         for name in OPTIMIZER:
-            _setting(entry, said, tally, found, name, label.get(name))
+            _setting(entry, prediction, totals, found, name, label.get(name))
     for who in left:
-        fact = said.settled["optimizer.family", who].fact
+        fact = prediction.settled["optimizer.family", who].fact
         if fact.known and fact.value in VAGUE:
             continue
-        tally.optimizers["fp"] += 1
-        lines = said.lines("optimizer.", subject=who)
-        tally.show(entry, "optimizer", f"{fact.value} {who}", "none such", lines)
+        totals.optimizers["fp"] += 1
+        lines = prediction.lines("optimizer.", subject=who)
+        totals.show(entry, "optimizer", f"{fact.value} {who}", "none such", lines)
 
 
-def _match(said: Prediction, left: list[str], label: Mapping[str, Any]) -> str | None:
+def _match(prediction: Prediction, left: list[str], label: Mapping[str, Any]) -> str | None:
     families = {label["family"], *label.get("family_accept", ())}
     wildcard = label["family"] in UNSCORED
     best: tuple[int, str] | None = None
     for who in left:
-        fact = said.settled["optimizer.family", who].fact
+        fact = prediction.settled["optimizer.family", who].fact
         default = "library_default" in families and fact.origin == "library_default"
         if fact.value not in families and not wildcard and not default:
             continue
-        role = said.fact("optimizer.role", who)
-        near = bool(set(label.get("lines", ())) & set(said.lines("optimizer.", subject=who)))
+        role = prediction.fact("optimizer.role", who)
+        near = bool(set(label.get("lines", ())) & set(prediction.lines("optimizer.", subject=who)))
         points = 2 * bool(role and role.value == label.get("role")) + near
         if best is None or points > best[0]:
             best = (points, who)
     return best[1] if best else None
 
 
-def _setting(entry: Entry, said: Prediction, tally: Tally, who: str, name: str, label: Any) -> None:
+def _setting(
+    entry: Entry, prediction: Prediction, totals: Totals, who: str, name: str, label: Any
+) -> None:
     if label is None:
         return
-    lines = said.lines(f"optimizer.{name}", subject=who)
+    lines = prediction.lines(f"optimizer.{name}", subject=who)
     if name == "betas":
-        for index, one in enumerate(label):
-            fact = said.fact(f"optimizer.beta{index + 1}", who)
-            _number(entry, tally, f"optimizer.beta{index + 1}", fact, one, None, lines)
+        for index, beta in enumerate(label):
+            fact = prediction.fact(f"optimizer.beta{index + 1}", who)
+            _number(entry, totals, f"optimizer.beta{index + 1}", fact, beta, None, lines)
         return
-    fact = said.fact(f"optimizer.{name}", who)
+    fact = prediction.fact(f"optimizer.{name}", who)
     if fact is None and name in ("weight_decay", "l2"):
-        fact = said.fact(
+        fact = prediction.fact(
             "optimizer.l2" if name == "weight_decay" else "optimizer.weight_decay", who
         )
-    _number(entry, tally, f"optimizer.{name}", fact, label, None, lines)
+    _number(entry, totals, f"optimizer.{name}", fact, label, None, lines)
 
 
-def _evidence(entry: Entry, said: Prediction, tally: Tally, both: Mapping[str, bool]) -> None:
+def _evidence(
+    entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[str, bool]
+) -> None:
     for feature, section in SECTION.items():
         wanted = entry.labels.get(section, {}).get("lines")
         if not both[feature] or not wanted:
             continue
-        ours = said.lines(f"{section}.")
+        ours = prediction.lines(f"{section}.")
         right = any(abs(a - b) <= 2 for a in ours for b in wanted)
-        tally.evidence[section, "right" if right else "wrong"] += 1
+        totals.evidence[section, "right" if right else "wrong"] += 1
         if not right:
-            tally.show(entry, f"lines {section}", ours, wanted)
+            totals.show(entry, f"lines {section}", ours, wanted)
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return a share; nothing of nothing is all of it."""
+    """Return a share; 1 if both numbers are 0."""
     return part / whole if whole else 1.0
 
 
-def presence_rows(tally: Tally) -> Iterator[tuple[str, int, int, int, float, float, float]]:
+def presence_rows(totals: Totals) -> Iterator[tuple[str, int, int, int, float, float, float]]:
     """Yield feature, tp, fp, fn, precision, recall and F1; the last row is of all features."""
     total: Counter[str] = Counter()
     for feature in (*FEATURES, "all", "api"):
-        counts = {k: tally.presence[feature, k] for k in ("tp", "fp", "fn")}
+        counts = {k: totals.presence[feature, k] for k in ("tp", "fp", "fn")}
         if feature in FEATURES:
             total.update(counts)
         if feature == "all":

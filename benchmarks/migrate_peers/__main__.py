@@ -44,7 +44,7 @@ def main() -> int:
     few = tuple(options["ivy_inputs"].split(",")) if options["ivy_inputs"] else ()
     means = Means(interpreters=paths, limit=options["limit"], ivy_inputs=few)
     names = options["only"].split(",") if options["only"] else list(TOOLS)
-    wanted = options["inputs"].split(",") if options["inputs"] else [one.name for one in CASES]
+    wanted = options["inputs"].split(",") if options["inputs"] else [case.name for case in CASES]
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options["jobs"]) as pool:
         root = Path(options["keep"] or made).resolve()
         cases = [case for case in CASES if case.name in wanted]

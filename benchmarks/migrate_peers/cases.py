@@ -1,4 +1,4 @@
-"""The inputs, and by hand: what each says of its training."""
+"""The inputs, with handwritten facts about their training."""
 
 from __future__ import annotations
 

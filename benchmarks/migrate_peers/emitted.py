@@ -71,19 +71,19 @@ def _written(
     }
     say = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     done = crosscast(["migrate", script.name, "--to", target, "-o", out.name, *say], out.parent)
-    lines = [one for one in (done.stdout + done.stderr).splitlines() if one.strip()]
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     written = out / target / "train.py"
     if not written.exists():
-        said = [one for one in lines if re.search(r"\bCC\d{3}\b", one)]
-        if done.returncode == 1 and said:
-            return Made(script=None, said=lines, refused=said[0])
+        messages = [line for line in lines if re.search(r"\bCC\d{3}\b", line)]
+        if done.returncode == 1 and messages:
+            return Made(script=None, said=lines, refused=messages[0])
         return Made(script=None, failed=last_line(done.stderr))
     for extra in (f"{target}_net.py", "start.py"):
         shutil.copy(HERE / "models" / extra, written.parent)
     rows, results = str(out.parent / "rows.npz"), out.parent / f"run-{out.name}"
     return Made(
         script=written,
-        said=[one for one in lines if _LEFT_OUT.search(one)],
+        said=[line for line in lines if _LEFT_OUT.search(line)],
         arguments=[*arguments, "--train", rows, "--eval", rows, "--output", str(results)],
         trace=results / "trace.jsonl",
     )

@@ -1,4 +1,4 @@
-"""What became of an input: does it parse, run, train the same, and what does it no longer say."""
+"""Judge a migrated input: whether it parses, runs and trains the same, and which facts are lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def judge(
     row |= facts(case, made) if made.changed else {"facts": len(case.facts), "told": [], "lost": []}
     if case.beyond and not row.get("same", True):
         what, words = case.beyond
-        to = "told" if any(words in one for one in made.said) else "lost"
+        to = "told" if any(words in line for line in made.said) else "lost"
         row[to] = [*row.get(to, []), what]  # type: ignore[misc]
     if case.half_when_run and not made.trace and row["runs"] and not row["half"]:
         row["lost"] = [*row.get("lost", []), "half precision when run"]  # type: ignore[misc]
@@ -87,10 +87,10 @@ def _ran(
 
 
 def _with_float32(half: Mapping[str, object], plain: Mapping[str, object]) -> dict[str, object]:
-    """Return what both runs say: in float16 within rounding, in float32 the same."""
+    """Return the combined result of both runs: within rounding in float16, equal in float32."""
     same = bool(half.get("same") and plain.get("same"))
-    told = {} if plain["runs"] else {"why": f"in float32: {plain['why']}"}
-    return {"rounded": half.get("curve"), "curve": plain.get("curve"), "same": same} | told
+    reason = {} if plain["runs"] else {"why": f"in float32: {plain['why']}"}
+    return {"rounded": half.get("curve"), "curve": plain.get("curve"), "same": same} | reason
 
 
 def compared(losses: Sequence[float], curve: list[float] | str, bound: float) -> dict[str, object]:
@@ -108,19 +108,19 @@ def compared(losses: Sequence[float], curve: list[float] | str, bound: float) ->
 
 
 def facts(case: Case, made: Made) -> dict[str, object]:
-    """Compare what the output says, as `crosscast lift` reads it, with what was there."""
+    """Compare the facts that `crosscast lift` reads from the output with those of the input."""
     assert made.script is not None
     recipe = _lifted(made.script)
     different = [name for name, value in case.facts.items() if _at(recipe, name) != value]
     if made.trace is None:  # a line that stayed is not lost because lift cannot read it
         read = _lifted(case.path)
-        different = [one for one in different if _at(recipe, one) != _at(read, one)]
-    said = "\n".join(made.said).lower()
-    told = [one for one in different if any(w in said for w in WORDS[one.partition(".")[0]])]
+        different = [path for path in different if _at(recipe, path) != _at(read, path)]
+    messages = "\n".join(made.said).lower()
+    told = [path for path in different if any(w in messages for w in WORDS[path.partition(".")[0]])]
     return {
         "facts": len(case.facts),
-        "told": [_became(recipe, one) for one in different if one in told],
-        "lost": [_became(recipe, one) for one in different if one not in told],
+        "told": [_became(recipe, path) for path in different if path in told],
+        "lost": [_became(recipe, path) for path in different if path not in told],
     }
 
 
@@ -142,12 +142,12 @@ def _at(recipe: Mapping[str, object], name: str) -> object:
 
 
 def _printed(output: str) -> list[float]:
-    lines = [one.split() for one in output.splitlines()]
+    lines = [line.split() for line in output.splitlines()]
     return [float(words[1]) for words in lines if len(words) == 2 and words[0] == "loss"]
 
 
 def _traced(path: Path) -> list[float]:
-    rows = [json.loads(one) for one in path.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [math.nan if row["loss"] is None else row["loss"] for row in rows]
 
 
@@ -168,17 +168,17 @@ def _parses(text: str) -> bool:
 def comments(text: str) -> list[str]:
     """Return the comments of a program."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [one.string for one in tokens if one.type == tokenize.COMMENT]
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
 
 
 def _comments_kept(case: Case, text: str) -> list[int]:
     before = comments(case.text)
-    return [sum(one in text for one in before), len(before)]
+    return [sum(comment in text for comment in before), len(before)]
 
 
 def _error(stderr: str) -> str:
-    lines = [one.strip() for one in stderr.splitlines() if one.strip()]
-    told = [one for one in lines if not one.startswith(("WARNING", "W0", "I0", "E0"))]
-    errors = [one for one in told if one.partition(":")[0].endswith(("Error", "Exception"))]
-    message = (errors or told or ["no message"])[-1]
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    messages = [line for line in lines if not line.startswith(("WARNING", "W0", "I0", "E0"))]
+    errors = [line for line in messages if line.partition(":")[0].endswith(("Error", "Exception"))]
+    message = (errors or messages or ["no message"])[-1]
     return re.sub(r" ?\(/[^)]*\)?", "", message)[:240]  # files of this machine

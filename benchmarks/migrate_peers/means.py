@@ -1,4 +1,4 @@
-"""What the tools of the benchmark are run with, and what they make of an input."""
+"""Environments of the benchmark's tools, and their outputs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def call(
 
 def crosscast(arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command of this checkout."""
-    path = os.pathsep.join(str(ROOT / one) for one in ("translator", "backends", "parity"))
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("translator", "backends", "parity"))
     return call([sys.executable, "-m", "crosscast", *arguments], folder, 300, PYTHONPATH=path)
 
 
@@ -104,6 +104,6 @@ def copied(case: Case, folder: Path) -> Path:
 
 
 def last_line(text: str) -> str:
-    """Return what a tool said last."""
-    lines = [one.strip() for one in text.replace("\r", "\n").splitlines() if one.strip()]
+    """Return the last line that a tool printed."""
+    lines = [line.strip() for line in text.replace("\r", "\n").splitlines() if line.strip()]
     return lines[-1][:200] if lines else "no message"

@@ -11,74 +11,75 @@ from tools import TOOLS
 Row = Mapping[str, Any]
 
 HEAD = """\
-# Migration: the tools of today on the same scripts
+# Migration: current tools on the same scripts
 
-Written by one run of `python benchmarks/migrate_peers`; do not edit. See the end for how to
-measure again.
+Written by one run of `python benchmarks/migrate_peers`; do not edit. The command is at the end of
+the page.
 
-Thirteen small training scripts (`benchmarks/migrate_peers/inputs/`) go through the tools that
-people would use today. Each script trains on made-up rows in seconds on a CPU and prints its
-losses.
+Thirteen small training scripts (`benchmarks/migrate_peers/inputs/`) are migrated with the tools
+available today. Each script trains on synthetic rows in seconds on a CPU and prints its losses.
 
-- parses: `ast.parse`.
-- runs: in a process of its own, with the frameworks named below.
-- same curve: largest relative deviation of the first 50 losses from those of the source, where the
-  source still runs; a loss below a hundredth of the largest counts as that. Bold: not the same.
-- lost silently: of a list of facts written by hand for each input (decay, epsilon, scale, clip
-  limit, ...), those that `crosscast lift` no longer reads in the output, or that were not in effect
-  in the run, and that no warning of the tool names. Those that a warning names stand under "told".
+- parses: the output passes `ast.parse`.
+- runs: the output runs in a separate process, with the versions listed below.
+- same curve: largest relative deviation of the first 50 losses from those of the source, if the
+  source still runs; losses below a hundredth of the largest one are compared relative to that
+  hundredth. Bold: not the same.
+- lost silently: facts from a list written by hand for each input (decay, epsilon, scale, clip
+  limit, ...) that `crosscast lift` does not find in the output, or that had no effect in the run,
+  without a warning from the tool. Facts lost with a warning are listed under "told".
 
-Where the sources run: those of torch.cuda.amp and of Paddle in today's versions; those of
-TensorFlow in TensorFlow 2.5; those of apex in today's PyTorch with a stand-in for apex (forty
-lines, `benchmarks/migrate_peers/stand_in/`), because apex.amp is no longer to be had and never ran
-on a CPU. Without a GPU the scripts of torch.amp, apex and Paddle compute in float32, and loss
-scales are powers of two that cancel: there a curve shows optimizer, accumulation, clipping and
-schedule, and is the same within 1e-5.
+Sources that use torch.cuda.amp or Paddle run in current versions, those that use TensorFlow in
+TensorFlow 2.5, and those that use apex in current PyTorch with a substitute for apex (forty lines,
+`benchmarks/migrate_peers/stand_in/`), because apex.amp is no longer available and never ran on a
+CPU. Without a GPU, scripts that use torch.amp, apex or Paddle compute in float32, and loss scales
+are powers of two that cancel: their curves compare the optimizer, accumulation, clipping and the
+schedule, with a bound of 1e-5.
 
-What crosscast writes for PyTorch and for Keras computes in float16 on a CPU too. Beside a source
-that does not, it is run twice: as it is written, where the bound is 3e-2 ("in half"), and from the
-same source with half precision turned off by `--set`, where the bound is 1e-5. Both must hold.
-Sources of Keras compute in float16 themselves, as does the model halved by hand: the bound is 3e-2.
-Half precision itself is a matter of the facts.
+The scripts that crosscast writes for PyTorch and Keras compute in float16 on a CPU, too. If the
+source does not, the output is run twice: unchanged, with a bound of 3e-2 ("in half"), and compiled
+from the same source with half precision disabled by `--set`, with a bound of 1e-5. Both must hold.
+Keras sources compute in float16 themselves, as does the model converted to half by hand: their
+bound is 3e-2. Whether half precision itself is preserved is one of the facts.
 
-To be fair:
+Notes on the comparison:
 
-- PaConvert is for the names of the API, line by line; what it does not know it marks with
-  `>>>>>>`, and says so. Such a file does not parse until it is edited by hand, on purpose.
-- Ivy is for functions and classes of models, not for training scripts; it is given `main`, which
-  brings the layers, losses and optimizers of PyTorch with it. That takes minutes for an input, so
-  Ivy is given a choice of them (`--ivy-inputs`); the others are "not tried".
-- `tf_upgrade_v2` is for TensorFlow 1 to TensorFlow 2 as of 2.0; it does not claim to know what was
-  removed since. Its `legacy` optimizers are those of the package tf_keras, which is not installed.
-- TorchFix is for deprecated functions of PyTorch; apex and torch.cuda.amp are not on its list.
-- Nobody else takes TensorFlow or Paddle to another framework here; their rows stand alone.
-- The inputs were chosen by the authors of crosscast, for what it is made for. The facts are read by
-  crosscast's own reader, for all tools alike.
-- For another framework, crosscast wants a person to fill in the model, the data and what no source
-  says (batch size, number of steps, length of a warm-up behind a function). The benchmark does so;
-  what it fills in stands in `benchmarks/migrate_peers/cases.py`.
+- PaConvert translates API names line by line and marks what it cannot translate with `>>>>>>`.
+  Such a file intentionally does not parse until it is edited by hand.
+- Ivy translates functions and classes of models, not training scripts; it gets `main`, which
+  includes layers, losses and optimizers of PyTorch. That takes minutes per input, so Ivy gets a
+  selection (`--ivy-inputs`); the others are "not tried".
+- `tf_upgrade_v2` upgrades TensorFlow 1 to TensorFlow 2.0 and does not cover later removals. Its
+  `legacy` optimizers are those of the package tf_keras, which is not installed.
+- TorchFix replaces deprecated PyTorch functions; apex and torch.cuda.amp are not on its list.
+- No other tool here migrates TensorFlow or Paddle to another framework, so their rows have no
+  comparison.
+- The authors of crosscast chose the inputs for the purpose of crosscast. For all tools, the facts
+  are read by crosscast's reader.
+- To migrate to another framework, crosscast needs the user to fill in the model, the data and
+  values that no source states (batch size, number of steps, length of a warm-up hidden in a
+  function). The values that the benchmark fills in are in `benchmarks/migrate_peers/cases.py`.
 """
 
 FOOT = """\
-## Scripts of others
+## Scripts from public repositories
 
-`python benchmarks/migrate_corpus.py FOLDER` brings every Python file of a folder to its framework's
-present API, in place, in memory, for all three APIs one after the other. It is no part of the
-command above, and the files are not in this repository, so its counts are told here rather than in
-a table: of 121 public scripts that nobody had looked at before, 55 of them with apex, 49 changed,
-21 were refused (all or in part) and 51 had nothing to change; of 147 others, 84 of them with apex,
-58, 43 and 46, after 53, 48 and 46 had shown what was refused without need. Every output parsed, a
-second run changed nothing, no comment was lost.
+`python benchmarks/migrate_corpus.py FOLDER` migrates every Python file of a folder in memory to
+the current API of its framework, for all three APIs in turn. The command above does not include
+it, and the files are not in this repository, so its counts are given as text. Of 121 public
+scripts that had not been used in development, 55 of them with apex, 49 were changed, 21 were
+refused (completely or in part) and 51 needed no change. Of 147 others, 84 of them with apex, the
+counts were 58, 43 and 46, after a first result of 53, 48 and 46 had revealed unnecessary refusals.
+Every output parsed, a second run changed nothing, and no comment was lost.
 
 ## Measure again
 
     python benchmarks/migrate_peers --paconvert PYTHON --ivy PYTHON --torchfix PYTHON \\
       --tensorflow-2.5 PYTHON [--ivy-inputs NAME,...] [--limit SECONDS] [--jobs NUMBER]
 
-Each option takes the interpreter of an environment that holds the tool (`pip install
+Each option takes the interpreter of an environment with the tool (`pip install
 paconvert==3.3.1`, `ivy==1.0.0.5` with PyTorch and TensorFlow, `torchfix==0.7.0`,
 `tensorflow-cpu==2.5.3` in Python 3.8); a tool without one is "not installed". With `--only
-TOOL,...` or `--inputs NAME,...` the command prints its rows and leaves this page alone.
+TOOL,...` or `--inputs NAME,...` the command prints its rows and does not change this page.
 """
 
 
@@ -99,7 +100,7 @@ def page(found: Mapping[str, Any]) -> str:
 def _versions(versions: Mapping[str, str], limit: float) -> Iterator[str]:
     yield "## Versions\n"
     yield ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + "."
-    yield f"Every tool had {limit:.0f} s of processor time for an input.\n"
+    yield f"Every tool had {limit:.0f} s of CPU time per input.\n"
 
 
 def _summary(rows: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
@@ -107,23 +108,23 @@ def _summary(rows: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
     yield "| tool | inputs | refused | unchanged | parses | runs | same curve | silent losses |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     for name, tool in TOOLS.items():
-        mine = [rows[one.name][name] for one in CASES if name in rows.get(one.name, {})]
-        mine = [one for one in mine if one["answer"] != "not tried"]
+        mine = [rows[case.name][name] for case in CASES if name in rows.get(case.name, {})]
+        mine = [row for row in mine if row["answer"] != "not tried"]
         if not mine:
             continue
         cells = [tool.title, str(len(mine)), _count(mine, "refused"), _count(mine, "unchanged")]
-        cells += [str(sum(bool(one.get(what)) for one in mine)) for what in ("parses", "runs")]
-        cells += [str(sum(bool(one.get("same")) for one in mine))]
-        lost = [one for one in mine if one.get("runs") and one.get("lost")]
-        facts = sum(len(one["lost"]) for one in lost)
+        cells += [str(sum(bool(row.get(what)) for row in mine)) for what in ("parses", "runs")]
+        cells += [str(sum(bool(row.get("same")) for row in mine))]
+        lost = [row for row in mine if row.get("runs") and row.get("lost")]
+        facts = sum(len(row["lost"]) for row in lost)
         cells.append(f"{facts} in {len(lost)}" if lost else "0")
         yield f"| {' | '.join(cells)} |"
     yield ""
-    yield "Silent losses are counted in outputs that run; a file that cannot run misleads nobody.\n"
+    yield "Silent losses are counted only in outputs that run.\n"
 
 
 def _count(rows: Sequence[Row], answer: str) -> str:
-    return str(sum(one["answer"] == answer for one in rows))
+    return str(sum(row["answer"] == answer for row in rows))
 
 
 def _block(case: Case, rows: Mapping[str, Row]) -> Iterator[str]:
@@ -150,7 +151,7 @@ def _cells(row: Row) -> Iterator[str]:
     yield _yes(row["runs"]) + (f": {why}" if why else "") if "runs" in row else ""
     yield _deviation(row)
     lost, told = row.get("lost", []), row.get("told", [])
-    gone = [one for one in (*lost, *told) if " -> " in one]
+    gone = [change for change in (*lost, *told) if " -> " in change]
     yield f"{row['facts'] - len(gone)} of {row['facts']}" if "facts" in row else ""
     yield _plain(", ".join(told))
     yield _plain(", ".join(lost))
@@ -173,5 +174,5 @@ def _yes(value: object) -> str:
 
 def _plain(text: str) -> str:
     """Return text that does not break a table, without anything like a path of this machine."""
-    words = [one for one in text.replace("|", "/").split() if one.count("/") < 3]
+    words = [word for word in text.replace("|", "/").split() if word.count("/") < 3]
     return " ".join(words)

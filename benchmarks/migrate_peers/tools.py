@@ -22,12 +22,12 @@ def in_place(case: Case, folder: Path, means: Means) -> Made:
     if done.returncode not in (0, 1):
         return Made(script=None, failed=last_line(done.stderr))
     found = json.loads(done.stdout)
-    said = [_sentence(one) for one in (*found["refusals"], *found["problems"])]
+    messages = [_sentence(problem) for problem in (*found["refusals"], *found["problems"])]
     changed = script.read_text(encoding="utf-8") != case.text
-    if said and not changed:
-        return Made(script=None, said=said, refused=said[0])
-    notes = [one["hint"] for one in found["changes"] if one.get("hint")]
-    return Made(script=script, said=[*said, *notes], changed=changed)
+    if messages and not changed:
+        return Made(script=None, said=messages, refused=messages[0])
+    notes = [change["hint"] for change in found["changes"] if change.get("hint")]
+    return Made(script=script, said=[*messages, *notes], changed=changed)
 
 
 def _sentence(diagnostic: Mapping[str, str]) -> str:
@@ -45,7 +45,7 @@ def paconvert(case: Case, folder: Path, means: Means) -> Made:
     if done.returncode or not written.exists():
         return Made(script=None, failed=last_line(done.stderr))
     log = (folder / "log.txt").read_text(encoding="utf-8").splitlines()
-    return Made(script=written, said=[one for one in log if "[Not Support]" in one])
+    return Made(script=written, said=[line for line in log if "[Not Support]" in line])
 
 
 def tf_upgrade(case: Case, folder: Path, means: Means) -> Made:
@@ -58,8 +58,8 @@ def tf_upgrade(case: Case, folder: Path, means: Means) -> Made:
     if done.returncode or not written.exists():
         return Made(script=None, failed=last_line(done.stderr))
     lines = report.read_text(encoding="utf-8").splitlines()
-    said = [one for one in lines if re.search(r"ERROR|WARNING|requires manual", one)]
-    return Made(script=written, said=said, changed=written.read_text("utf-8") != case.text)
+    messages = [line for line in lines if re.search(r"ERROR|WARNING|requires manual", line)]
+    return Made(script=written, said=messages, changed=written.read_text("utf-8") != case.text)
 
 
 def torchfix(case: Case, folder: Path, means: Means) -> Made:
@@ -72,8 +72,8 @@ def torchfix(case: Case, folder: Path, means: Means) -> Made:
     )
     if done.returncode > 1:
         return Made(script=None, failed=last_line(done.stderr))
-    said = [one for one in done.stdout.splitlines() if " TOR" in one]
-    return Made(script=script, said=said, changed=script.read_text("utf-8") != case.text)
+    messages = [line for line in done.stdout.splitlines() if " TOR" in line]
+    return Made(script=script, said=messages, changed=script.read_text("utf-8") != case.text)
 
 
 def ivy(case: Case, folder: Path, means: Means) -> Made:

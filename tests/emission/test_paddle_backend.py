@@ -213,7 +213,9 @@ def test_rows_that_are_not_exact_have_codes_and_probes() -> None:
     ],
 )
 def test_what_is_adapted(sections: dict[str, Any], expected: set[str]) -> None:
-    found = {one.row for one in judge(tiny_recipe(**sections), rows_of(BACKEND, DYGRAPH))}
+    found = {
+        judgement.row for judgement in judge(tiny_recipe(**sections), rows_of(BACKEND, DYGRAPH))
+    }
     assert {row.code for row in found if row.code} == expected
     assert {row.verdict for row in found} <= {Verdict.EXACT, Verdict.ADAPTED}
 

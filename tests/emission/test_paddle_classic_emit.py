@@ -88,7 +88,7 @@ def test_the_configuration_describes_the_encoder(script: str) -> None:
 def test_paths_of_the_recipe_are_nowhere_in_the_output(script: str, path: str) -> None:
     quoted = json.dumps(path)
     data = f"{{source: npz, train: {quoted}, eval: {quoted}, sequence_length: 128}}"
-    plain, hostile = (emitted(fitting(data=one), script) for one in (FITTING["data"], data))
+    plain, hostile = (emitted(fitting(data=paths), script) for paths in (FITTING["data"], data))
     for name, text in plain.items():
         fingerprint = re.compile(r"recipe [0-9a-f]{16}")
         assert fingerprint.sub("", hostile[name]) == fingerprint.sub("", text)

@@ -124,16 +124,16 @@ def facts(framework: str) -> dict[str, Any]:
         "float32_same": before
         == [array.tobytes().hex() for array in linear(many, kernel, "", 1.0, bias)],
     }
-    x, one = np.array(X, np.float32), np.ones((1, 1), np.float32)
+    x, ones = np.array(X, np.float32), np.ones((1, 1), np.float32)
     for dtype in ("float16", "bfloat16"):
         found[dtype] = {
-            "rounded": [text(linear(x[:, i : i + 1], one, dtype, 1.0)[0])[0] for i in range(4)],
+            "rounded": [text(linear(x[:, i : i + 1], ones, dtype, 1.0)[0])[0] for i in range(4)],
             "sum": text(linear(np.ones((1, 4096), "f4"), np.ones((4096, 1), "f4"), dtype, 1.0)[0]),
-            "weight_sum": text(linear(np.ones((4096, 1), "f4"), one, dtype, 1.0)[2]),
-            "overflow": text(linear(one, one, dtype, 1e5)[1]),
-            "flush": text(linear(one, one, dtype, 1e-8)[1]),
-            "tiny": [text(linear(one * x, one, dtype, 1.0)[0])[0] for x in TINY],
-            "tiny_pull": [text(linear(one, one, dtype, pull)[1])[0] for pull in TINY],
+            "weight_sum": text(linear(np.ones((4096, 1), "f4"), ones, dtype, 1.0)[2]),
+            "overflow": text(linear(ones, ones, dtype, 1e5)[1]),
+            "flush": text(linear(ones, ones, dtype, 1e-8)[1]),
+            "tiny": [text(linear(ones * x, ones, dtype, 1.0)[0])[0] for x in TINY],
+            "tiny_pull": [text(linear(ones, ones, dtype, pull)[1])[0] for pull in TINY],
             "types": types(dtype),
             "apart": float(np.abs(linear(many, kernel, dtype, 1.0)[0] - many @ kernel).max()),
         }

@@ -91,12 +91,12 @@ class Observation:
     @pytest.mark.parametrize("run", ["half-seen", "float-seen", "full-seen", "lamb-seen"])
     def test_windows_are_a_chain(self, runs: Path, run: str) -> None:
         found = self.seen(runs, run)
-        for one, next_one in itertools.pairwise(found):
-            after, before = one.group("after"), next_one.group("before")
+        for window, next_one in itertools.pairwise(found):
+            after, before = window.group("after"), next_one.group("before")
             assert after.keys() == before.keys()
             assert all(np.array_equal(after[name], before[name]) for name in after)
-            moved = any((one.group("before")[n] != after[n]).any() for n in after)
-            assert moved == (not one.facts["row"]["skipped"] and one.facts["row"]["lr"] > 0)
+            moved = any((window.group("before")[n] != after[n]).any() for n in after)
+            assert moved == (not window.facts["row"]["skipped"] and window.facts["row"]["lr"] > 0)
 
     def test_after_the_last_window_are_the_final_weights(self, runs: Path) -> None:
         last = self.seen(runs, "full-seen")[-1].group("after")

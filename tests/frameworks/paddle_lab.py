@@ -63,7 +63,9 @@ class Lab:
         arguments = [["--output", str(output), *map(str, flags)] for output, flags in listed]
         program = Path(__file__).with_name("run_main_paddle_amp.py")
         found = run_python(program, framework, script, json.dumps(arguments), *faults)
-        return [Run(output, **one) for (output, _), one in zip(listed, found, strict=True)]
+        return [
+            Run(output, **recorded) for (output, _), recorded in zip(listed, found, strict=True)
+        ]
 
     def shell(self, *command: object) -> subprocess.CompletedProcess[str]:
         """Run a command as a user would, in the bench's folder."""

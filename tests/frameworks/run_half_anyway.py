@@ -46,7 +46,7 @@ def main() -> None:
             "torch.nn.functional:conv3d": functional.conv3d(*CONV3D),
             "torch.nn.functional:prelu": functional.prelu(*PRELU),
         }
-    print(json.dumps({name: str(one.dtype) for name, one in found.items()}))
+    print(json.dumps({name: str(tensor.dtype) for name, tensor in found.items()}))
 
 
 if __name__ == "__main__":

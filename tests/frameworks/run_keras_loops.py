@@ -37,7 +37,7 @@ def run(program: Path) -> dict[str, Any]:
     for step in range(STEPS):
         bad = step == BAD and program.stem != "fixed"  # whose overflow nobody looks for
         names["step"](tf.constant(inputs), tf.constant(targets * (np.inf if bad else 1)))
-        rows.append([np.ravel(one.numpy()).tolist() for one in model.trainable_variables])
+        rows.append([np.ravel(variable.numpy()).tolist() for variable in model.trainable_variables])
     old = hasattr(optimizer, "get_scaled_loss")
     scale = optimizer.get_scaled_loss if old else optimizer.scale_loss
     return {"old": old, "weights": rows, "scale": float(scale(tf.constant(1.0)))}

@@ -84,7 +84,7 @@ def run(program: dict[str, Any], half: bool) -> dict[str, Any]:
     finally:
         functional.cross_entropy = original
     model = names["model"]
-    scales = [one.get_scale() for one in MADE if isinstance(one, SCALER)]
+    scales = [made.get_scale() for made in MADE if isinstance(made, SCALER)]
     return {
         "loss": losses,
         "scales": scales,

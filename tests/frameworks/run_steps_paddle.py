@@ -109,7 +109,7 @@ def drive(folder: Path) -> list[dict[str, Any]]:
         seen.append(snapshot(model, state))
     assert not scaler or scaler[0].is_enable()
     last = seen[-1]  # a moment may begin with the first update
-    arrays = {key: np.stack([one.get(key, 0 * last[key]) for one in seen]) for key in last}
+    arrays = {key: np.stack([step.get(key, 0 * last[key]) for step in seen]) for key in last}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     return rows
 

@@ -95,7 +95,7 @@ def drive(folder: Path) -> dict[str, Any]:
         rows.append(step.train_window(state, window, loss))
         rows[-1]["iterations"] = int(state.optimizer.iterations.numpy())
         seen.append(snapshot(state))
-    arrays = {key: np.stack([one[key] for one in seen]) for key in seen[0]}
+    arrays = {key: np.stack([step[key] for step in seen]) for key in seen[0]}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     counts = {n: getattr(step, n).experimental_get_tracing_count() for n in step_functions(step)}
     return {"rows": rows, "compilations": counts, "refused": refused}

@@ -96,7 +96,7 @@ def drive(folder: Path) -> dict[str, Any]:
     for window in windows:
         rows.append(step.train_window(state, window, loss))
         seen.append(snapshot(model, state))
-    arrays = {key: np.stack([one[key] for one in seen]) for key in seen[0]}
+    arrays = {key: np.stack([step[key] for step in seen]) for key in seen[0]}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]
     return {"rows": rows}
 

@@ -61,4 +61,4 @@ def calls(
     arguments = [["--output", str(output), *map(str, flags)] for output, flags in runs]
     program = Path(__file__).with_name("run_main.py")
     found = run_python(program, framework, script, json.dumps(arguments), timeout=timeout)
-    return [Run(output, **one) for (output, _), one in zip(runs, found, strict=True)]
+    return [Run(output, **recorded) for (output, _), recorded in zip(runs, found, strict=True)]

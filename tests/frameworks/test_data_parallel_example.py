@@ -127,8 +127,10 @@ def test_the_difference_is_rounding(lab: Lab) -> None:
 
 @exhaustive("four processes, another launcher")
 def test_four_processes_and_torchrun(lab: Lab) -> None:
-    one = lab.course("--processes", "1")
-    assert lab.course("--processes", "4", "--average", "by-hand").distance(one) < BOUND["float32"]
+    single = lab.course("--processes", "1")
+    assert (
+        lab.course("--processes", "4", "--average", "by-hand").distance(single) < BOUND["float32"]
+    )
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     assert lab.course(launcher=launcher).distance(lab.course("--average", "ddp")) == 0
 

@@ -77,9 +77,9 @@ def test_a_loop_and_fit_train_the_same(bench: Bench) -> None:
     assert found.updates == 8
     assert found.shown["clipping.max_norm"].startswith("global_norm 0.1 on both sides; it cut")
     assert found.shown["loss_scaling.backoff_factor"].startswith("the scale falls from 1024 to 512")
-    assert found.shown["optimizer.weight_decay"] == "both optimizers were told 0.1"
+    assert found.shown["optimizer.weight_decay"] == "both optimizers received 0.1"
     assert "precision.mode" not in found.shown
-    assert "half precision itself was not shown" in found.notes[0]
+    assert "half precision was not verified" in found.notes[0]
 
 
 @pytest.mark.parametrize(

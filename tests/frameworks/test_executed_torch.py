@@ -98,12 +98,12 @@ def test_a_migration_trains_the_same(bench: Bench) -> None:
     )
     assert found.shown["loss_scaling.init_scale"] == "1024 at the first update on both sides"
     assert found.shown["loss_scaling.backoff_factor"].startswith("the scale falls from 1024 to 512")
-    assert found.shown["optimizer.weight_decay"] == "both optimizers were told 0.1"
+    assert found.shown["optimizer.weight_decay"] == "both optimizers received 0.1"
     assert found.shown["accumulation.steps"].startswith("2 backward passes")
     assert "loss_scaling.growth_interval" not in found.shown
     assert "precision.mode" not in found.shown
-    assert "half precision itself was not shown" in found.notes[0]
-    assert "was made to work on the CPU" in found.notes[1]
+    assert "half precision was not verified" in found.notes[0]
+    assert "was enabled on the CPU" in found.notes[1]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_lines_that_are_not_reached_are_told(bench: Bench) -> None:
     )
     found = bench.prove(UNREACHED, migrated(UNREACHED))
     assert found.outcome == "cannot be verified here"
-    assert found.wording.startswith("no line that changes is reached: train.py:15")
+    assert found.wording.startswith("no changed line was executed: train.py:15")
 
 
 def crosscast(folder: Path, *words: str, **more: str) -> tuple[int, dict[str, Any], str]:
@@ -286,7 +286,7 @@ SHOWN = "$ crosscast migrate cuda_amp.py "
 
 @exhaustive("the documented session, as printed")
 def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
-    """CROSSCAST_WRITE_GOLDENS=1 writes the page anew."""
+    """CROSSCAST_WRITE_GOLDENS=1 rewrites the page."""
     require("torch")
     peer(tmp_path, "cuda_amp")
     text = PAGE.read_text(encoding="utf-8")

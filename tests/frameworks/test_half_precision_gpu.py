@@ -95,7 +95,7 @@ def test_the_page_says_what_was_measured_or_that_nothing_was() -> None:
 
 
 def test_a_page_with_figures() -> None:
-    one = {
+    single = {
         "seconds": 0.02,
         "fastest": 0.019,
         "slowest": 0.03,
@@ -103,8 +103,8 @@ def test_a_page_with_figures() -> None:
         "computes_in": ["float32"],
         "losses": [1.0, 2.0],
     }
-    half = one | {"seconds": 0.01, "peak_memory": 2**30, "losses": [1.0, 2.5]}
-    sizes = {"base": {"float32": one, "float16": half, "bfloat16": {"failed": "out of memory"}}}
+    half = single | {"seconds": 0.01, "peak_memory": 2**30, "losses": [1.0, 2.5]}
+    sizes = {"base": {"float32": single, "float16": half, "bfloat16": {"failed": "out of memory"}}}
     machine = {"device": "A GPU", "memory": 2**33, "torch": "2.0", "cuda": "12"}
     settings = {"rows": 1, "tokens": 2, "rounds": 3, "windows": 4}
     text = pages().page({"machine": machine, "settings": settings, "sizes": sizes})

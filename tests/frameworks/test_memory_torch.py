@@ -91,7 +91,7 @@ def test_peaks_of_bert_are_predicted() -> None:
         recipe("mini", 8, 64, BFLOAT16),
         recipe("small", 4, 32),
     ]
-    errors = [abs(error(one)) for one in grid]
+    errors = [abs(error(recipe)) for recipe in grid]
     assert statistics.median(errors) <= MEDIAN, errors
     assert max(errors) <= WORST, errors
 
@@ -188,7 +188,7 @@ def test_the_page_shows_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     page = Path(__file__).parents[2] / "docs" / "planning.md"
     lines = page.read_text(encoding="utf-8").splitlines()
     found = blocks(lines)
-    at = next(n for n, one in enumerate(found) if one[2] == "text")
+    at = next(n for n, record in enumerate(found) if record[2] == "text")
     net, recipe, _, (first, last, _, _) = found[at - 3 : at + 1]
     write_net(tmp_path, "\n".join([*lines[slice(*net[:2])], ""]))
     (tmp_path / "recipe.yaml").write_text("\n".join([*lines[slice(*recipe[:2])], ""]))

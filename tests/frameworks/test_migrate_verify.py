@@ -52,9 +52,9 @@ def looks_right(code: int, proof: dict[str, Any]) -> None:
         ("BERT", "same"),
     ]
     assert proof["stages"][0]["wording"].startswith("128 windows are as the reference has them")
-    on_toy = [one for one in proof["checks"] if "(toy/" in one]
+    on_toy = [check for check in proof["checks"] if "(toy/" in check]
     assert len(on_toy) == 4
-    assert all(": pass: equal in 64 windows, " in one for one in on_toy)
+    assert all(": pass: equal in 64 windows, " in check for check in on_toy)
     found = verdicts(proof)
     for path in ("optimizer.learning_rate", "loss_scaling.growth_interval", "precision.mode"):
         assert found[path] == "same", path

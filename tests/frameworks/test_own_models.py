@@ -193,8 +193,10 @@ def test_unused_and_tied_weights_train(
     weights = load_file(out / "model.safetensors")
     assert all(np.isfinite(array).all() for array in weights.values())
     # What CC302 says: without a gradient, weights stay as they are, but decay in TensorFlow.
-    one = start(tmp_path / "train.py", target, "--output", "one", "--windows", 1, "--device", "cpu")
-    assert one.returncode == 0, one.stderr
+    single = start(
+        tmp_path / "train.py", target, "--output", "one", "--windows", 1, "--device", "cpu"
+    )
+    assert single.returncode == 0, single.stderr
     early = load_file(tmp_path / "one" / "model.safetensors")
     (unused,) = [n for n, array in weights.items() if "unused" in n and array.ndim == 2]
     changed = not np.array_equal(weights[unused], early[unused])
@@ -262,10 +264,10 @@ def test_types_are_the_choice_of_the_framework(tmp_path: Path) -> None:
     found = {}
     for target, model in TYPES.items():
         folder = tmp_path / target
-        code, said, _ = train(folder, target, model, "adamw", precision=BFLOAT16)
-        assert code == 0, said
+        code, output, _ = train(folder, target, model, "adamw", precision=BFLOAT16)
+        assert code == 0, output
         found[target] = {
-            line.rpartition(" ")[2] for line in said.splitlines() if "embedding" in line
+            line.rpartition(" ")[2] for line in output.splitlines() if "embedding" in line
         }
     assert found == {"torch": {"torch.float32"}, "tensorflow": {"bfloat16"}}
     program = tmp_path / "seen_types.py"

@@ -32,10 +32,10 @@ def test_every_row_has_the_peak_where_the_device_tells_it(framework: str, tmp_pa
 
     program = Path(__file__).with_name("run_peak_memory.py")
     argv = json.dumps(["--output", str(tmp_path / "gpu"), *flags])
-    told = run_python(program, framework, framework, script, argv)
-    assert (told["code"], told["cpu"]) == (0, 0)
+    result = run_python(program, framework, framework, script, argv)
+    assert (result["code"], result["cpu"]) == (0, 0)
     peaks = [10**9, 10**9 + 1, 10**9 + 2]
-    assert [row.pop("peak_memory") for row in told["rows"]] == peaks
-    assert told["rows"] == plain.trace  # and nothing else changes
+    assert [row.pop("peak_memory") for row in result["rows"]] == peaks
+    assert result["rows"] == plain.trace  # and nothing else changes
     rows = read_trace(tmp_path / "gpu/trace.jsonl")
     assert [row.peak_memory for row in rows] == peaks

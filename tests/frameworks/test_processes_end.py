@@ -46,8 +46,8 @@ RAISE = """\
 
 def rank_in(variables: Mapping[str, str]) -> str:
     """Return the number of a process, as its launcher tells it; a launcher has none."""
-    told = {"RANK", "PADDLE_TRAINER_ID", "TF_CONFIG"} & variables.keys()
-    return str(rank_of(variables, told.pop())) if told else ""
+    names = {"RANK", "PADDLE_TRAINER_ID", "TF_CONFIG"} & variables.keys()
+    return str(rank_of(variables, names.pop())) if names else ""
 
 
 class Running:

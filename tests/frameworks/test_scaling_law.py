@@ -93,14 +93,18 @@ BUGS: dict[str, dict[str, Edits]] = {
 SHOWS = {
     "sum": ("plain", "gradient norm", "gradients are summed over the 2 processes"),
     "divided twice": ("plain", "loss", "gradients are divided twice over the 2 processes"),
-    "rows given twice": ("plain", "data", "several processes are given the same rows"),
-    "counts of one process": ("plain", "rows", "what a process tells of a window is its own"),
+    "rows given twice": ("plain", "data", "several processes get the same rows"),
+    "counts of one process": ("plain", "rows", "a process reports values of its own rows"),
     "not reduced": ("plain", "processes hold the same state", "gradients are not reduced"),
-    "clipped before the reduction": ("plain", "gradient norm", "norm and clipping come before"),
+    "clipped before the reduction": (
+        "plain",
+        "gradient norm",
+        "each process computes the norm and clips before",
+    ),
     "each process looks by itself": (
         "overflow",
         "processes agree on the trace",
-        "each process looks for inf and nan by itself",
+        "each process checks its own gradients for inf and nan",
     ),
 }
 """By name of a bug: the scene, a check that fails, the likely cause."""
@@ -135,7 +139,7 @@ def tensorflow_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def found(bench: Bench, framework: str, name: str) -> None:
     scene, check, cause = SHOWS[name]
     report = bench.run(name.replace(" ", "-"), getattr(bench, scene), BUGS[framework][name])
-    assert check in {one.name for one in report.failed}, report
+    assert check in {check.name for check in report.failed}, report
     assert report.cause.startswith(cause), report
 
 
@@ -168,7 +172,7 @@ def test_a_dead_lock_is_told_as_one(tmp_path: Path) -> None:
     report = bench.run("dead-lock", bench.overflow, [(UNSCALE, WAITING)])
     assert report.outcome.kind == "timeout"
     assert "no window finished for 45 s" in report.outcome.message
-    assert report.cause.startswith("a dead-lock"), report
+    assert report.cause.startswith("a deadlock"), report
 
 
 def silent(bench: Bench) -> None:

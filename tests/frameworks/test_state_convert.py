@@ -170,11 +170,11 @@ def test_shipped_bert_goes_on_in_another_framework(
     check_pair(lab, recipe, *pair, LIMIT["float16" if "float16" in recipe else "float32"])
     source, target = pair
     found = weights(lab, target, recipe, f"from-{source}")
-    whole = {one: weights(lab, one, recipe, "whole") for one in pair}
+    whole = {framework: weights(lab, framework, recipe, "whole") for framework in pair}
     # Adam amplifies rounding, more so in half. Uninterrupted runs of both show how much.
-    usual = distance(*whole.values())
-    assert distance(found, whole[target]) < 4 * usual + 1e-6
-    assert distance(found, whole[source]) < 4 * usual + 1e-6
+    between = distance(*whole.values())
+    assert distance(found, whole[target]) < 4 * between + 1e-6
+    assert distance(found, whole[source]) < 4 * between + 1e-6
 
 
 def weights(lab: Lab, framework: str, recipe: str, name: str) -> dict[str, np.ndarray]:
@@ -259,15 +259,15 @@ def test_nothing_of_a_checkpoint_is_lost(lab: Lab) -> None:
         begun = half(lab, source, recipe)
         assert found.counters() == begun.counters()
         assert found.recipe == begun.recipe
-        told = sum(row.count for row in outcome.rows if row.verdict == "left out")
+        left_out = sum(row.count for row in outcome.rows if row.verdict == "left out")
         taken = [n for n, _ in begun.tensors()]
         added = sum(r.count for r in outcome.rows if r.part == "weights" and r.verdict == "derived")
-        assert len(list(found.tensors())) == len(taken) - told + added
+        assert len(list(found.tensors())) == len(taken) - left_out + added
         sums = [
             sorted(float(np.abs(array.astype(np.float64)).sum()) for name, array in state.tensors())
             for state in (begun, found)
         ]
-        if not told and not added:
+        if not left_out and not added:
             np.testing.assert_allclose(sums[0], sums[1], rtol=1e-12)
 
 

@@ -45,13 +45,13 @@ def run(command: list[str]) -> tuple[str, list[dict[str, Any]]]:
 def test_a_sweep_over_seeds_and_rates(recipe: Path) -> None:
     rates = ("--set", "optimizer.learning_rate=1e-3", "--set", "optimizer.learning_rate=1e-2")
     command = sweep(recipe, "out", "--seeds", "0-1", *rates, "--json")
-    said, cells = run(command)
-    assert said.startswith("4 cells, 0 done before\n")
+    output, cells = run(command)
+    assert output.startswith("4 cells, 0 done before\n")
     assert len({cell["weights_sha256"] for cell in cells}) == 4
     assert {cell["kind"] for cell in cells} == {"finished"}
     assert {cell["windows"] for cell in cells} == {40}
-    said, again = run(command)
-    assert said == "4 cells, 4 done before\n"
+    output, again = run(command)
+    assert output == "4 cells, 4 done before\n"
     assert again == cells
 
 

@@ -57,7 +57,7 @@ class Runs:
     def call(self, *runs: tuple[Path, tuple[object, ...]]) -> list[Run]:
         """Call main() for every run, all in one process."""
         found = calls(self.script, self.target, runs)
-        assert [one.traceback for one in found] == [""] * len(runs)
+        assert [run.traceback for run in found] == [""] * len(runs)
         return found
 
     def initial_weights(self) -> tuple[object, ...]:
@@ -181,8 +181,8 @@ def test_wrong_input_is_told_and_not_traced(trained: Mapping[str, Runs]) -> None
         runs.arguments("moved", "--resume", "--train", runs.eval),
         runs.arguments("gpu", "--device", "gpu"),
     )
-    told = [(2, "another recipe"), (2, "72 training rows, not 20"), (3, "GPU")]
-    expected = [*cases, *(((), code, words) for code, words in told)]
+    refused = [(2, "another recipe"), (2, "72 training rows, not 20"), (3, "GPU")]
+    expected = [*cases, *(((), code, words) for code, words in refused)]
     for (more, code, words), diagnostic in zip(expected, found, strict=True):
         assert (diagnostic.code, words in diagnostic.stderr) == (code, True), (more, diagnostic)
     assert runs.status("gpu")["status"] == "cannot_run"

@@ -95,7 +95,7 @@ def compare_text(worker: Worker, text: str, case: Case) -> Report:
 def _compile(case: Case, outcome: Outcome, expected: Plan) -> str | None:
     """Return the text of the step to run; None if it is refused, broken or not for one process."""
     judged = judge(case.recipe, find_target(outcome.target).rows)
-    outcome.verdict = max((one.row.verdict for one in judged), key=ORDER.index)
+    outcome.verdict = max((judgement.row.verdict for judgement in judged), key=ORDER.index)
     try:
         (script,) = compile_recipe(case.recipe, [outcome.target])
         (first, second) = (

@@ -50,7 +50,7 @@ def _is_needed(node: ast.stmt) -> bool:
 
 
 def course(machine: Any, skipped: list[bool]) -> list[float]:
-    return [machine.adjust(one) for one in skipped]
+    return [machine.adjust(skip) for skip in skipped]
 
 
 @TARGETS

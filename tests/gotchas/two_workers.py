@@ -67,9 +67,9 @@ def work(folders: list[Path]) -> None:
 def start(folders: list[str]) -> list[dict[str, Any]]:
     """Start both workers; return what they print."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
-    for one in held:
-        one.close()
+    addresses = [f"127.0.0.1:{socket.getsockname()[1]}" for socket in held]
+    for listener in held:
+        listener.close()
     workers = []
     for rank in range(2):
         task = {"type": "worker", "index": rank}

@@ -1,6 +1,6 @@
-"""What is told while runs are made: the first finding, when it comes, and that it promises nothing.
+"""Findings reported while runs are in progress: the first one, when it comes, without promises.
 
-On NumPy scripts, whose gradients nobody records: their first windows show the gate and L0b.
+With NumPy scripts, whose gradients are not recorded: their first windows show the gate and L0b.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def test_a_finding_comes_before_the_long_runs_of_its_program(tmp_path: Path) -> 
 def test_a_finding_says_what_the_report_says_of_the_same_runs(tmp_path: Path) -> None:
     events, report = told(tmp_path, THREE)
     for line in lines(events):
-        name, said = line.partition(" ")[0], results(line)
-        assert said.keys() == {"L1a", "L1b", "gate", "L0b", "L0d"}
+        name, levels = line.partition(" ")[0], results(line)
+        assert levels.keys() == {"L1a", "L1b", "gate", "L0b", "L0d"}
         assert "EQUIVALENT" not in line
-        for level, result in said.items():
+        for level, result in levels.items():
             checks = pair(report, name).checks
             found = {c.result for c in checks if c.level == level and c.run in STARTS}
             assert {"fail", "unclear"}.isdisjoint(found)

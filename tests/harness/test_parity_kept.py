@@ -34,7 +34,7 @@ def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None
     assert code == 130
     document = json.loads((lab.folder / "report.json").read_text())
     assert document["pairs"][0]["verdict"] == "NOT TESTED"
-    # The next run of the process may have ended before it was killed; nobody has taken that in.
+    # The next run of the process may have ended before it was killed; its result was not read.
     finished = [path.parent.name for path in lab.folder.glob("runs/*/done.json")]
     assert len([name for name in finished if not name.startswith("partial-")]) == 1
 

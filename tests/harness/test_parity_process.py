@@ -1,4 +1,4 @@
-"""Processes: how each end is told, and that nothing is left behind."""
+"""Processes: every way to end is reported, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -123,11 +123,11 @@ def asked(name: str, target: str, run: str = "main", cost: float = 1.0, **more: 
         repeat=repeat,
     )
     made = type("Run", (), {"cost": cost})()
-    return type("Asked", (), {"contestant": program, "spec": spec, "run": made})()
+    return type("RunRequest", (), {"contestant": program, "spec": spec, "run": made})()
 
 
 def dealt(wanted: list[Any], jobs: int = 2) -> list[Dealt]:
-    execution = dict.fromkeys((one.contestant.name for one in wanted), "native")
+    execution = dict.fromkeys((request.contestant.name for request in wanted), "native")
     return deal(wanted, execution, Work(), jobs, "b")  # type: ignore[arg-type, return-value]
 
 
@@ -139,7 +139,7 @@ def test_programs_that_were_not_compiled_here_have_processes_of_their_own() -> N
         asked("acc", "torch", adapter="accelerate"),
         asked("keras", "tensorflow", adapter="keras"),
     ]
-    assert sorted(one.name.partition("-")[0] for one in dealt(wanted)) == [
+    assert sorted(group.name.partition("-")[0] for group in dealt(wanted)) == [
         "acc",
         "keras",
         "own",
@@ -157,17 +157,17 @@ def test_processes_begin_first_that_the_first_finding_waits_for() -> None:
         asked("c", "paddle", "float32-bert", record=4, stage="model"),
         asked("b", "torch", "twin-1"),
     ]
-    ranks = {one.name.partition("-native")[0]: one.rank for one in dealt(wanted[:-1])}
+    ranks = {group.name.partition("-native")[0]: group.rank for group in dealt(wanted[:-1])}
     assert ranks == {"tensorflow": 1, "torch": 0, "paddle": 2, "d": 2}
-    assert [one.rank for one in dealt(wanted) if "twins" in one.name] == [2]
+    assert [group.rank for group in dealt(wanted) if "twins" in group.name] == [2]
 
 
 def test_perturbed_runs_are_dealt_in_small_pieces() -> None:
     twins = [asked("b", "torch", f"twin-{n}", cost=15.0) for n in (1, 2, 3)]
-    assert [one.runs for one in dealt(twins)] == [1, 1, 1]
+    assert [group.runs for group in dealt(twins)] == [1, 1, 1]
     others = [asked("b", "torch", f"run-{n}", cost=15.0) for n in (1, 2, 3)]
-    assert sorted(one.runs for one in dealt(others)) == [1, 2]
-    assert [one.runs for one in dealt(others, jobs=1)] == [3]
+    assert sorted(group.runs for group in dealt(others)) == [1, 2]
+    assert [group.runs for group in dealt(others, jobs=1)] == [3]
 
 
 @pytest.mark.parametrize("labels", [2, 5])

@@ -49,7 +49,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def result(folder: Path) -> object:
-    """The report without what says which runs were made when, and how fast."""
+    """The report without the times and cache states of runs."""
     text = (folder / "report.json").read_text()
     text = re.sub(r'"seconds": [\d.]+', '"seconds": 0', text)
     return json.loads(re.sub(r'"cached": (true|false)', '"cached": null', text))

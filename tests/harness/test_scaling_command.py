@@ -53,8 +53,8 @@ def test_options_that_make_no_sense_are_usage(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert command(tmp_path, plain(), "--to", "torch", *options) == 2
-    assert "CC748" in (said := capsys.readouterr().err)
-    assert words in said
+    assert "CC748" in (output := capsys.readouterr().err)
+    assert words in output
 
 
 def test_a_model_of_ones_own_cannot_be_run(
@@ -155,10 +155,10 @@ def test_the_json_of_a_report_is_plain_data() -> None:
     found = json.loads(json.dumps(report("DIFFERENT").to_json()))
     assert found["targets"][0]["runs"][0]["cause"] == "gradients are summed"
     page = (Path(__file__).parents[2] / "docs" / "scaling-law.md").read_text()
-    told = page[page.index("`--json` prints") :]
+    section = page[page.index("`--json` prints") :]
     for keys in (found, found["targets"][0], found["targets"][0]["runs"][0]):
         for key in keys:
-            assert f"`{key}`" in told, key
+            assert f"`{key}`" in section, key
 
 
 @pytest.mark.parametrize(

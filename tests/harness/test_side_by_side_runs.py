@@ -1,4 +1,4 @@
-"""Runs of users' scripts: every way to end is told, nothing is left behind, files stay theirs."""
+"""Runs of users' scripts: every way to end is reported, no files are left behind or changed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ raise SystemExit("told")
         ("raise SystemExit(3)\n", "it ended with exit code 3"),
         ("1 / 0\n", "it ended with exit code 1: ZeroDivisionError: division by zero"),
         ("import os\nos.kill(os.getpid(), 9)\n", "it was ended by SIGKILL"),
-        ("import os\nos._exit(0)\n", "it ended without coming to the end of the script"),
+        ("import os\nos._exit(0)\n", "it ended before the end of the script"),
         ("pass\n", "no optimizer made a step"),
         ("raise SystemExit\n", "no optimizer made a step"),
         ("import sys\nsys.exit(0)\n", "no optimizer made a step"),
@@ -84,43 +84,43 @@ def alive(number: int) -> bool:
 
 
 def test_a_script_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    told.mkdir()
+    notes = tmp_path / "told"
+    notes.mkdir()
     text = f"""\
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if not os.fork():
-    open({str(told / "child")!r}, "w").write(str(os.getpid()))
+    open({str(notes / "child")!r}, "w").write(str(os.getpid()))
 while True:
     time.sleep(1)
 """
     found = ran(tmp_path, text, limits=Limits(seconds=3.0))
-    assert found.problem == "it was ended after 3 s"
-    assert not alive(int((told / "child").read_text()))
+    assert found.problem == "it was stopped after 3 s"
+    assert not alive(int((notes / "child").read_text()))
 
 
 def test_children_of_a_script_that_has_ended_do_not_stay(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    told.mkdir()
+    notes = tmp_path / "told"
+    notes.mkdir()
     text = f"""\
 import os, time
 if not os.fork():
-    open({str(told / "child")!r}, "w").write(str(os.getpid()))
+    open({str(notes / "child")!r}, "w").write(str(os.getpid()))
     time.sleep(600)
-while not os.path.exists({str(told / "child")!r}):
+while not os.path.exists({str(notes / "child")!r}):
     time.sleep(0.01)
 """
     begun = time.monotonic()
     assert ran(tmp_path, text).problem == "no optimizer made a step"
     assert time.monotonic() - begun < 60
-    assert not alive(int((told / "child").read_text()))
+    assert not alive(int((notes / "child").read_text()))
 
 
 def test_a_flood_of_output_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "MOST_PRINTED", 1 << 20)
     monkeypatch.setattr(running, "SLOW_POLL_SECONDS", 0.1)
     found = ran(tmp_path, "while True:\n    print('x' * 10000)\n")
-    assert found.problem == "it was ended after it had printed 1 MiB"
+    assert found.problem == "it was stopped after it had printed 1 MiB"
 
 
 def test_a_script_that_takes_all_memory_is_ended(
@@ -129,7 +129,7 @@ def test_a_script_that_takes_all_memory_is_ended(
     monkeypatch.setattr(running, "SLOW_POLL_SECONDS", 0.1)
     text = "import time\nheld = b'x' * (300 << 20)\ntime.sleep(60)\n"
     found = ran(tmp_path, text, limits=Limits(seconds=60.0, memory=200 << 20))
-    assert found.problem == "it was ended: it used more than 0.195312 GiB"
+    assert found.problem == "it was stopped: it used more than 0.195312 GiB"
 
 
 def test_the_users_files_stay_as_they_are(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_file_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
     (folder / "linked").symlink_to(outside)
     texts = {"train.py": b"pass\n", "linked/module.py": b"yours = 1\n"}
     found = run(program(folder, "", texts=texts), Limits())
-    assert "linked/module.py lies behind a link" in found.problem
+    assert "linked/module.py is reached through a symbolic link" in found.problem
     assert (outside / "module.py").read_text() == "mine = 1\n"
 
 

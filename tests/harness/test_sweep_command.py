@@ -26,7 +26,7 @@ from crosscast_parity.sweep.driver import run_sweep
 from crosscast_parity.sweep.executor import Resources, executor_names, make_executor
 from crosscast_parity.sweep.local import LocalExecutor
 from crosscast_parity.sweep.prepare import Training
-from crosscast_parity.sweep.progress import Lines, Tally, duration
+from crosscast_parity.sweep.progress import Lines, WindowCounter, duration
 from crosscast_parity.sweep.spec import CellResult, write_result
 from crosscast_parity.sweep.table import SweepTable
 from sweep_fakes import InProcess, Silent, fake_compiler, make_cells, points, run, write_recipe
@@ -237,7 +237,7 @@ def test_lines_say_what_ended_and_what_is_left(tmp_path: Path) -> None:
     first = r"1/2 fake a seed 1: finished after \d+ s, eval loss 0\.\d{4}, \d+ s left"
     assert re.fullmatch(first, lines[1])
     assert lines[2] == (
-        "fake b seed 1: failed: ended by SIGKILL; it goes on from its last checkpoint"
+        "fake b seed 1: failed: ended by SIGKILL; it resumes from its last checkpoint"
     )
     assert lines[3].startswith("2/2 fake b seed 1: finished in attempt 2")
     assert len(lines) == 4
@@ -248,16 +248,16 @@ def test_the_tally_counts_what_this_run_has_to_train(tmp_path: Path) -> None:
     trace = cells[1].folder / "output" / "trace.jsonl"
     trace.parent.mkdir()
     trace.write_text("{}\n" * 10)
-    tally = Tally(cells, cells[:1])
-    assert tally.total == 20 + 30
-    assert tally.seconds_left() is None
+    counter = WindowCounter(cells, cells[:1])
+    assert counter.total == 20 + 30
+    assert counter.seconds_left() is None
     trace.write_text("{}\n" * 15)
-    assert tally.look() == 5
+    assert counter.look() == 5
     trace.write_text("{}\n" * 12)  # cut back to the checkpoint: progress does not go back
-    assert tally.look() == 5
-    tally.end(cells[1])
-    assert tally.look() == 20
-    assert tally.seconds_left() is not None
+    assert counter.look() == 5
+    counter.end(cells[1])
+    assert counter.look() == 20
+    assert counter.seconds_left() is not None
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_a_task_trains_its_cell_and_queues_itself_again(tmp_path: Path) -> None:
     assert again.result() == "finished"
 
 
-# what sbatch is told
+# the arguments of sbatch
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Steps on the toy: what is held against the reference, and what is said of it."""
+"""Steps on the toy: comparison with the reference, and its report."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ ALL_PASS = dict.fromkeys(("L0b active", "L1b active", "L0b own-values", "L1b own
 
 
 def test_a_step_that_does_what_the_recipe_says_passes(tmp_path: Path) -> None:
-    told: list[Progress] = []
+    events: list[Progress] = []
     toy = step_on_toy(
-        tiny_recipe(**HALF), "torch", tmp_path, compile_to=compiler(), on_progress=told.append
+        tiny_recipe(**HALF), "torch", tmp_path, compile_to=compiler(), on_progress=events.append
     )
     assert results(toy) == ALL_PASS
     assert [len(run.seen.rows) for run in toy.runs] == [64, 64]
     assert all(sum(row["skipped"] for row in run.seen.rows) >= 4 for run in toy.runs)
     assert "of them overflowed" in toy.checks[0].wording
-    assert [run.kind for run in told] == ["started", "ended"] * 2
-    assert all(run.outcome.kind == "finished" for run in told if run.outcome)
+    assert [run.kind for run in events] == ["started", "ended"] * 2
+    assert all(run.outcome.kind == "finished" for run in events if run.outcome)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_framework_that_the_harness_does_not_know_is_said(tmp_path: Path) -> None:
     recipe = tiny_recipe(**HALF)
     toy = step_on_toy(recipe, "jax", tmp_path, compile_to=compiler(), on_progress=ignore)
-    assert toy.unable == "the harness has no toy for jax"
+    assert toy.unable == "the harness has no toy model for jax"
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
@@ -234,9 +234,9 @@ def test_gradients_are_finite_in_half_at_the_first_scale(scale: float) -> None:
 
 def test_a_field_is_shown_by_a_value_that_would_not_fit(tmp_path: Path) -> None:
     toy = on_toy(tmp_path, compiler())
-    said = shown_on_toy(toy.runs, "loss_scaling.hysteresis")
-    assert said.startswith("L0b ")
-    assert "of toy/active: 3 instead would differ in window " in said
+    wording = shown_on_toy(toy.runs, "loss_scaling.hysteresis")
+    assert wording.startswith("L0b ")
+    assert "of toy/active: 3 instead would differ in window " in wording
     assert shown_on_toy(toy.runs, "optimizer.betas").startswith("L1b exp_avg/")
     assert shown_on_toy(toy.runs, "ema.decay").startswith("L1b ema/")
 
@@ -256,7 +256,7 @@ def test_groups_hold_parameters_of_the_toy(tmp_path: Path) -> None:
     groups = tiny_recipe(optimizer={**HALF["optimizer"], "groups": [group] * 4}).optimizer.groups
     mine = for_toy(groups)
     assert len(mine) == 3
-    assert {one.rate_factor for one in mine} == {10.0}
+    assert {group.rate_factor for group in mine} == {10.0}
     recipe = changed(tiny_recipe(**HALF), {"optimizer.groups": mine[:1]})
     toy = on_toy(tmp_path, compiler(), recipe)
     assert results(toy) == ALL_PASS

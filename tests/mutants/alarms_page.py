@@ -1,4 +1,4 @@
-"""The page docs/false-alarms.md."""
+"""Generate docs/false-alarms.md."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _head(found: Sequence[Plain]) -> Iterator[str]:
     yield ""
     yield (
         f"{len(found)} comparisons of correct programs with PyTorch (one thread, half precision"
-        f" emulated), each through the quick check: **{alarms} alarms**. An alarm is a check that"
-        " fails. Every group is a recipe of its own, with its own weights, rows and order."
+        f" emulated), each with the quick check: **{alarms} alarms**. An alarm is a failed check."
+        " Every group has its own recipe, weights, rows and order."
     )
     yield ""
 

@@ -53,14 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--framework", default="torch", choices=("torch", "tensorflow", "paddle"))
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/causes"))
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
-    asked = parser.parse_args(argv)
-    asked.output.mkdir(parents=True, exist_ok=True)
-    found = list(_all(asked.framework, asked.only, asked.output, asked.jobs))
-    text = page(asked.framework, found)
-    if asked.docs:
+    options = parser.parse_args(argv)
+    options.output.mkdir(parents=True, exist_ok=True)
+    found = list(_all(options.framework, options.only, options.output, options.jobs))
+    text = page(options.framework, found)
+    if options.docs:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
     return int(any(trial.late and not trial.right for trial in found))
@@ -159,9 +159,9 @@ def _words(blamed: Blamed) -> str:
 
 
 def _tell(blamed: Blamed) -> None:
-    said = "right" if blamed.right else "WRONG"
+    result = "right" if blamed.right else "WRONG"
     print(
-        f"{blamed.name}: {blamed.field} -> {', '.join(blamed.blamed)} {said}",
+        f"{blamed.name}: {blamed.field} -> {', '.join(blamed.blamed)} {result}",
         file=sys.stderr,
         flush=True,
     )

@@ -52,21 +52,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make false-alarms", description=__doc__)
     add = parser.add_argument
     add("--only", default="", metavar="TEXT", help="groups with this text in their name")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/false-alarms"))
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
-    asked = parser.parse_args(argv)
-    asked.output.mkdir(parents=True, exist_ok=True)
-    journal = Journal(asked.output / "comparisons.json")
+    options = parser.parse_args(argv)
+    options.output.mkdir(parents=True, exist_ok=True)
+    journal = Journal(options.output / "comparisons.json")
     found: list[Comparison] = []
     for group in groups():
-        if asked.only in group.name:
-            found += _of_group(group, asked.output, asked.jobs, journal)
+        if options.only in group.name:
+            found += _of_group(group, options.output, options.jobs, journal)
     plain = [asdict(trial) for trial in found]
-    (asked.output / "false-alarms.json").write_text(json.dumps(plain, indent=1) + "\n")
+    (options.output / "false-alarms.json").write_text(json.dumps(plain, indent=1) + "\n")
     text = page(plain)
-    (asked.output / "false-alarms.md").write_text(text)
-    if asked.docs:
+    (options.output / "false-alarms.md").write_text(text)
+    if options.docs:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
     return int(any(trial.alarms for trial in found))
@@ -101,7 +101,7 @@ class Bench:
     def __enter__(self) -> Bench:
         shutil.rmtree(self._folder, ignore_errors=True)
         kept = replace(self._options, save_reference=self._folder / "kept")
-        # A second program, without which nobody needs the perturbed runs.
+        # A second program, without which the perturbed runs are not needed.
         twice = [self._program("torch", name) for name in (REFERENCE, "again")]
         compare(twice, options=kept, compile_to=compile_to, stages=self._stages(twice[0]))
         return self

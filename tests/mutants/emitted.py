@@ -32,7 +32,7 @@ def variants(framework: str) -> dict[str, Texts]:
 
 
 def compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
-    """Write what is emitted for every target into a folder of its own."""
+    """Write the emitted files of every target into a separate folder."""
     for compiled in compile_recipe(recipe, targets):
         files = {f"{compiled.target.folder}/{path}": file for path, file in compiled.files.items()}
         write_files(directory, files, force=True)

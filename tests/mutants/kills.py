@@ -30,23 +30,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("--times", type=int, default=10, help="comparisons to kill")
     add("--to", default="torch,tensorflow,paddle", metavar="TARGET,...")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--seed", type=int, default=0, help="of the moments")
     add("--output", type=Path, default=Path("build/kills"))
-    asked = parser.parse_args(argv)
-    moments, wrong = random.Random(asked.seed), 0
-    command = [sys.executable, "-m", "crosscast", "parity", str(RECIPE), "--to", asked.to]
-    command += ["--stress", "--jobs", str(asked.jobs), "--output"]
-    whole, seconds = _whole(command, asked.output / "whole")
-    for number in range(asked.times):
-        folder = asked.output / f"killed-{number}"
+    options = parser.parse_args(argv)
+    moments, wrong = random.Random(options.seed), 0
+    command = [sys.executable, "-m", "crosscast", "parity", str(RECIPE), "--to", options.to]
+    command += ["--stress", "--jobs", str(options.jobs), "--output"]
+    whole, seconds = _whole(command, options.output / "whole")
+    for number in range(options.times):
+        folder = options.output / f"killed-{number}"
         moment = _killed([*command, str(folder)], folder, seconds, moments)
         resumed, _ = _whole(command, folder)
         same = _lasting(resumed) == _lasting(whole)
         wrong += not same
-        said = "equal" if same else "DIFFERENT"
+        result = "equal" if same else "DIFFERENT"
         when = f"killed after {moment:.1f} s of {seconds:.1f}"
-        print(f"{number + 1}: {when}, resumed: the report is {said}", flush=True)
+        print(f"{number + 1}: {when}, resumed: the report is {result}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
     return int(wrong > 0)
 

@@ -30,14 +30,14 @@ WANTED = 0.97
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Try the bugs; return 1 if too many survive or a clean script is accused."""
-    asked = _arguments(argv)
+    options = _arguments(argv)
     found: dict[str, list[Trial]] = {}
-    for framework in asked.frameworks:
-        found[framework] = _score(framework, asked)
-    (asked.output / "mutation-score.json").write_text(json.dumps(to_json(found), indent=1) + "\n")
+    for framework in options.frameworks:
+        found[framework] = _score(framework, options)
+    (options.output / "mutation-score.json").write_text(json.dumps(to_json(found), indent=1) + "\n")
     text = page(found)
-    (asked.output / "mutation-score.md").write_text(text)
-    if asked.docs:
+    (options.output / "mutation-score.md").write_text(text)
+    if options.docs:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
     return max(_judged(name, trials) for name, trials in found.items())
@@ -49,7 +49,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--frameworks", type=_frameworks, default=FRAMEWORKS, metavar="F,...")
     add("--only", type=lambda text: text.split(","), default=[], metavar="BUG,...")
     add("--seeds", type=int, default=0, help="paired seeds of PyTorch, for t-test and L3; slow")
-    add("--jobs", type=int, default=2, help="processes side by side")
+    add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
@@ -63,21 +63,21 @@ def _frameworks(text: str) -> tuple[str, ...]:
     return names
 
 
-def _score(framework: str, asked: argparse.Namespace) -> list[Trial]:
+def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     """Try the bugs of one framework that have not been tried before."""
     bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    bugs = [bug for bug in bugs if not asked.only or bug.name in asked.only]
-    folder = asked.output / framework
+    bugs = [bug for bug in bugs if not arguments.only or bug.name in arguments.only]
+    folder = arguments.output / framework
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal(folder / "trials.json")
-    options = make_options(folder / "work", jobs=asked.jobs)
-    seeds = asked.seeds if framework == REFERENCE else 0
+    options = make_options(folder / "work", jobs=arguments.jobs)
+    seeds = arguments.seeds if framework == REFERENCE else 0
     laboratory = Laboratory(framework, options, compile_to, seeds=seeds)
     clean = laboratory.clean()
     _tell(framework, clean)
     about = {bug.name: {"bug": repr(bug), "seeds": seeds} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
-    for trial in laboratory.trials(missing, keep=asked.keep):
+    for trial in laboratory.trials(missing, keep=arguments.keep):
         journal.add(about[trial.name], asdict(trial))
         _tell(framework, trial)
     known = (journal.find(key) for key in about.values())

@@ -15,9 +15,9 @@ from mutants.trials import CLEAN, Trial
 Trials = Mapping[str, Sequence[Trial]]
 """By framework; the clean script is one of them."""
 TRAINCHECK = (
-    "TrainCheck 0.2.0 has no row. It traces the emitted PyTorch script once its docstring and its",
-    "`__future__` import are taken out (24 s of CPU time for 5 windows, 57 s for 20), but its",
-    "inference of invariants had not ended after 99 s and 161 s of CPU time, where it was stopped.",
+    "TrainCheck 0.2.0 has no row. It traces the emitted PyTorch script if its docstring and its",
+    "`__future__` import are removed (24 s of CPU time for 5 windows, 57 s for 20), but its",
+    "inference of invariants had not finished after 99 s and 161 s of CPU time and was stopped.",
 )
 SHOWN: tuple[Level, ...] = tuple(level for level in LEVELS if level not in ("L3", "result"))
 
@@ -68,15 +68,16 @@ def _head() -> Iterator[str]:
     yield "<!-- Written by `make mutants`; do not edit. -->"
     yield ""
     yield (
-        "Translation bugs planted in the emitted files of every framework, and what saw them. The"
-        " reference is the unchanged script for PyTorch; half precision is emulated. The recipe is"
-        " `tests/mutants/recipe.yaml` as `--stress` derives it; the check is the quick one."
+        "Translation bugs planted in the emitted files of every framework, and the checks that"
+        " detected them. The reference is the unchanged script for PyTorch; half precision is"
+        " emulated. The recipe is derived by `--stress` from `tests/mutants/recipe.yaml`; the check"
+        " is the quick check."
     )
     yield ""
 
 
 def _totals(trials: Trials) -> Iterator[str]:
-    yield "| framework | bugs | caught | score | clean script |"
+    yield "| framework | bugs | detected | score | clean script |"
     yield "|---|---|---|---|---|"
     for framework, found in trials.items():
         bugs = [trial for trial in found if trial.name != CLEAN]
@@ -94,7 +95,7 @@ def _practice(trials: Trials) -> Iterator[str]:
         name: [trial for trial in found if trial.name != CLEAN] for name, found in trials.items()
     }
     seeded = {name for name, found in every.items() if any(trial.seeds for trial in found)}
-    yield "## Found by"
+    yield "## Detected by"
     yield ""
     yield f"| | {' | '.join(every)} |"
     yield "|---|" + "---|" * len(every)
@@ -127,7 +128,7 @@ def _practice(trials: Trials) -> Iterator[str]:
 def _table(trials: Trials) -> Iterator[str]:
     yield "## Bugs"
     yield ""
-    yield f"| bug | what it is | field | {' | '.join(trials)} |"
+    yield f"| bug | description | field | {' | '.join(trials)} |"
     yield "|---|---|---|" + "---|" * len(trials)
     by_name = {name: {trial.name: trial for trial in found} for name, found in trials.items()}
     for name, bug in BUGS.items():

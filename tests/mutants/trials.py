@@ -155,7 +155,7 @@ def _seed_stages(count: int) -> list[Stage]:
 
 
 def trial_of(report: ParityReport, name: str) -> Trial:
-    """Return what a comparison says of a bug.
+    """Return the result of a comparison with a bug.
 
     Raises:
         KeyboardInterrupt: the comparison was stopped by the user.

@@ -36,7 +36,8 @@ def test_every_example_is_compiled_for_every_target() -> None:
 def test_the_demo_trains_the_model_of_its_example_as_long_as_its_schedule() -> None:
     demo, example = (load(str(EXAMPLES / "bert-small" / f"{n}.yaml")) for n in ("demo", "recipe"))
     models = [
-        one.model.model_dump(exclude={"vocab_size", "max_positions"}) for one in (demo, example)
+        recipe.model.model_dump(exclude={"vocab_size", "max_positions"})
+        for recipe in (demo, example)
     ]
     assert models[0] == models[1]
     for same in ("precision", "clipping"):

@@ -100,7 +100,7 @@ def test_its_script_trains_and_goes_on(lab: Lab) -> None:
     lab.train("toy", "parts", "--windows", "3")
     parts = lab.train("toy", "parts", "--resume")
     assert json.loads((whole / "status.json").read_text())["updates"] == 6
-    rows = [(one / "trace.jsonl").read_text() for one in (whole, parts)]
+    rows = [(folder / "trace.jsonl").read_text() for folder in (whole, parts)]
     assert rows[0] == rows[1]
     losses = [json.loads(line)["loss"] for line in rows[0].splitlines()]
     assert np.isfinite(losses).all()
@@ -141,20 +141,20 @@ def test_is_compared_with_another_framework(lab: Lab) -> None:
     (pair,) = report["pairs"]
     assert pair["verdict"] == "EQUIVALENT"
     # Traces, gradients and updates among them: what the harness sees inside of the framework.
-    assert {"L0b", "L1a", "L1b", "L2"} <= {one["level"] for one in pair["checks"]}
-    watched = {one["name"] for one in report["entrants"] if one["framework"] == "toy"}
+    assert {"L0b", "L1a", "L1b", "L2"} <= {check["level"] for check in pair["checks"]}
+    watched = {entrant["name"] for entrant in report["entrants"] if entrant["framework"] == "toy"}
     assert watched == {"toy"}
 
 
 @pytest.mark.torch
 def test_a_training_state_goes_on_in_another_framework(lab: Lab) -> None:
     require("torch")
-    for one, other in (("toy", "torch"), ("torch", "toy")):
-        first = lab.train(one, f"first-{one}", "--windows", "3")
+    for source, other in (("toy", "torch"), ("torch", "toy")):
+        first = lab.train(source, f"first-{source}", "--windows", "3")
         place = lab.folder / f"then-{other}" / "checkpoint.safetensors"
         place.parent.mkdir()
         done = lab(
-            *("state", "convert", str(first), "--from", one, "--to", other),
+            *("state", "convert", str(first), "--from", source, "--to", other),
             *("--recipe", "recipe.yaml", "-o", str(place)),
         )
         assert done.returncode == 0, done.stderr
@@ -162,7 +162,7 @@ def test_a_training_state_goes_on_in_another_framework(lab: Lab) -> None:
             names = {key.partition("/")[0] for key in sorted(file.keys())}
         assert names == {"model", "optimizer"}
         then = lab.train(other, f"then-{other}", "--resume")
-        whole = lab.train(one, f"all-{one}")
+        whole = lab.train(source, f"all-{source}")
         pairs = zip(rows_of(whole)[3:], rows_of(then), strict=True)
         for mine, theirs in pairs:
             assert mine["window"] == theirs["window"]
@@ -181,7 +181,7 @@ def test_is_read_back_as_the_recipe_it_came_from(lab: Lab) -> None:
     assert same.returncode == 0, same.stdout + same.stderr
     assert lab("compile", "lifted.yaml", "--to", "toy", "-o", "again").returncode == 0
     for name in ("train.py", "model.py"):
-        texts = [(lab.folder / one / "toy" / name).read_text() for one in ("out", "again")]
+        texts = [(lab.folder / folder / "toy" / name).read_text() for folder in ("out", "again")]
         # A recipe that names every size of the model has another fingerprint than a preset.
         first, again = (re.sub(r"\b[0-9a-f]{16}\b", "FINGERPRINT", text) for text in texts)
         assert first == again
@@ -221,7 +221,9 @@ def test_its_overrides_rows_and_machine_count(lab: Lab) -> None:
     assert "CC208" in lab("check", str(recipe)).stderr
     rows = json.loads(lab("matrix", "--json").stdout)
     assert "toy" in {row["target"] for row in rows}
-    machines = {one["target"]: one for one in json.loads(lab("doctor", "--json").stdout)}
+    machines = {
+        machine["target"]: machine for machine in json.loads(lab("doctor", "--json").stdout)
+    }
     assert machines["toy"]["native"]["float32"]
 
 

@@ -18,12 +18,12 @@ from crosscast_parity.bisect.script_cause import bisect_script
 from crosscast_parity.bisect.trials import Bisection
 from crosscast_parity.checks.check import Check, Level
 from crosscast_parity.compare.bisection import replaced_in, same_loss
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.evidence.replay import Replayed
 from crosscast_parity.levels.replay import UPDATE_LIMIT
 from crosscast_parity.recipes.derived import at_stress_scale, changed, in_float32
 from crosscast_parity.recipes.stress_scale import stress_faults
-from observed_runs import Script, sightings
+from observed_runs import Script, recorded_runs
 from parity_recipes import stress
 from tiers import cases, exhaustive
 
@@ -72,7 +72,7 @@ def mutant(*changes: tuple[str, object]) -> Recipe:
 
 
 def recorded(script: Recipe, claimed: Recipe = BASE) -> RecordedRuns:
-    return RecordedRuns(claimed, tuple(sightings(script, FAULTS, claimed=claimed)))
+    return RecordedRuns(claimed, tuple(recorded_runs(script, FAULTS, claimed=claimed)))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_script_that_follows_its_recipe_needs_no_explanation() -> None:
     assert (found.outcome, found.fields, found.trials) == ("no difference", (), ())
 
 
-def broken(seen: Sighting) -> Sighting:
+def broken(seen: RecordedRun) -> RecordedRun:
     """A script that makes every second update twice as long: no recipe does."""
     if seen.observation is None:
         return seen
@@ -180,7 +180,7 @@ def broken(seen: Sighting) -> Sighting:
 
 @exhaustive("a search through every field")
 def test_what_no_recipe_explains_is_not_explained() -> None:
-    seen = [broken(sighting) for sighting in sightings(BASE, FAULTS)]
+    seen = [broken(recorded_run) for recorded_run in recorded_runs(BASE, FAULTS)]
     found = bisect_script(RecordedRuns(BASE, tuple(seen)))
     assert found.outcome == "not explained"
     assert found.fields == ()
@@ -215,8 +215,8 @@ def gradients(script: Recipe) -> Callable[[Recipe], tuple[Check, ...]]:
 def test_what_records_do_not_show_is_trained() -> None:
     script = changed(BASE, {"model.layer_norm_eps": 1e-5})
     run = gradients(script)
-    asked = replace(recorded(script), run=run)
-    found = bisect_script(asked, found=run(BASE))
+    recorded_script = replace(recorded(script), run=run)
+    found = bisect_script(recorded_script, found=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("model.layer_norm_eps",)
     assert "L1a gradient of window 0 0.1 -> 2e-06 (limit 1e-05)" in found.sentence
@@ -263,9 +263,9 @@ def ours_and(*changes: tuple[str, object]) -> tuple[Recipe, Recipe]:
 
 def own_court(ours: Recipe = BASE) -> RecordedRuns:
     seen = [
-        replace(sighting, derive=derive)
-        for sighting, derive in zip(
-            sightings(ours, FAULTS), (in_float32, at_stress_scale, same, same), strict=True
+        replace(recorded_run, derive=derive)
+        for recorded_run, derive in zip(
+            recorded_runs(ours, FAULTS), (in_float32, at_stress_scale, same, same), strict=True
         )
     ]
     return RecordedRuns(ours, tuple(seen))
@@ -285,7 +285,7 @@ def test_only_the_field_that_matters_is_blamed() -> None:
     found = both(ours, theirs)
     assert found.fields == ("optimizer.eps",), found.sentence
     assert "optimizer.eps (1e-08 -> 1e-06) explains the difference" in found.sentence
-    assert "3 fields more that differ make no difference that a check sees" in found.sentence
+    assert "3 fields more that differ cause no difference that a check detects" in found.sentence
 
 
 @EACH_PAIR

@@ -31,7 +31,7 @@ def test_leaves_are_all_fields_that_have_a_value() -> None:
 
 
 def decided(rows: list[Row], recipe: Recipe | None = None) -> dict[str, str]:
-    return {one.path: one.row.how for one in judge(recipe or recipe_of(), rows)}
+    return {judgement.path: judgement.row.how for judgement in judge(recipe or recipe_of(), rows)}
 
 
 def test_the_longest_path_decides() -> None:
@@ -61,8 +61,8 @@ def test_a_longer_path_counts_only_where_its_condition_holds() -> None:
 
 
 def test_a_field_without_a_row_is_unsupported() -> None:
-    (one,) = [one for one in judge(recipe_of(), []) if one.path == "seed"]
-    assert (one.row.verdict, one.row.code) == (Verdict.UNSUPPORTED, "CC300")
+    (judgement,) = [judgement for judgement in judge(recipe_of(), []) if judgement.path == "seed"]
+    assert (judgement.row.verdict, judgement.row.code) == (Verdict.UNSUPPORTED, "CC300")
 
 
 def test_one_diagnostic_per_row_names_what_it_decides() -> None:
@@ -85,7 +85,12 @@ def test_one_diagnostic_per_row_names_what_it_decides() -> None:
 
 
 def test_words_of_tables() -> None:
-    assert [str(one) for one in Verdict] == ["exact", "adapted", "approximate", "unsupported"]
+    assert [str(verdict) for verdict in Verdict] == [
+        "exact",
+        "adapted",
+        "approximate",
+        "unsupported",
+    ]
     assert str(Evidence.MEASURED_GPU) == "measured-gpu"
 
 

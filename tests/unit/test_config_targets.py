@@ -20,8 +20,8 @@ SCALING = "{{mode: dynamic, {}}}"
 
 
 def compiled(target: str, **changes: str | None) -> Compiled:
-    (one,) = compile_recipe(recipe_of(**changes), [target])
-    return one
+    (compiled,) = compile_recipe(recipe_of(**changes), [target])
+    return compiled
 
 
 def settings(target: str, path: str, **changes: str | None) -> Any:

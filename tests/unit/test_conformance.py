@@ -54,12 +54,12 @@ def test_stored_table_is_whole() -> None:
 
 def test_emitted_scripts_agree_with_each_other() -> None:
     for row in STORED["rows"]:
-        told = {
+        answers = {
             text
             for name, text in row["cells"].items()
             if name.startswith("emitted") and name not in row["silent"]
         }
-        assert len(told) <= 1, row["key"]
+        assert len(answers) <= 1, row["key"]
         assert not any(table.differs(row, name) for name in row["cells"] if "emitted" in name)
 
 

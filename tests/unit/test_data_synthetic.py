@@ -18,7 +18,7 @@ def told_label(ids: npt.NDArray[np.int32], vocab_size: int, seed: int) -> int:
     lexicon = _lexicon(vocab_size, seed)
     flips = set(lexicon.flips.tolist())
     stance = {word: row for row in range(3) for word in lexicon.stances[row, : lexicon.sizes[row]]}
-    tally = [0, 0, 0]
+    votes = [0, 0, 0]
     segment, turned = 0, False
     for word in ids.tolist()[1:]:
         if word == SEP:
@@ -26,16 +26,16 @@ def told_label(ids: npt.NDArray[np.int32], vocab_size: int, seed: int) -> int:
         elif word in flips:
             turned = True
         elif word != PAD:
-            tally[(stance[word] + turned) % 3] += 1 + segment
-    assert sorted(tally)[2] > sorted(tally)[1], "ties are not used"
-    return tally.index(max(tally))
+            votes[(stance[word] + turned) % 3] += 1 + segment
+    assert sorted(votes)[2] > sorted(votes)[1], "ties are not used"
+    return votes.index(max(votes))
 
 
 @pytest.mark.parametrize("split", ["train", "eval"])
 def test_every_label_follows_the_rule_when_there_is_no_noise(split: str) -> None:
     data = nli_synthetic(200, 24, 256, 5, split=split, label_noise=0.0)  # type: ignore[arg-type]
-    told = [told_label(row, 256, 5) for row in data.input_ids]
-    assert told == data.labels.tolist()
+    labels = [told_label(row, 256, 5) for row in data.input_ids]
+    assert labels == data.labels.tolist()
 
 
 def test_noise_changes_about_its_share_of_the_labels() -> None:
@@ -135,8 +135,8 @@ def test_a_linear_model_on_word_counts_learns_but_does_not_solve_it() -> None:
     features = counted(train, 256)
     ridge = features.T @ features + 3.0 * np.eye(features.shape[1])
     weights = np.linalg.solve(ridge, features.T @ np.eye(3)[train.labels])
-    guess = np.argmax(counted(held_out, 256) @ weights, axis=1)
-    assert 0.6 < np.mean(guess == held_out.labels) < 0.9
+    predicted = np.argmax(counted(held_out, 256) @ weights, axis=1)
+    assert 0.6 < np.mean(predicted == held_out.labels) < 0.9
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def test_backends_without_defaults_have_no_section() -> None:
 
 
 def test_the_command_prints_them() -> None:
-    told = CliRunner().invoke(app, ["matrix", "--defaults", "--json"])
-    assert json.loads(told.stdout) == default_rows(BACKENDS)
+    result = CliRunner().invoke(app, ["matrix", "--defaults", "--json"])
+    assert json.loads(result.stdout) == default_rows(BACKENDS)
     table = CliRunner().invoke(app, ["matrix", "--defaults"]).stdout.splitlines()
     assert table[0].split() == ["target", "api", "versions", "evidence", "name", "default"]
     values = [line.split()[-1] for line in table[1:]]

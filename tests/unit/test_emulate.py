@@ -148,12 +148,12 @@ def test_tensors_in_lists_and_several_results() -> None:
 
 
 def test_bfloat16_is_asked_for_by_its_name() -> None:
-    asked = []
+    dtypes = []
 
     class Bfloat(Arrays):
         def cast(self, value: Any, kind: str) -> Any:
-            asked.append(kind)
+            dtypes.append(kind)
             return value
 
     call(Bfloat("bfloat16"), "linear", np.multiply, (array(1.0), array(2.0)), {})
-    assert asked == ["bfloat16", "float32"] * 2 + ["bfloat16"]
+    assert dtypes == ["bfloat16", "float32"] * 2 + ["bfloat16"]

@@ -11,7 +11,7 @@ import pytest
 
 from crosscast.recipe.document import Recipe
 from crosscast_parity.evidence import replay
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.exercise.fields import Exercise, exercise
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.replay import UPDATE_LIMIT
@@ -19,7 +19,7 @@ from crosscast_parity.levels.updates import measure_updates
 from crosscast_parity.recipes.derived import changed, tiny
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import stress_faults
-from observed_runs import sight, sightings
+from observed_runs import recorded_runs, sight
 from parity_recipes import plain, stress
 
 ALWAYS = {
@@ -29,21 +29,21 @@ ALWAYS = {
 """What no run exercises; the reasons stand in the table of rules."""
 
 
-def by_path(recipe: Recipe, seen: Sequence[Sighting]) -> dict[str, Exercise]:
-    return {one.path: one for one in exercise(recipe, seen)}
+def by_path(recipe: Recipe, seen: Sequence[RecordedRun]) -> dict[str, Exercise]:
+    return {exercise.path: exercise for exercise in exercise(recipe, seen)}
 
 
 @cache
 def stressed() -> dict[str, Exercise]:
     recipe = stress()
-    return by_path(recipe, sightings(recipe, stress_faults(recipe, 64)))
+    return by_path(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))
 
 
 @cache
 def usual() -> dict[str, Exercise]:
     """The tiny version of a usual recipe, as it is: nothing in it is short."""
     recipe = changed(tiny(plain()), {"schedule.total_steps": 64, "schedule.warmup_steps": 6})
-    return by_path(recipe, sightings(recipe, (Fault(2, 0, "inf"),)))
+    return by_path(recipe, recorded_runs(recipe, (Fault(2, 0, "inf"),)))
 
 
 def test_the_stress_recipe_leaves_nothing_unexercised() -> None:
@@ -91,7 +91,7 @@ def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
     ("path", "because"),
     [
         ("loss_scaling.growth_factor", "the scale did not grow"),
-        ("loss_scaling.growth_interval", "no row of clean windows was that long"),
+        ("loss_scaling.growth_interval", "there were never that many clean windows in a row"),
         ("loss_scaling.min_scale", "the scale did not fall that low"),
     ],
 )
@@ -103,7 +103,9 @@ def test_a_usual_recipe_does_not_exercise_everything(path: str, because: str) ->
 
 def test_without_a_skip_the_tick_is_not_exercised() -> None:
     recipe = stress()
-    seen = [sighting for sighting in sightings(recipe, ()) if sighting.run == "main"]
+    seen = [
+        recorded_run for recorded_run in recorded_runs(recipe, ()) if recorded_run.run == "main"
+    ]
     found = by_path(recipe, seen)
     assert found["schedule.tick"].wording.startswith("because no window was skipped")
     assert found["loss_scaling.backoff_factor"].status == "not exercised"
@@ -116,7 +118,7 @@ def test_without_a_skip_the_tick_is_not_exercised() -> None:
 def test_a_clipping_that_never_clips_is_not_exercised() -> None:
     recipe = stress(clipping__max_norm=1.0)
     recipe = changed(recipe, {"clipping.max_norm": 1e6})
-    found = by_path(recipe, sightings(recipe, ()))
+    found = by_path(recipe, recorded_runs(recipe, ()))
     assert found["clipping.max_norm"].status == "not exercised"
     assert found["clipping.kind"].status == "not exercised"
 
@@ -146,7 +148,7 @@ def test_updates_are_measured_once_for_recipes_that_say_the_same_of_them(
 
 def test_without_a_short_window_tail_and_normalization_are_not_exercised() -> None:
     recipe = changed(stress(), {"data.train_rows": 64})
-    found = by_path(recipe, sightings(recipe, ()))
+    found = by_path(recipe, recorded_runs(recipe, ()))
     assert found["accumulation.tail"].status == "not exercised"
     assert found["accumulation.normalize_by"].status == "not exercised"
 
@@ -163,7 +165,7 @@ def test_features_that_are_not_there_are_not_used() -> None:
         },
     )
     recipe, _ = stress_recipe(exact)
-    found = by_path(recipe, sightings(recipe, ()))
+    found = by_path(recipe, recorded_runs(recipe, ()))
     assert found["schedule.tick"].status == "not used"
     assert found["precision.ops.losses"].status == "not used"
     assert found["loss_scaling.mode"].status == "exercised"  # a scale would be seen
@@ -171,7 +173,11 @@ def test_features_that_are_not_there_are_not_used() -> None:
 
 def test_a_run_of_a_derived_recipe_speaks_only_for_what_it_shares() -> None:
     recipe = stress()
-    exact = [sighting for sighting in sightings(recipe, ()) if sighting.run == "float32-bert"]
+    exact = [
+        recorded_run
+        for recorded_run in recorded_runs(recipe, ())
+        if recorded_run.run == "float32-bert"
+    ]
     found = by_path(recipe, exact)
     assert found["precision.compute_dtype"].status == "not exercised"
     assert found["loss_scaling.init_scale"].status == "not exercised"
@@ -188,5 +194,5 @@ def test_a_check_that_fails_anyway_exercises_nothing() -> None:
 
 def test_the_average_is_exercised() -> None:
     recipe = stress(ema__decay=0.999)
-    check = by_path(recipe, sightings(recipe, ()))["ema.decay"]
+    check = by_path(recipe, recorded_runs(recipe, ()))["ema.decay"]
     assert (check.status, check.level) == ("exercised", "L1b")

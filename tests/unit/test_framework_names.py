@@ -68,7 +68,7 @@ def named(folder: str) -> dict[str, set[str]]:
 def test_the_core_and_the_harness_name_no_framework() -> None:
     everything = named("translator") | named("parity")
     assert {p: own for p, own in everything.items() if not p.startswith(tuple(NAMED))} == {}
-    unused = [one for one in NAMED if not any(path.startswith(one) for path in everything)]
+    unused = [prefix for prefix in NAMED if not any(path.startswith(prefix) for path in everything)]
     assert unused == []
 
 

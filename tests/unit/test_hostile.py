@@ -112,7 +112,7 @@ def assert_only_constants_differ(hostile: tuple[str, str], text: str, good: str)
 
 def assert_only_words_differ(hostile: tuple[str, str], text: str, good: str) -> None:
     """Check that a shell script is the harmless one but for words that hold a hostile text."""
-    words, good_words = (shlex.split(one, comments=True) for one in (text, good))
+    words, good_words = (shlex.split(line, comments=True) for line in (text, good))
     for word, good_word in zip(words, good_words, strict=True):
         for harmless_text, hostile_text in zip(HARMLESS, hostile, strict=True):
             good_word = good_word.replace(harmless_text, hostile_text)

@@ -14,7 +14,7 @@ from crosscast.data.synthetic import nli_synthetic
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage_envelope
-from crosscast_parity.exercise.recorded_runs import sightings
+from crosscast_parity.exercise.recorded_runs import recorded_runs
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Run
@@ -134,7 +134,7 @@ def test_rows_of_a_file_are_counted(tmp_path: Path, rows: int, result: str) -> N
     checks = own_checks(stage, "paddle")
     counted = [c for c in checks if c.name == "rows of a window"]
     assert [c.result for c in counted] == [result] * 2
-    assert {seen.train_rows for seen in sightings(stage, "paddle")} == {rows}
+    assert {seen.train_rows for seen in recorded_runs(stage, "paddle")} == {rows}
 
 
 def test_rows_are_read_once_in_a_stage(tmp_path: Path) -> None:
@@ -143,14 +143,14 @@ def test_rows_are_read_once_in_a_stage(tmp_path: Path) -> None:
     stage = stage_of({("paddle", "main"): good_rows()}, recipe=of_files(path), train=path)
     assert any(c.name == "rows of a window" for c in own_checks(stage, "paddle"))
     path.unlink()
-    assert sightings(stage, "paddle")[0].train_rows == 640
+    assert recorded_runs(stage, "paddle")[0].train_rows == 640
 
 
 def test_rows_of_a_file_that_is_gone_are_not_counted(tmp_path: Path) -> None:
     path = tmp_path / "none.npz"
     stage = stage_of({("paddle", "main"): good_rows()}, recipe=of_files(path), train=path)
     assert not any(c.name == "rows of a window" for c in own_checks(stage, "paddle"))
-    assert sightings(stage, "paddle")[0].train_rows is None
+    assert recorded_runs(stage, "paddle")[0].train_rows is None
 
 
 def of_files(path: Path) -> Recipe:

@@ -164,9 +164,9 @@ def test_how_it_is_started_is_no_part_of_what_is_trained() -> None:
 
 def test_without_a_word_about_the_start_nothing_is_judged() -> None:
     assert [path for path, _ in leaves(spread()) if path.startswith("launch.")] == []
-    told = {path: value for path, value in leaves(spread(JOB)) if path.startswith("launch.")}
-    assert told["launch.max_requeues"] == 3
-    assert "launch.account" not in told
+    fields = {path: value for path, value in leaves(spread(JOB)) if path.startswith("launch.")}
+    assert fields["launch.max_requeues"] == 3
+    assert "launch.account" not in fields
 
 
 def test_two_recipes_that_differ_in_the_start_train_the_same(tmp_path: Path) -> None:
@@ -196,13 +196,15 @@ def test_the_harness_compares_one_process_and_starts_it_itself() -> None:
 )
 def test_an_elastic_start_is_refused_where_there_is_none(target: str, code: str) -> None:
     recipe = spread("{rendezvous: elastic}")
-    codes = {one.row.code for one in judge(recipe, find_target(target).rows)}
+    codes = {judgement.row.code for judgement in judge(recipe, find_target(target).rows)}
     assert code in codes
 
 
 @pytest.mark.parametrize("target", ["accelerate", "deepspeed", "transformers", "paddle@lark"])
 def test_a_configuration_starts_nothing_and_says_so(target: str) -> None:
-    found = {one.path: one.row for one in judge(spread(JOB), find_target(target).rows)}
+    found = {
+        judgement.path: judgement.row for judgement in judge(spread(JOB), find_target(target).rows)
+    }
     assert found["launch.scheduler"].verdict == "approximate"
 
 
@@ -219,8 +221,8 @@ def test_a_job_asks_for_what_the_recipe_says() -> None:
         account="team-1",
     )
     text = files(changed(spread(), {"launch": launch.model_dump()}))["job.sbatch"]
-    asked = [line for line in text.splitlines() if line.startswith("#SBATCH")]
-    assert asked == [
+    directives = [line for line in text.splitlines() if line.startswith("#SBATCH")]
+    assert directives == [
         f"#SBATCH {option}"
         for option in (
             f"--job-name={spread().name}",

@@ -45,10 +45,10 @@ def started(tmp_path: Path, **variables: str) -> tuple[int, list[Any], list[str]
 def test_every_process_of_tensorflow_is_told_all_addresses(
     tmp_path: Path, hosts: str, rank: int
 ) -> None:
-    code, configs, told = started(
+    code, configs, errors = started(
         tmp_path, NODE_RANK=str(rank), HOSTS=hosts, MASTER_PORT="1234", MASTER_ADDR="nobody"
     )
-    assert (code, told) == (0, [])
+    assert (code, errors) == (0, [])
     assert [config["task"] for config in configs] == [
         {"type": "worker", "index": 2 * rank + turn} for turn in range(2)
     ]
@@ -58,18 +58,18 @@ def test_every_process_of_tensorflow_is_told_all_addresses(
 
 def test_addresses_may_be_given_for_every_process(tmp_path: Path) -> None:
     workers = "a:1 a:2 [fe80::1]:1 [fe80::1]:2"
-    code, configs, told = started(tmp_path, NODE_RANK="1", WORKERS=workers)
-    assert (code, told) == (0, [])
+    code, configs, errors = started(tmp_path, NODE_RANK="1", WORKERS=workers)
+    assert (code, errors) == (0, [])
     assert [config["task"]["index"] for config in configs] == [2, 3]
     assert configs[0]["cluster"] == {"worker": workers.split()}
 
 
 def test_variables_of_the_same_name_are_no_failure(tmp_path: Path) -> None:
     mine = {"code": "5", "processes": "1", "workers": "x:1", "rank": "9", "task": "t"}
-    code, configs, told = started(
+    code, configs, errors = started(
         tmp_path, NODE_RANK="0", HOSTS="a b", MASTER_PORT="1234", MASTER_ADDR="nobody", **mine
     )
-    assert (code, told, len(configs)) == (0, [], 2)
+    assert (code, errors, len(configs)) == (0, [], 2)
     assert configs[0]["cluster"]["worker"][0] == "a:1234"
 
 
@@ -81,8 +81,8 @@ def test_a_job_step_of_slurm_knows_all_addresses(tmp_path: Path) -> None:
         '  echo "NodeName=n$n Arch=x86_64 NodeAddr=10.0.0.$n NodeHostName=h$n Port=6818 "\ndone\n'
     )
     scontrol.chmod(0o755)
-    code, configs, told = started(tmp_path, SLURM_NODEID="1", SLURM_JOB_NODELIST="n[7-8]")
-    assert (code, told) == (0, [])
+    code, configs, errors = started(tmp_path, SLURM_NODEID="1", SLURM_JOB_NODELIST="n[7-8]")
+    assert (code, errors) == (0, [])
     addresses = ["10.0.0.7:29500", "10.0.0.7:29501", "10.0.0.8:29502", "10.0.0.8:29503"]
     assert [config["cluster"]["worker"] for config in configs] == [addresses] * 2
     assert [config["task"]["index"] for config in configs] == [2, 3]
@@ -114,10 +114,10 @@ def test_a_job_step_of_slurm_knows_all_addresses(tmp_path: Path) -> None:
 def test_what_is_missing_of_a_cluster_is_said(
     tmp_path: Path, variables: dict[str, str], named: tuple[str, ...]
 ) -> None:
-    code, configs, told = started(tmp_path, **variables)
+    code, configs, errors = started(tmp_path, **variables)
     assert (code, configs) == (2, [])
-    assert len(told) == len(named)
-    for line, beginning in zip(told, named, strict=True):
+    assert len(errors) == len(named)
+    for line, beginning in zip(errors, named, strict=True):
         assert line.startswith(beginning)
     assert not (tmp_path / "pwned").exists()
 

@@ -202,5 +202,5 @@ def test_what_was_not_recorded_is_not_tested() -> None:
     assert errors == {}
     found = results(compared(changed(lambda w: {"total": {}})))
     assert found["first gradients"] == "not tested"
-    one = replace(REFERENCE, windows=REFERENCE.windows[:1])
-    assert results(compared(one))["later gradients"] == "not tested"
+    single = replace(REFERENCE, windows=REFERENCE.windows[:1])
+    assert results(compared(single))["later gradients"] == "not tested"

@@ -111,7 +111,7 @@ def test_what_works_inside_a_framework_imports_only_that(path: Path) -> None:
     statements = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.stmt)]
     names = set(imported(statements))
     assert top_names(names) & FRAMEWORKS <= allowed
-    assert not names & {module_name(one) for one, other in INSIDE.items() if other != own}
+    assert not names & {module_name(path) for path, other in INSIDE.items() if other != own}
 
 
 def test_modules_inside_a_framework_are_those_that_are_sought() -> None:
@@ -187,7 +187,9 @@ def test_modules_do_not_import_each_other_in_circles() -> None:
             parts = path.relative_to(ROOT / folder).with_suffix("").parts
             names[".".join(part for part in parts if part != "__init__")] = path
     needs = {
-        name: {one for one in imported(tree_of(path).body) if one in names and one != name}
+        name: {
+            module for module in imported(tree_of(path).body) if module in names and module != name
+        }
         for name, path in names.items()
     }
     while needs:

@@ -127,13 +127,13 @@ def test_a_recipe_of_the_script_is_expressed(script: str) -> None:
 @pytest.mark.parametrize("script", ALL)
 def test_sums_in_half_are_the_choice_of_the_script(script: str) -> None:
     full = {"precision": "{mode: full, compute_dtype: float16}"}
-    said = []
+    reported = []
     for dtype in ("float32", "compute"):
         accumulation = f"{{steps: 1, tail: carry, dtype: {dtype}}}"
         changes = NO_SCALE | full | {"accumulation": accumulation}
         (compiled,) = compile_recipe(fitting(**changes), [f"paddle@{script}"])
-        said.append({(diagnostic.code, diagnostic.path) for diagnostic in compiled.diagnostics})
-    assert said[1] - said[0] == {("CC389", "accumulation.dtype")}
+        reported.append({(diagnostic.code, diagnostic.path) for diagnostic in compiled.diagnostics})
+    assert reported[1] - reported[0] == {("CC389", "accumulation.dtype")}
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_what_the_script_cannot_express_is_refused(
 ) -> None:
     for script in scripts:
         found = problems(script, **changes)
-        assert {one for one in found if one[0] == code} == {(code, path)}, script
+        assert {item for item in found if item[0] == code} == {(code, path)}, script
     for script in set(ALL) - set(scripts):
         assert (code, path) not in problems(script, **changes), script
 
@@ -318,7 +318,9 @@ def test_lark_clips_at_its_scale() -> None:
 def test_every_field_has_a_row(script: str) -> None:
     rows = [row for row in CLASSIC_ROWS if script in row.dialects]
     for changes in ({}, NO_SCALE, HALF):
-        assert {one.row.code for one in judge(fitting(**changes), rows)}.isdisjoint({"CC300"})
+        assert {judgement.row.code for judgement in judge(fitting(**changes), rows)}.isdisjoint(
+            {"CC300"}
+        )
 
 
 def test_strict_refuses_the_scripts() -> None:

@@ -129,7 +129,7 @@ def test_variants_are_valid_recipes(mode: str) -> None:
     assert with_dtype(make_recipe(scaled=False), "float16").loss_scaling.mode == "dynamic"
     assert with_dtype(recipe, "float16") == recipe
     every = (exact, calm, with_dtype(recipe, "bfloat16"), with_seed(recipe, 9))
-    assert all(valid(one) for one in every)
+    assert all(valid(recipe) for recipe in every)
 
 
 def test_the_scale_of_stress_weights_respects_its_bounds() -> None:
@@ -290,7 +290,7 @@ def test_programs_are_read_from_text(tmp_path: Path) -> None:
 
 def test_names_are_used_once() -> None:
     two = of_targets(["torch", "paddle"], make_recipe(), {"torch": "py"})
-    assert [one.python == "py" for one in two] == [True, False]
+    assert [contestant.python == "py" for contestant in two] == [True, False]
     check_names(two)
     for bad in ([*two, two[0]], []):
         with pytest.raises(DiagnosticError):

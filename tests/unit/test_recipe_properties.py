@@ -74,10 +74,10 @@ def test_the_canonical_plan_keeps_the_order_rules(recipe: Recipe) -> None:
 @given(recipe=recipes())
 def test_every_field_has_a_verdict_from_a_row(backend: Backend, recipe: Recipe) -> None:
     judged = judge(recipe, backend.rows)
-    assert [one.path for one in judged] == [path for path, _ in leaves(recipe)]
-    forgotten = [one.path for one in judged if one.row.code == "CC300"]
+    assert [judgement.path for judgement in judged] == [path for path, _ in leaves(recipe)]
+    forgotten = [judgement.path for judgement in judged if judgement.row.code == "CC300"]
     assert forgotten == []
-    assert all(one.row.how for one in judged)
+    assert all(judgement.row.how for judgement in judged)
 
 
 TEMPLATE_MARKS = re.compile(r"\{%|%\}|(?<!\$)\{#|\{\{ |Undefined")
@@ -87,10 +87,10 @@ TEMPLATE_MARKS = re.compile(r"\{%|%\}|(?<!\$)\{#|\{\{ |Undefined")
 def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str]] | None:
     """Return plan and texts, None if the target says it cannot."""
     try:
-        (one,) = compile_recipe(recipe, [name], form=form)
+        (compiled,) = compile_recipe(recipe, [name], form=form)
     except DiagnosticError:
         return None
-    return one.plan, {path: file.text for path, file in one.files.items()}
+    return compiled.plan, {path: file.text for path, file in compiled.files.items()}
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -99,7 +99,9 @@ def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str
 def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form) -> None:
     result = compiled(recipe, name, form)
     judged = judge(recipe, find_target(name).rows)
-    unsupported = [one for one in judged if one.row.verdict is Verdict.UNSUPPORTED]
+    unsupported = [
+        judgement for judgement in judged if judgement.row.verdict is Verdict.UNSUPPORTED
+    ]
     runs = find_target(name).runs
     chosen = recipe.precision.ops != OpTypes() or recipe.overrides.get(name, {}).get("compile")
     about_the_model = recipe.activation_checkpointing or chosen

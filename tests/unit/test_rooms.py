@@ -199,7 +199,9 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def test_rooms_import_what_the_tables_allow() -> None:
-    found = [one for module, path in files().items() for one in wrong(module, tree_of(path))]
+    found = [
+        problem for module, path in files().items() for problem in wrong(module, tree_of(path))
+    ]
     assert sorted(set(found)) == []
 
 

@@ -149,21 +149,21 @@ def own_micro_batches(rank: int, window: int, line: Line, arrays: dict[str, np.n
     ("change", "fails", "cause"),
     [
         (norm_doubled, {"gradient norm"}, "gradients are summed over the 2 processes"),
-        (loss_halved, {"loss"}, "only the loss that is told is divided twice"),
-        (one_rank_skips, {"processes agree on the trace"}, "each process looks for inf and nan"),
+        (loss_halved, {"loss"}, "only the reported loss is divided twice"),
+        (one_rank_skips, {"processes agree on the trace"}, "each process checks its own gradients"),
         (one_rank_drifts, {"processes hold the same state"}, "processes do not make the same"),
-        (same_rows, {"data"}, "several processes are given the same rows"),
+        (same_rows, {"data"}, "several processes get the same rows"),
         (late, {"moments"}, "gradients are equal before clipping"),
         (not_finite, {"weights"}, "gradients are equal before clipping"),
-        (own_micro_batches, {"micro-batches"}, "counts of one process"),
+        (own_micro_batches, {"micro-batches"}, "the counts of one process"),
     ],
 )
 def test_a_deviation_is_seen_and_named(
     tmp_path: Path, change: Change, fails: set[str], cause: str
 ) -> None:
-    found, told = judged(tmp_path, change)
+    found, likely = judged(tmp_path, change)
     assert found == fails
-    assert told.startswith(cause)
+    assert likely.startswith(cause)
 
 
 def test_what_an_overflow_leaves_on_both_sides_is_not_compared(tmp_path: Path) -> None:
@@ -177,9 +177,9 @@ def test_what_an_overflow_leaves_on_both_sides_is_not_compared(tmp_path: Path) -
 
 
 def test_an_end_of_another_kind_is_a_difference(tmp_path: Path) -> None:
-    found, told = judged(tmp_path, kind="timeout")
+    found, likely = judged(tmp_path, kind="timeout")
     assert found == {"end"}
-    assert told.startswith("a dead-lock")
+    assert likely.startswith("a deadlock")
 
 
 def test_moments_that_only_one_side_has_are_far_apart(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_windows_are_dealt_in_whole(
 def test_what_can_be_different_by_design(accumulation: dict[str, str], kinds: set[str]) -> None:
     recipe = plain(**{f"accumulation__{key}": value for key, value in accumulation.items()})
     found = possible_exceptions(recipe, shapes_of(2, 2, 4))
-    assert {one.kind for one in found} == kinds
+    assert {exemption.kind for exemption in found} == kinds
     subject = make_subject(recipe, processes=None, windows=12, stress=False, keep_model=False)
     assert exceptions_of(subject.recipe, subject.shapes, subject.train_rows, 12) == ()
     short = subject.train_rows % subject.shapes[0].rows
@@ -236,16 +236,23 @@ def test_what_is_run_keeps_how_the_recipe_trains() -> None:
         section, _, name = path.partition(".")
         mine, theirs = data[section], own[section]
         assert (mine[name], path) == (theirs[name], path) if name else mine == theirs
-    said = words(subject)
-    for part in ("model.dropout: 0.1", "BERT tiny", "16 rows a window instead of 32", "init_scale"):
-        assert part in said
+    text = words(subject)
+    for part in (
+        "model.dropout: 0.1",
+        "BERT tiny",
+        "16 rows per window instead of 32",
+        "init_scale",
+    ):
+        assert part in text
     assert {shape.rows for shape in subject.shapes} == {16}
     assert subject.recipe.processes == 1
 
 
 def test_as_many_processes_as_asked_for_or_as_the_recipe_has() -> None:
-    def count(recipe: Recipe, asked: int | None = None) -> int:
-        subject = make_subject(recipe, processes=asked, windows=8, stress=False, keep_model=False)
+    def count(recipe: Recipe, processes: int | None = None) -> int:
+        subject = make_subject(
+            recipe, processes=processes, windows=8, stress=False, keep_model=False
+        )
         return max(shape.processes for shape in subject.shapes)
 
     many: dict[str, Any] = {"distributed.strategy": "data_parallel"}

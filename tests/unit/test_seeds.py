@@ -138,7 +138,7 @@ def test_accuracies_of_few_rows_are_not_trusted_to_the_last_row() -> None:
 
 def test_very_few_rows_can_never_tell() -> None:
     check = by_name(judge_seeds(results(), results(), eval_rows=32))["accuracy"]
-    assert check.wording == "+0.000 ± 0.016 (limit 0.01), too few evaluation rows to tell"
+    assert check.wording == "+0.000 ± 0.016 (limit 0.01), too few evaluation rows"
 
 
 def test_only_common_seeds_count() -> None:
@@ -166,8 +166,8 @@ def test_clean_pairs_raise_no_alarm() -> None:
         {c.result for c in judge_seeds(results(noise=0.0054, draw=n), results(), eval_rows=1024)}
         for n in range(200)
     ]
-    assert all("fail" not in one for one in found)
-    assert sum(one == {"pass"} for one in found) >= 196
+    assert all("fail" not in outcomes for outcomes in found)
+    assert sum(outcomes == {"pass"} for outcomes in found) >= 196
 
 
 # the tail of a trace

@@ -16,7 +16,7 @@ from crosscast_parity.side_by_side.comparison import (
     floor_of,
     identical,
 )
-from crosscast_parity.side_by_side.recording import Clip, Recording, Told
+from crosscast_parity.side_by_side.recording import Clip, Recording, TensorSummary
 from crosscast_parity.side_by_side.shown_fields import shown, shown_by_overflow
 from recorded_runs import SETTINGS, SKIP, attempt, off, recording, times
 
@@ -43,14 +43,20 @@ def test_a_recording_is_identical_to_itself() -> None:
         ("weight_decay", {"settings": ({**SETTINGS, "weight_decay": 0.0},)}),
         ("betas", {"settings": ({**SETTINGS, "betas": [0.8, 0.999]},)}),
         ("clipping", {"clips": (Clip(kind="value", limit=1.0, size=0.0),)}),
-        ("tensors", {"changes": (Told(4, 0.2, 0.1),)}),
-        ("tensors", {"changes": (Told(6, 0.2, 0.1), Told(2, 0.02, 0.01))}),
-        ("gradients", {"gradients": (Told(4, 1.0, 0.5), Told(2, 0.2, 0.05))}),
-        ("gradients", {"gradients": (Told(4, 1.0, -0.5), Told(2, 0.1, 0.05))}),
-        ("gradients", {"gradients": (Told(4, 1.0, 0.5), None)}),
-        ("gradients", {"gradients": (Told(4, float("nan"), 0.5), Told(2, 0.1, 0.05))}),
-        ("gradients", {"gradients": (Told(4, float("inf"), 0.5), Told(2, 0.1, 0.05))}),
-        ("changes", {"changes": (Told(4, 0.2, 0.1), Told(2, 0.02, 0.0100001))}),
+        ("tensors", {"changes": (TensorSummary(4, 0.2, 0.1),)}),
+        ("tensors", {"changes": (TensorSummary(6, 0.2, 0.1), TensorSummary(2, 0.02, 0.01))}),
+        ("gradients", {"gradients": (TensorSummary(4, 1.0, 0.5), TensorSummary(2, 0.2, 0.05))}),
+        ("gradients", {"gradients": (TensorSummary(4, 1.0, -0.5), TensorSummary(2, 0.1, 0.05))}),
+        ("gradients", {"gradients": (TensorSummary(4, 1.0, 0.5), None)}),
+        (
+            "gradients",
+            {"gradients": (TensorSummary(4, float("nan"), 0.5), TensorSummary(2, 0.1, 0.05))},
+        ),
+        (
+            "gradients",
+            {"gradients": (TensorSummary(4, float("inf"), 0.5), TensorSummary(2, 0.1, 0.05))},
+        ),
+        ("changes", {"changes": (TensorSummary(4, 0.2, 0.1), TensorSummary(2, 0.02, 0.0100001))}),
     ],
 )
 def test_what_differs_is_named_with_its_update(what: str, changes: dict[str, Any]) -> None:
@@ -60,7 +66,7 @@ def test_what_differs_is_named_with_its_update(what: str, changes: dict[str, Any
 
 
 def test_a_difference_in_the_last_bit_is_not_identical_and_no_difference() -> None:
-    other = times(3, changes=(Told(4, 0.2, 0.1), Told(2, 0.02, 0.01 + 1e-12)))
+    other = times(3, changes=(TensorSummary(4, 0.2, 0.1), TensorSummary(2, 0.02, 0.01 + 1e-12)))
     assert not identical(times(3), other)
     assert first(times(3), other) is None
 
@@ -75,9 +81,9 @@ def test_settings_of_another_class_may_mean_something_else() -> None:
 
 
 def test_groups_may_be_cut_otherwise() -> None:
-    one = {**SETTINGS, "tensors": 1}
-    assert first(times(2), times(2, settings=(one, one))) is None
-    assert first(times(2), times(2, settings=(one, {**one, "lr": 0.2}))) == (1, "rate")
+    group = {**SETTINGS, "tensors": 1}
+    assert first(times(2), times(2, settings=(group, group))) is None
+    assert first(times(2), times(2, settings=(group, {**group, "lr": 0.2}))) == (1, "rate")
 
 
 def test_fewer_updates_and_more_updates_differ() -> None:
@@ -86,7 +92,7 @@ def test_fewer_updates_and_more_updates_differ() -> None:
 
 
 def test_what_other_code_does_to_the_weights_differs_at_the_end() -> None:
-    other = replace(times(2), final=(Told(4, 2.0, 1.0), Told(2, 0.3, 0.1)))
+    other = replace(times(2), final=(TensorSummary(4, 2.0, 1.0), TensorSummary(2, 0.3, 0.1)))
     assert first(times(2), other) == (2, "final")
 
 
@@ -125,8 +131,12 @@ def test_skips_of_a_scaler_that_is_not_seen_are_merged() -> None:
 
 
 def test_infinite_gradients_on_both_sides_are_the_same() -> None:
-    left = times(2, gradients=(Told(4, float("nan"), 0.5), Told(2, float("inf"), 1.0)))
-    right = times(2, gradients=(Told(4, float("nan"), 0.1), Told(2, float("inf"), -1.0)))
+    left = times(
+        2, gradients=(TensorSummary(4, float("nan"), 0.5), TensorSummary(2, float("inf"), 1.0))
+    )
+    right = times(
+        2, gradients=(TensorSummary(4, float("nan"), 0.1), TensorSummary(2, float("inf"), -1.0))
+    )
     assert first(left, right) is None
 
 
@@ -138,11 +148,11 @@ def test_bounds_grow_with_what_rounding_does() -> None:
         "gradients",
     )
     for at in (1, 2):  # a bound never falls again
-        one = [attempt(), attempt(), attempt()]
-        one[at] = attempt(**off(5e-4))
-        assert first(times(3), recording(*one), bounds) is None
-        one[at] = attempt(**off(1e-2))
-        assert first(times(3), recording(*one), bounds) == (at + 1, "gradients")
+        attempts = [attempt(), attempt(), attempt()]
+        attempts[at] = attempt(**off(5e-4))
+        assert first(times(3), recording(*attempts), bounds) is None
+        attempts[at] = attempt(**off(1e-2))
+        assert first(times(3), recording(*attempts), bounds) == (at + 1, "gradients")
 
 
 def test_versions_of_keras_may_round_the_bias_correction_otherwise() -> None:
@@ -156,7 +166,7 @@ def test_versions_of_keras_may_round_the_bias_correction_otherwise() -> None:
 
 
 def test_where_rounding_alone_decides_nothing_is_said() -> None:
-    chaos = attempt(changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
+    chaos = attempt(changes=(TensorSummary(4, 0.3, 0.1), TensorSummary(2, 0.02, 0.01)))
     bounds = bounds_of(times(3), recording(attempt(), chaos, chaos))
     assert bounds.stable(3) == 1
     assert first(times(3), recording(attempt(), chaos, attempt(backwards=1)), bounds) is None
@@ -173,7 +183,7 @@ def test_fields_are_shown_by_what_would_have_differed() -> None:
     clipped = (Clip(kind="global_norm", limit=0.5, size=0.7),)
     found = shown(times(3, clips=clipped), times(3, clips=clipped), 3)
     assert found["optimizer.learning_rate"] == "0.1 on both sides in 3 updates"
-    assert found["optimizer.betas"] == "both optimizers were told 0.9, 0.999"
+    assert found["optimizer.betas"] == "both optimizers received 0.9, 0.999"
     assert found["clipping.max_norm"] == ("global_norm 0.5 on both sides; it cut 3 of 3 updates")
     assert found["accumulation.steps"] == "2 backward passes before an update on both sides"
     for field in ("schedule.name", "loss_scaling.init_scale", "precision.compute_dtype"):

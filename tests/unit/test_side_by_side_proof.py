@@ -12,7 +12,7 @@ import pytest
 
 from crosscast_parity.side_by_side.places import lines_to_watch, places_of, unreached
 from crosscast_parity.side_by_side.proof import Execution, prove
-from crosscast_parity.side_by_side.recording import Recording, Told, read
+from crosscast_parity.side_by_side.recording import Recording, TensorSummary, read
 from crosscast_parity.side_by_side.running import Limits, Program, Ran
 from recorded_runs import SKIP, attempt, off, recording, times
 
@@ -51,29 +51,29 @@ def proven(**ran: Sequence[Recording | Ran]) -> tuple[Execution, list[str]]:
 
 
 def test_equal_runs_are_the_same_and_need_no_more() -> None:
-    found, asked = proven(old=[times(3), times(3)], new=[times(3)])
+    found, order = proven(old=[times(3), times(3)], new=[times(3)])
     assert (found.outcome, found.updates, found.exact) == ("same", 3, True)
     assert found.wording == "3 updates on both sides, no difference"
-    assert asked == ["old", "old", "new"]
+    assert order == ["old", "old", "new"]
 
 
 def test_a_difference_is_only_believed_when_both_sides_repeat_theirs() -> None:
     other = times(3, backwards=1)
-    found, asked = proven(old=[times(3), times(3)], new=[other, other], old_moved=[times(3)])
+    found, order = proven(old=[times(3), times(3)], new=[other, other], old_moved=[times(3)])
     assert found.outcome == "different"
     assert found.wording == "update 1: after 1 backward passes instead of 2"
     assert found.differs == "accumulation.steps"
-    assert asked == ["old", "old", "new", "old_moved", "new"]
+    assert order == ["old", "old", "new", "old_moved", "new"]
     found, _ = proven(old=[times(3), times(3)], new=[other, times(3)], old_moved=[times(3)])
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("two runs of the migrated script differ: update 1:")
 
 
 def test_an_original_that_does_not_repeat_itself_proves_nothing() -> None:
-    found, asked = proven(old=[times(3), times(3, **off(1e-9))])
+    found, order = proven(old=[times(3), times(3, **off(1e-9))])
     assert found.outcome == "cannot be verified here"
     assert found.wording == "two runs of the original differ: in the last bits"
-    assert asked == ["old", "old"]
+    assert order == ["old", "old"]
 
 
 def test_an_original_that_fails_proves_nothing() -> None:
@@ -84,10 +84,10 @@ def test_an_original_that_fails_proves_nothing() -> None:
     assert found.hint == "--old-python names an interpreter that has apex"
     once: list[Recording | Ran] = [
         times(3),
-        Ran(recording=Recording(), problem="it was ended after 5 s"),
+        Ran(recording=Recording(), problem="it was stopped after 5 s"),
     ]
     found, _ = proven(old=once)
-    assert found.wording == "the original, run again: it was ended after 5 s"
+    assert found.wording == "the original, run again: it was stopped after 5 s"
 
 
 def test_a_migrated_script_that_fails_is_different() -> None:
@@ -116,27 +116,27 @@ def test_other_types_are_not_compared() -> None:
 def test_random_numbers_of_another_version_are_no_accusation() -> None:
     drawn = replace(times(3, draws=True), version="2")
     other = replace(times(3, backwards=1), version="3")
-    found, asked = proven(old=[drawn, drawn], new=[other], old_moved=[drawn])
+    found, order = proven(old=[drawn, drawn], new=[other], old_moved=[drawn])
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("both sides draw random numbers, which 3 draws otherwise")
-    assert asked[-1] == "old_moved"
+    assert order[-1] == "old_moved"
     same = replace(other, version="2")
     found, _ = proven(old=[drawn, drawn], new=[same, same], old_moved=[drawn])
     assert found.outcome == "different"
 
 
 def test_an_update_that_rounding_decides_proves_nothing() -> None:
-    chaos = times(3, changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
+    chaos = times(3, changes=(TensorSummary(4, 0.3, 0.1), TensorSummary(2, 0.02, 0.01)))
     found, _ = proven(old=[times(3), times(3)], new=[times(3, **off(1e-3))], old_moved=[chaos])
     assert found.outcome == "cannot be verified here"
-    assert found.wording.startswith("rounding alone moves the first update")
+    assert found.wording.startswith("rounding alone changes the first update")
 
 
 def test_lines_that_nobody_reaches_prove_nothing() -> None:
     runs = Runs(old=[times(3), times(3)], new=[Ran(recording=times(3))])
     found = prove(PROGRAM, NEW, Limits(), run=runs)
     assert found.outcome == "cannot be verified here"
-    assert found.wording == "no line that changes is reached: train.py:1"
+    assert found.wording == "no changed line was executed: train.py:1"
 
 
 SCALED = times(3, scale=8.0)
@@ -146,11 +146,11 @@ NO_SKIP = recording(attempt(scale=8.0), attempt(scale=8.0), attempt(scale=8.0), 
 
 def test_an_overflow_is_injected_where_both_sides_scale() -> None:
     sides = {"old": [SCALED, SCALED], "new": [SCALED]}
-    found, asked = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[SKIPS])
+    found, order = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[SKIPS])
     assert found.outcome == "same"
     assert found.wording.endswith("; an injected overflow is skipped by both")
-    assert found.shown["loss_scaling.mode"] == "both skip the update whose gradients overflow"
-    assert asked[3:] == ["old_poisoned", "new_poisoned"]
+    assert found.shown["loss_scaling.mode"] == "both skip the update with overflowing gradients"
+    assert order[3:] == ["old_poisoned", "new_poisoned"]
     sides = {"old": [SCALED, SCALED], "new": [SCALED]}
     found, _ = proven(**sides, old_poisoned=[SKIPS], new_poisoned=[NO_SKIP])
     assert found.outcome == "different"
@@ -164,7 +164,7 @@ def test_what_keras_2_counts_after_a_skip_is_not_compared() -> None:
     def of(version: str, recording: Recording) -> Recording:
         return replace(recording, framework="tensorflow", version=version)
 
-    later = attempt(scale=4.0, changes=(Told(4, 0.3, 0.1), Told(2, 0.02, 0.01)))
+    later = attempt(scale=4.0, changes=(TensorSummary(4, 0.3, 0.1), TensorSummary(2, 0.02, 0.01)))
     new = recording(*SKIPS.attempts[:3], later)
     for version, outcome in (("3", "same"), ("2", "different")):
         found, _ = proven(
@@ -186,11 +186,11 @@ def test_what_keras_2_counts_after_a_skip_is_not_compared() -> None:
 
 def test_an_original_that_stops_at_an_overflow_leaves_skipping_open() -> None:
     stops = Ran(recording=Recording(), problem="it ended with exit code 1: inf")
-    found, asked = proven(old=[SCALED, SCALED], new=[SCALED], old_poisoned=[stops])
+    found, order = proven(old=[SCALED, SCALED], new=[SCALED], old_poisoned=[stops])
     assert found.outcome == "same"
     assert "loss_scaling.mode" not in found.shown
     assert "skipping is not shown" in found.notes[-1]
-    assert asked[-1] == "old_poisoned"
+    assert order[-1] == "old_poisoned"
 
 
 # recordings
@@ -263,7 +263,7 @@ def test_places_are_statements() -> None:
     after = BEFORE.replace(b"old", b"new").replace(b"text", b"words").replace(b"1,", b"2,")
     after = after.replace(b"    y = 2\n", b"")
     found = places_of({"a.py": BEFORE}, {"a.py": after.replace(b"if x:\n", b"if x: pass\n")})
-    assert [(one.line, one.before, one.after) for one in found] == [
+    assert [(place.line, place.before, place.after) for place in found] == [
         (3, (3,), (3,)),
         (6, (6, 7), (6,)),
     ]
@@ -274,6 +274,6 @@ def test_places_are_statements() -> None:
 
 def test_a_deleted_line_is_sought_before() -> None:
     found = places_of({"a.py": BEFORE}, {"a.py": BEFORE.replace(b"z = 3\n", b"")})
-    assert [(one.line, one.after) for one in found] == [(8, ())]
+    assert [(place.line, place.after) for place in found] == [(8, ())]
     assert unreached(found, {"a.py": (8,)}, {}) == []
     assert unreached(found, {}, {"a.py": (8,)}) == found

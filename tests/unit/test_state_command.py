@@ -187,7 +187,7 @@ def test_states_of_another_recipe(name: str) -> None:
     fields, changes, words = MISFITS[name]
     recipe = small_recipe(**fields)
     found = list(misfits(replace(state_of(recipe), **changes), recipe))
-    assert any(words in one for one in found), found
+    assert any(words in line for line in found), found
 
 
 def test_what_fits_is_not_reported() -> None:

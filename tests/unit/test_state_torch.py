@@ -100,8 +100,8 @@ def test_a_usual_file(prefix: str) -> None:
         number = array.flat[0] - 0.25
         assert state.moments["exp_avg"][name].flat[0] == number
         assert state.moments["exp_avg_sq"][name].flat[0] == number + 0.5
-    told = {row.part: row.verdict for row in account.rows}
-    assert told == {
+    verdicts = {row.part: row.verdict for row in account.rows}
+    assert verdicts == {
         "weights": "carried",
         "parameters": "derived",
         "learning rate": "derived",
@@ -157,10 +157,10 @@ def test_old_names_and_constant_buffers() -> None:
     tree = tree_of(small_recipe())
     old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
     renamed = {}
-    for name, one in tree["model"].items():
+    for name, value in tree["model"].items():
         for new, before in old.items():
             name = name.replace(new, before)
-        renamed[name] = one
+        renamed[name] = value
     tree["model"] = {"bert.embeddings.position_ids": tensor(np.arange(5))} | renamed
     state, collect, account = read(tree)
     assert collect.found == []
@@ -348,7 +348,9 @@ def test_a_window_that_had_begun_begins_again() -> None:
 def test_averages() -> None:
     recipe = small_recipe(ema="{decay: 0.9}")
     tree = tree_of(recipe)
-    averages = {f"module.{name}": tensor(one.array + 1) for name, one in tree["model"].items()}
+    averages = {
+        f"module.{name}": tensor(parameter.array + 1) for name, parameter in tree["model"].items()
+    }
     state, collect, _ = read(tree | {"ema": averages | {"n_averaged": tensor(6)}}, recipe)
     assert collect.found == []
     assert state.averages.keys() == state.weights.keys()

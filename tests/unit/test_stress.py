@@ -21,7 +21,7 @@ from crosscast_parity.exercise.rules import rule_for
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import HIGHEST, stress_faults
 from crosscast_parity.recipes.window_rows import expected_counts
-from observed_runs import sightings
+from observed_runs import recorded_runs
 from parity_recipes import plain, stress
 from property_settings import examples
 from recipe_strategies import recipes
@@ -49,7 +49,7 @@ machines = st.fixed_dictionaries({k: st.sampled_from(v) for k, v in MACHINE.item
 @settings(max_examples=examples(50))
 @given(berts)
 def test_it_is_valid_small_and_keeps_the_kinds(recipe: Recipe) -> None:
-    stressed, told = stress_recipe(recipe)
+    stressed, changes = stress_recipe(recipe)
     assert rules.check(stressed) == []
     assert isinstance(stressed.model, BertModel)
     assert (stressed.model.hidden_size, stressed.model.layers) == (64, 2)
@@ -63,7 +63,7 @@ def test_it_is_valid_small_and_keeps_the_kinds(recipe: Recipe) -> None:
     assert stressed.accumulation.tail == recipe.accumulation.tail
     assert bool(stressed.ema.decay) == bool(recipe.ema.decay)
     assert bool(stressed.schedule.warmup_steps) == bool(recipe.schedule.warmup_steps)
-    assert told
+    assert changes
     assert stress_recipe(stressed)[0] == stressed
 
 
@@ -84,7 +84,7 @@ def test_where_no_weight_is_trained_the_optimizer_is_not_exercised() -> None:
 
 
 def _unexercised(recipe: Recipe) -> list[str]:
-    found = exercise(recipe, sightings(recipe, stress_faults(recipe, 64)))
+    found = exercise(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))
     return [o.path for o in found if o.status == "not exercised" and not _never(o.path)]
 
 
@@ -173,11 +173,11 @@ def test_without_a_scale_there_are_no_faults() -> None:
 
 
 def test_what_was_changed_is_told() -> None:
-    _, told = stress_recipe(plain())
-    assert "clipping.max_norm: 1 became 0.35" in told
-    assert "optimizer.weight_decay: 0.01 became 0.1" in told
-    assert "model.hidden_size: 512 became 64" in told
-    assert not [line for line in told if line.startswith(("seed", "name", "optimizer.eps"))]
+    _, changes = stress_recipe(plain())
+    assert "clipping.max_norm: 1 became 0.35" in changes
+    assert "optimizer.weight_decay: 0.01 became 0.1" in changes
+    assert "model.hidden_size: 512 became 64" in changes
+    assert not [line for line in changes if line.startswith(("seed", "name", "optimizer.eps"))]
 
 
 def test_no_feature_is_added() -> None:

@@ -67,7 +67,7 @@ def test_dialects_do_not_overlap_and_rows_name_existing_ones(name: str) -> None:
     for dialect in backend.dialects:
         if dialect.since:
             assert [d.name for d in backend.dialects if d.covers(dialect.since)] == [dialect.name]
-    assert {one for row in backend.rows for one in row.dialects} <= set(names)
+    assert {dialect for row in backend.rows for dialect in row.dialects} <= set(names)
 
 
 @pytest.mark.parametrize(

@@ -57,18 +57,18 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("workers", [[], ["-n", "2", "--dist", "loadfile"]], ids=["alone", "two"])
 def test_a_journal_leaves_out_what_passed(folder: Path, workers: list[str]) -> None:
-    said = run(folder, *workers)
-    assert "2 passed, 1 failed, 0 skipped in 2 files" in said, said
+    output = run(folder, *workers)
+    assert "2 passed, 1 failed, 0 skipped in 2 files" in output, output
     _, found = read_journal(folder / "journal.jsonl")
     passing = found["test_passing.py"]
     assert (passing.quick.tests, passing.exhaustive.tests) == (1, 1)
     assert passing.reasons == {"more": 1}
     assert passing.quick.cpu_seconds > 0
     (folder / "test_failing.py").write_text("def test_c(): ...\n")
-    said = run(folder, *workers)
-    assert "3 passed, 0 failed, 0 skipped in 2 files" in said, said
-    assert "1 passed" in said
-    assert "2 deselected" in said or workers
+    output = run(folder, *workers)
+    assert "3 passed, 0 failed, 0 skipped in 2 files" in output, output
+    assert "1 passed" in output
+    assert "2 deselected" in output or workers
 
 
 def test_other_sources_begin_again(folder: Path) -> None:

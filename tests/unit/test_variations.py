@@ -68,8 +68,8 @@ def test_every_variation_is_a_valid_recipe_that_differs_where_it_says(recipe: Re
         assert rules.check(variation.recipe) == []
         assert variation.recipe != recipe
         other = variation.recipe.model_dump()
-        meant = changed(data, dict(_whole_section(variation.path, other)) or variation.changes)
-        assert variation.recipe == Recipe.model_validate(meant)  # scales are rounded to float32
+        expected = changed(data, dict(_whole_section(variation.path, other)) or variation.changes)
+        assert variation.recipe == Recipe.model_validate(expected)  # scales are rounded to float32
 
 
 def _whole_section(path: str, other: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -91,8 +91,8 @@ def test_commands_print_them_with_their_place(
     ],
 )
 def test_a_loss_scale_that_loses_gradients_is_told(scaling: str, path: str) -> None:
-    said = notices(recipe_of(precision=FLOAT16, loss_scaling=scaling))
-    assert [(diagnostic.code, diagnostic.path) for diagnostic in said] == (
+    found = notices(recipe_of(precision=FLOAT16, loss_scaling=scaling))
+    assert [(diagnostic.code, diagnostic.path) for diagnostic in found] == (
         [("CC213", path)] if path else []
     )
 

@@ -1,4 +1,4 @@
-"""Windows of an emitted Paddle script, and what Paddle's own counter of memory says at most.
+"""Run windows of an emitted Paddle script and report the peak of Paddle's memory counter.
 
 `python -m crosscast_paddle.inside.allocations SCRIPT JSON`, in a process of its own. Prints
 one line of JSON.

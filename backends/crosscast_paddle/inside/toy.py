@@ -85,7 +85,7 @@ def make_loss(dtype: str) -> Any:
 
 
 def start(step: ModuleType, toy: Toy) -> Session:
-    """Build model and optimizer, and what lets the caller look at them."""
+    """Build model and optimizer, and access to their state for the caller."""
     model = ToyModel(toy.start)
     optimizer = step.make_optimizer(model)
     scaler = step.make_scaler() if hasattr(step, "make_scaler") else None

@@ -39,15 +39,15 @@ def events_of(folder: Path) -> Iterator[tuple[int, int, int, str]]:
     for path in folder.rglob("*.xplane.pb"):
         space = xplane_pb2.XSpace.FromString(path.read_bytes())
         for plane in space.planes:
-            names = {key: one.name for key, one in plane.event_metadata.items()}
-            stats = {key: one.name for key, one in plane.stat_metadata.items()}
+            names = {key: metadata.name for key, metadata in plane.event_metadata.items()}
+            stats = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
             for line in plane.lines:
                 for event in line.events:
                     sign = {"MemoryAllocation": 1, "MemoryDeallocation": -1}.get(
                         names[event.metadata_id], 0
                     )
                     if sign:
-                        found = {stats[one.metadata_id]: one for one in event.stats}
+                        found = {stats[stat.metadata_id]: stat for stat in event.stats}
                         time = line.timestamp_ns * 1000 + event.offset_ps
                         size = sign * found["requested_bytes"].int64_value
                         where = found.get("tf_op")

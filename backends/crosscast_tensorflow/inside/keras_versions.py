@@ -1,4 +1,4 @@
-"""Where versions of Keras have what is to be watched, and what is put in its place."""
+"""Locations of the watched functions in versions of Keras, and their replacements."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def keras_3(watch: Any) -> None:
 
 
 class Instead:
-    """A module, some of whose names stand for something else."""
+    """A module with some names replaced."""
 
     def __init__(self, module: Any, **names: Any) -> None:
         self._module = module

@@ -87,7 +87,9 @@ class TracedGradients:
             found = original(tape, target, sources, *args, **kwargs)
             if not isinstance(sources, list | tuple):
                 return found
-            return [self._poisoned(one, of) for one, of in zip(found, sources, strict=True)]
+            return [
+                self._poisoned(gradient, of) for gradient, of in zip(found, sources, strict=True)
+            ]
 
         return gradient
 

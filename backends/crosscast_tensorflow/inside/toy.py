@@ -57,7 +57,7 @@ def tensor(variable: Any) -> Any:
 
 
 def start(step: ModuleType, toy: Toy) -> Session:
-    """Build model and optimizer, and what lets the caller look at them."""
+    """Build model and optimizer, and access to their state for the caller."""
     gc.collect()  # the compiled functions of the last job hang in cycles
     set_policy(step)
     model = ToyModel(toy)
@@ -77,7 +77,7 @@ def start(step: ModuleType, toy: Toy) -> Session:
 
 
 def set_policy(step: ModuleType) -> None:
-    """Set what the step asks for; the toys say their types themselves."""
+    """Set the dtype policy of the step; the toys define their types themselves."""
     keras.mixed_precision.set_global_policy(step.DTYPE_POLICY)
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow with its Keras, of any version since 2.4: what optimizers get and what they do.
+"""Record the inputs and updates of TensorFlow's Keras optimizers, since version 2.4.
 
 So that every update is seen, functions run eagerly. Half precision is computed in float32: policies
 keep their names, and with them loss scales, but not their compute type (`forced` in the records).
@@ -44,7 +44,7 @@ def values(tensor: Any) -> Any:
     return np.asarray(tf.convert_to_tensor(tensor), np.float64).reshape(-1)
 
 
-def told(flat: Any) -> list[float]:
+def summary(flat: Any) -> list[float]:
     """Return number of elements, norm and projection."""
     with np.errstate(all="ignore"):
         norm = float(np.sqrt(np.sum(flat * flat)))
@@ -52,7 +52,7 @@ def told(flat: Any) -> list[float]:
 
 
 class Watch:
-    """Notes what happens between two steps, and what a step does."""
+    """Records what happens between two steps, and what a step does."""
 
     def __init__(self, records: Records, perturb: bool, poison: Any) -> None:
         self._records, self._perturb, self._poison = records, perturb, poison
@@ -68,7 +68,7 @@ class Watch:
         records.final = self._final
 
     def _final(self) -> list[Any]:
-        return [told(values(v)) for n in sorted(self._variables) for v in self._variables[n]]
+        return [summary(values(v)) for n in sorted(self._variables) for v in self._variables[n]]
 
     def draws(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Note that random numbers are drawn."""
@@ -81,7 +81,7 @@ class Watch:
         return draw
 
     def gradient(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Count what is asked of tapes, but for those that recompute."""
+        """Count gradient calls of tapes, except tapes that recompute."""
 
         @functools.wraps(original)
         def gradient(tape: Any, target: Any, sources: Any, *args: Any, **kwargs: Any) -> Any:
@@ -100,7 +100,7 @@ class Watch:
         return gradient
 
     def clip_global(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Note what the script itself clips; optimizers tell theirs."""
+        """Record clipping by the script; optimizers report their own."""
 
         @functools.wraps(original)
         def clip(gradients: Any, limit: Any, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +119,7 @@ class Watch:
         def clip(optimizer: Any, gradients: Any, *args: Any, **kwargs: Any) -> Any:
             found = original(optimizer, gradients, *args, **kwargs)
             if self._stepping and self._stepping[-1] is optimizer:
-                pairs = [one[0] if isinstance(one, tuple) else one for one in found]
+                pairs = [pair[0] if isinstance(pair, tuple) else pair for pair in found]
                 self._clipped = pairs
             return found
 
@@ -127,7 +127,7 @@ class Watch:
 
     def step(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
         """Make a step and record it; one that scales records the attempt if nothing was made."""
-        if any(one is optimizer for one in self._stepping) or not self._records.here():
+        if any(stepping is optimizer for stepping in self._stepping) or not self._records.here():
             return original(optimizer, *args, **kwargs)
         inner = inner_of(optimizer)
         self._stepping.append(optimizer)
@@ -159,17 +159,17 @@ class Watch:
             gradients = given
             variables = list(more or optimizer._trainable_variables)
         if self._perturb:
-            gradients = [moved(one) for one in gradients]
+            gradients = [moved(gradient) for gradient in gradients]
             given = list(zip(gradients, variables)) if paired else gradients  # noqa: B905
-        before = [values(one) for one in variables]
+        before = [values(variable) for variable in variables]
         self._clipped = None
         settings = settings_of(optimizer, len(variables))
         self._clips += clips_of(optimizer, gradients)
         result = original(optimizer, given, *args[1:], **kwargs)
         handed = gradients if self._clipped is None else self._clipped
-        changes = [told(values(one) - before[n]) for n, one in enumerate(variables)]
+        changes = [summary(values(variable) - before[n]) for n, variable in enumerate(variables)]
         self._note(optimizer, variables)
-        found = [None if one is None else told(values(one)) for one in handed]
+        found = [None if gradient is None else summary(values(gradient)) for gradient in handed]
         self._attempted(optimizer, settings, found, changes, skipped=False)
         return result
 
@@ -179,13 +179,13 @@ class Watch:
     def _number(self, optimizer: Any) -> int:
         if not self._optimizers:
             self._tell()
-        if not any(one is optimizer for one in self._optimizers):
+        if not any(known is optimizer for known in self._optimizers):
             self._optimizers.append(optimizer)
-        return next(n for n, one in enumerate(self._optimizers) if one is optimizer)
+        return next(n for n, known in enumerate(self._optimizers) if known is optimizer)
 
     def _tell(self) -> None:
         """Record what this runs with; not before the script has chosen its devices."""
-        versions = [version_of(one) for one in ("tensorflow", "keras", "tf_keras")]
+        versions = [version_of(package) for package in ("tensorflow", "keras", "tf_keras")]
         gpu = bool(tf.config.list_physical_devices("GPU"))
         self._records.write(
             {
@@ -239,16 +239,16 @@ def scale_of(optimizer: Any) -> float:
 def settings_of(optimizer: Any, tensors: int) -> list[dict[str, Any]]:
     """Return the numbers of an optimizer: one group of all tensors."""
     found: dict[str, Any] = {"tensors": tensors, "lr": rate_of(optimizer)}
-    for name, said in SETTINGS.items():
+    for name, setting in SETTINGS.items():
         try:
             value = getattr(optimizer, name)
         except AttributeError:
             continue
         if value is None or isinstance(value, bool):
-            found[said] = value
+            found[setting] = value
         elif not callable(value) or tf.is_tensor(value):
             # Some versions keep them in float32.
-            found[said] = float(np.float32(float(value)))
+            found[setting] = float(np.float32(float(value)))
     if "beta_1" in found and "beta_2" in found:
         found["betas"] = [found.pop("beta_1"), found.pop("beta_2")]
     return [found]
@@ -267,12 +267,12 @@ def rate_of(optimizer: Any) -> float:
 
 def clips_of(optimizer: Any, gradients: Any) -> list[dict[str, Any]]:
     """Return by what an optimizer clips gradients."""
-    arrays = [values(one) for one in gradients if one is not None]
-    norms = [math.sqrt(float(np.sum(one * one))) for one in arrays] or [0.0]
+    arrays = [values(gradient) for gradient in gradients if gradient is not None]
+    norms = [math.sqrt(float(np.sum(array * array))) for array in arrays] or [0.0]
     sizes = {
         "global_norm": math.sqrt(sum(norm * norm for norm in norms)),
         "per_param_norm": max(norms),
-        "value": max([float(np.max(np.abs(one))) for one in arrays if len(one)] or [0.0]),
+        "value": max([float(np.max(np.abs(array))) for array in arrays if len(array)] or [0.0]),
     }
     found = []
     for name, kind in CLIPS.items():

@@ -61,7 +61,7 @@ def install() -> Callable[[Any], None]:
     run_backward = torch.autograd._engine_run_backward
 
     # Backward is itself seen by the mode, which is therefore off within it; but checkpointed
-    # layers are computed anew there.
+    # layers are recomputed there.
     def run_backward_in_mode(*args: Any, **kwargs: Any) -> Any:
         with mode:
             return run_backward(*args, **kwargs)

@@ -65,6 +65,6 @@ def _mode(recorder: Recorder) -> Any:
 
 
 def make_tap() -> Tap | None:
-    """Return the tap; None for a PyTorch without such modes or such questions about autocast."""
+    """Return the tap; None for a PyTorch without dispatch modes or the autocast queries."""
     has_modes = hasattr(torch.overrides, "TorchFunctionMode")
     return TorchTap() if has_modes and hasattr(torch, "get_autocast_dtype") else None

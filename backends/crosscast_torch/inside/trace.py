@@ -2,7 +2,7 @@
 
 `python -m crosscast_torch.inside.trace SCRIPT JSON`, in a process of its own: SCRIPT is the
 emitted train.py, whose model is the user's. Tensors are fake: they have shapes and storages of a
-size, and no numbers. Every storage counts from the operation that makes it until nobody holds it.
+size, and no numbers. Every storage counts from the operation that creates it until it is released.
 Two batch sizes make two sequences of totals, operation by operation; each pair is a line in the
 rows of a micro-batch. A third size must lie on the lines. The answer, or why there is none, is JSON
 in the file `answer`: what the user's code prints is its own affair.
@@ -51,7 +51,7 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
 
     def leave_out(self, tensor: torch.Tensor) -> None:
         """Never count the storage of a tensor, which outlives the watch."""
-        self.exempt |= {one.untyped_storage()._cdata for one in (tensor, tensor.detach())}
+        self.exempt |= {alias.untyped_storage()._cdata for alias in (tensor, tensor.detach())}
 
     def watch(self, tensor: torch.Tensor) -> None:
         """Follow the storage of a tensor until it is gone."""
@@ -79,8 +79,8 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
 def batch_of(inputs: dict[str, Any], rows: int) -> dict[str, torch.Tensor]:
     """Return a micro-batch of fake tensors."""
     return {
-        name: torch.zeros((rows, *one["shape"]), dtype=getattr(torch, one["dtype"]))
-        for name, one in inputs.items()
+        name: torch.zeros((rows, *description["shape"]), dtype=getattr(torch, description["dtype"]))
+        for name, description in inputs.items()
     }
 
 
@@ -104,8 +104,8 @@ def trace(script: Any, options: dict[str, Any], rows: int) -> dict[str, Any]:
         model = state.model
         watch = Watch()
         for tensor in (*model.parameters(), *model.buffers()):
-            for one in (tensor, getattr(tensor, "master", tensor)):
-                watch.leave_out(one)  # a view of a copy.deepcopy has another storage
+            for weights in (tensor, getattr(tensor, "master", tensor)):
+                watch.leave_out(weights)  # a view of a copy.deepcopy has another storage
         outputs = count_outputs(model)
 
         def arrived(parameter: torch.Tensor) -> None:
@@ -150,19 +150,19 @@ def trace(script: Any, options: dict[str, Any], rows: int) -> dict[str, Any]:
 
 def count_outputs(model: torch.nn.Module) -> list[int]:
     """Return a place that gathers the bytes that modules without children put out."""
-    gathered = [0]
+    total = [0]
 
     def put_out(module: Any, args: Any, out: Any) -> None:
-        gathered[0] += sum(x.nbytes for x in tree_leaves(out) if isinstance(x, torch.Tensor))
+        total[0] += sum(x.nbytes for x in tree_leaves(out) if isinstance(x, torch.Tensor))
 
     for module in model.modules():
         if not list(module.children()):
             module.register_forward_hook(put_out)
-    return gathered
+    return total
 
 
 def line(few: tuple[str, int, int], many: tuple[str, int, int]) -> tuple[str, int, int, int]:
-    """Return (phase, gradients, fixed, per row) of what is held at one operation."""
+    """Return (phase, gradients, fixed, per row) of the memory held at one operation."""
     per_row = (many[1] - few[1]) // (SIZES[1] - SIZES[0])
     fixed = few[1] - SIZES[0] * per_row - few[2]
     return few[0], few[2], fixed, per_row
@@ -171,9 +171,9 @@ def line(few: tuple[str, int, int], many: tuple[str, int, int]) -> tuple[str, in
 def highest(lines: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
     """Return the lines that are above all others for some number of rows."""
     best: list[tuple[str, int, int, int]] = []
-    for one in sorted(lines, key=lambda line: (-line[3], -(line[1] + line[2]))):
-        if not best or one[1] + one[2] > max(line[1] + line[2] for line in best):
-            best.append(one)
+    for line in sorted(lines, key=lambda line: (-line[3], -(line[1] + line[2]))):
+        if not best or line[1] + line[2] > max(other[1] + other[2] for other in best):
+            best.append(line)
     return best
 
 
@@ -181,7 +181,7 @@ def lines_of(
     few: list[tuple[str, int, int]], many: list[tuple[str, int, int]]
 ) -> list[tuple[str, int, int, int]]:
     """Return the lines of a micro-batch; both traces must have made the same operations."""
-    if [one[0] for one in few] != [one[0] for one in many]:
+    if [line[0] for line in few] != [line[0] for line in many]:
         message = (
             f"it does {len(few)} operations for {SIZES[0]} rows and {len(many)} for {SIZES[1]}"
         )
@@ -191,18 +191,19 @@ def lines_of(
 
 def check_lines(lines: list[tuple[str, int, int, int]], points: list[tuple[str, int, int]]) -> None:
     """Refuse lines whose highest point at `CHECKED` rows is not that of the trace."""
-    said = max(held + fixed + CHECKED * per_row for _, held, fixed, per_row in lines)
+    expected = max(held + fixed + CHECKED * per_row for _, held, fixed, per_row in lines)
     seen = max(total for _, total, _ in points)
-    if abs(said - seen) > TOLERANCE * seen:
+    if abs(expected - seen) > TOLERANCE * seen:
         message = (
             "what it keeps does not grow linearly with the rows of a micro-batch: "
-            f"{SIZES[0]} and {SIZES[1]} rows say {said} bytes for {CHECKED}, a trace says {seen}"
+            f"extrapolated from {SIZES[0]} and {SIZES[1]} rows, {CHECKED} rows keep {expected} "
+            f"bytes, but a trace of them keeps {seen}"
         )
         raise Refused(message)
 
 
 def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what a trace of the model tells."""
+    """Return the results of a trace of the model."""
     torch.nn.Module.to = stay(torch.nn.Module.to)
     sys.path.insert(0, options["folder"])
     script = load_script(path)
@@ -223,7 +224,7 @@ def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def told(error: BaseException, folder: Path) -> dict[str, Any]:
+def failure_of(error: BaseException, folder: Path) -> dict[str, Any]:
     """Return what stopped a trace, and the innermost place of it in the user's folder."""
     place: dict[str, Any] = {}
     frames = traceback.extract_tb(error.__traceback__)
@@ -255,7 +256,7 @@ def main() -> None:
     try:
         answer = {"found": find(Path(sys.argv[1]), options)}
     except BaseException as error:  # sys.exit, too
-        answer = {"stopped": told(error, Path(options["folder"]))}
+        answer = {"stopped": failure_of(error, Path(options["folder"]))}
     Path(options["answer"]).write_text(json.dumps(answer), encoding="utf-8")
     sys.stdout.flush()
     os._exit(0)  # threads of the user's code do not hold it up

@@ -1,4 +1,4 @@
-"""PyTorch, of any version since 1.8: what its optimizers are handed and what they do.
+"""Record the inputs and updates of PyTorch's optimizers, since version 1.8.
 
 Every class of optimizers gets its `step` wrapped when the first of it is made, GradScaler its
 `step`, `torch.nn.utils.clip_grad_*_` and `torch.autograd.backward` likewise. Nothing is computed
@@ -39,7 +39,7 @@ def pattern(count: int, device: Any) -> Any:
     return _patterns[str(device)][:count]
 
 
-def told(tensor: Any) -> list[float]:
+def summary(tensor: Any) -> list[float]:
     """Return number of elements, norm and projection, computed in float64."""
     with torch.no_grad():
         if tensor.layout != torch.strided:
@@ -54,7 +54,7 @@ def told(tensor: Any) -> list[float]:
 
 
 class Watch:
-    """Notes what happens between two steps, and what a step does."""
+    """Records what happens between two steps, and what a step does."""
 
     def __init__(
         self, records: Records, perturb: bool, poison: int | None, *, forces: bool
@@ -71,7 +71,7 @@ class Watch:
         records.final = self._final
 
     def _final(self) -> list[Any]:
-        return [told(tensor) for one in self._optimizers for tensor in tensors(one)]
+        return [summary(tensor) for optimizer in self._optimizers for tensor in tensors(optimizer)]
 
     def output(self, module: Any, inputs: Any, output: Any) -> None:
         """Note the type that a module computed in."""
@@ -79,7 +79,7 @@ class Watch:
             self._types.add(str(output.dtype).replace("torch.", ""))
 
     def backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Count what is called by the script, not what recomputation calls within."""
+        """Count calls by the script, not calls by recomputation."""
 
         @functools.wraps(original)
         def backward(roots: Any, *args: Any, **kwargs: Any) -> Any:
@@ -122,7 +122,7 @@ class Watch:
 
     def step(self, original: Callable[..., Any], optimizer: Any, args: Any, kwargs: Any) -> Any:
         """Make a step and record it."""
-        if any(one is optimizer for one in self._stepping) or not self._records.here():
+        if any(stepping is optimizer for stepping in self._stepping) or not self._records.here():
             return original(optimizer, *args, **kwargs)
         self._stepping.append(optimizer)
         try:
@@ -138,7 +138,7 @@ class Watch:
             # Kernels that unscale and skip by themselves; both are gone after the step.
             skipped = holds(getattr(optimizer, "found_inf", None))
             result = original(optimizer, *args, **kwargs)
-            changes = [told(tensor - before[n]) for n, tensor in enumerate(held)]
+            changes = [summary(tensor - before[n]) for n, tensor in enumerate(held)]
             gradients = gradients or handed(optimizer)
         finally:
             self._stepping.remove(optimizer)
@@ -175,9 +175,9 @@ class Watch:
     ) -> None:
         if not self._optimizers:
             self._tell()
-        if not any(one is optimizer for one in self._optimizers):
+        if not any(known is optimizer for known in self._optimizers):
             self._optimizers.append(optimizer)
-        number = next(n for n, one in enumerate(self._optimizers) if one is optimizer)
+        number = next(n for n, known in enumerate(self._optimizers) if known is optimizer)
         clips, self._clips = self._clips, []
         types, self._types = sorted(self._types), set()
         backwards, self._backwards = self._backwards, 0
@@ -222,7 +222,7 @@ def settings_of(group: Any) -> dict[str, Any]:
         if name in group:
             value = group[name]
             if isinstance(value, (tuple, list)):
-                found[name] = [float(one) for one in value]
+                found[name] = [float(number) for number in value]
             elif isinstance(value, bool) or value is None:
                 found[name] = value
             else:
@@ -231,14 +231,14 @@ def settings_of(group: Any) -> dict[str, Any]:
 
 
 def handed(optimizer: Any) -> list[Any]:
-    """Return what is told of the gradients, unscaled if the kernel is still to do it."""
+    """Return the summaries of the gradients, unscaled if the kernel has yet to do it."""
     scale = getattr(optimizer, "grad_scale", None)
     found: list[Any] = []
     for tensor in tensors(optimizer):
         if tensor.grad is None:
             found.append(None)
         else:
-            found.append(told(tensor.grad if scale is None else tensor.grad / scale))
+            found.append(summary(tensor.grad if scale is None else tensor.grad / scale))
     return found
 
 

@@ -7,7 +7,7 @@ from start import weights
 class Net(paddle.nn.Layer):
     def __init__(self):
         super().__init__()
-        first, second = (paddle.nn.initializer.Assign(one) for one in weights())
+        first, second = (paddle.nn.initializer.Assign(weight) for weight in weights())
         self.hidden = paddle.nn.Linear(16, 32, weight_attr=first)
         self.head = paddle.nn.Linear(32, 4, weight_attr=second)
 

@@ -9,7 +9,7 @@ from start import weights
 class Net(keras.Model):
     def __init__(self):
         super().__init__()
-        first, second = (keras.initializers.Constant(one) for one in weights())
+        first, second = (keras.initializers.Constant(weight) for weight in weights())
         self.hidden = keras.layers.Dense(
             32, activation="tanh", kernel_initializer=first, name="hidden"
         )

@@ -28,7 +28,7 @@ class Column:
     scaler: str = ""
 
 
-PUT_IN = 'on a CPU it makes no scaler: `GradScaler("cpu")` was put in from outside'
+PUT_IN = 'creates no scaler on a CPU: the test injected `GradScaler("cpu")`'
 COLUMNS: tuple[Column, ...] = (
     Column("emitted_torch", "emitted PyTorch", "torch", "torch"),
     Column("emitted_tensorflow", "emitted TensorFlow", "tensorflow", "tensorflow"),
@@ -73,7 +73,7 @@ def observe(column: Column, interpreter: str = sys.executable) -> dict[str, Any]
     except (ValueError, IndexError):
         raise _failed(column, "it printed no JSON") from None
     if not isinstance(found, dict) or not {"versions", "half", "cases"} <= set(found):
-        raise _failed(column, "it printed something else")
+        raise _failed(column, "it printed unexpected output")
     return found
 
 

@@ -21,7 +21,7 @@ def measure(
     python: str = sys.executable,
     complain: Callable[[str], None] = print,
 ) -> dict[str, Any]:
-    """Return the table of these columns, without those that cannot be asked here.
+    """Return the table of these columns, without columns that cannot be measured here.
 
     Args:
         columns: who is asked.
@@ -50,9 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="crosscast_parity.adapters.conformance", description=__doc__
     )
-    parser.add_argument("--only", choices=names, action="append", help="ask this one; repeatable")
+    parser.add_argument(
+        "--only", choices=names, action="append", help="column to measure; repeatable"
+    )
     parser.add_argument("--python", default=sys.executable, help="interpreter with the trainers")
-    parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
+    parser.add_argument("--jobs", type=int, default=2, help="parallel processes")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="conformance.{json,md}")
     options = parser.parse_args(argv)
     columns = [c for c in COLUMNS if not options.only or c.name in options.only]

@@ -44,21 +44,21 @@ LIMITS: tuple[Limit, ...] = (
         "precision.mode",
         EVERY,
         lambda r: r.precision.mode == "full",
-        "half weights with float32 masters are not offered",
+        "half weights with float32 masters are not supported",
         True,
     ),
     Limit(
         "loss_scaling.mode",
         EVERY,
         lambda r: r.loss_scaling.mode == "static",
-        "a static scale that skips is not offered",
+        "skipping with a static scale is not supported",
         True,
     ),
     Limit(
         "ema.decay",
         EVERY,
         lambda r: r.ema.decay is not None,
-        "the evaluation of averages is the script's",
+        "evaluation of averaged weights is left to the script",
         True,
     ),
     Limit(
@@ -79,7 +79,7 @@ LIMITS: tuple[Limit, ...] = (
         "clipping.kind",
         TORCH,
         lambda r: r.clipping.kind == "per_param_norm",
-        "clipping by each norm is not offered",
+        "clipping by the norm of each gradient is not supported",
         True,
     ),
     Limit(
@@ -93,7 +93,7 @@ LIMITS: tuple[Limit, ...] = (
         "optimizer.name",
         _only("keras"),
         lambda r: r.optimizer.name not in ("sgd", "adam", "adamw"),
-        "Keras has another form of it, or none",
+        "Keras has a different variant, or none",
         True,
     ),
     Limit(
@@ -120,13 +120,13 @@ LIMITS: tuple[Limit, ...] = (
         "precision.compute_dtype",
         _only("accelerate", "transformers"),
         lambda r: r.half == "float16",
-        "on a CPU it computes in float32 and scales nothing, without a word",
+        "on a CPU it silently computes in float32 without scaling",
     ),
     Limit(
         "precision.compute_dtype",
         _only("lightning"),
         lambda r: r.half == "float16",
-        "on a CPU it computes in bfloat16 and scales nothing, with a warning",
+        "on a CPU it computes in bfloat16 without scaling, with a warning",
     ),
     Limit(
         "accumulation.tail",
@@ -138,7 +138,7 @@ LIMITS: tuple[Limit, ...] = (
         "accumulation.tail",
         _only("transformers"),
         when.tail("flush_renormalized"),
-        "a short last window is divided by what it holds",
+        "a short last window is divided by its own size",
     ),
     Limit(
         "accumulation.tail",
@@ -150,13 +150,13 @@ LIMITS: tuple[Limit, ...] = (
         "accumulation.normalize_by",
         _only("accelerate", "lightning", "keras"),
         when.short_micro,
-        "means of micro-batches are averaged, whatever they hold",
+        "means of micro-batches are averaged, whatever their size",
     ),
     Limit(
         "loss_scaling",
         _only("transformers"),
         when.not_torch_scale,
-        "it takes no settings: the scale starts at 65536, interval 2000",
+        "no settings: the scale starts at 65536 with interval 2000",
     ),
     Limit("loss_scaling", EVERY, when.scale_knobs, "no hysteresis and no bounds"),
     Limit("loss_scaling.growth_factor", _only("keras"), when.fixed_factors, "doubles and halves"),
@@ -164,7 +164,7 @@ LIMITS: tuple[Limit, ...] = (
         "loss_scaling.growth_interval",
         _only("keras"),
         lambda r: predicates.dynamic(r) and predicates.accumulates(r),
-        "counts micro-batches; an overflow drops one of them and moves the windows",
+        "counts micro-batches; an overflow drops one and shifts the windows",
     ),
     Limit(
         "schedule.tick",
@@ -172,7 +172,7 @@ LIMITS: tuple[Limit, ...] = (
         lambda r: (
             predicates.dynamic(r) and predicates.moving_rate(r) and r.schedule.tick == "update"
         ),
-        "a skipped step moves the schedule",
+        "a skipped step advances the schedule",
     ),
     Limit(
         "schedule.tick",
@@ -180,13 +180,13 @@ LIMITS: tuple[Limit, ...] = (
         lambda r: (
             predicates.dynamic(r) and predicates.moving_rate(r) and r.schedule.tick == "attempt"
         ),
-        "a skipped step does not move the schedule",
+        "a skipped step does not advance the schedule",
     ),
     Limit(
         "schedule",
         _only("keras"),
         lambda r: predicates.accumulates(r) and predicates.moving_rate(r),
-        "is asked with the number of micro-batches: it ends so many times too early",
+        "is evaluated at the number of micro-batches: it ends that many times too early",
     ),
     Limit(
         "optimizer.eps_placement",
@@ -198,7 +198,7 @@ LIMITS: tuple[Limit, ...] = (
 
 
 def limits(adapter: str, recipe: Recipe) -> Iterator[Diagnostic]:
-    """Yield what is to be said before an adapter runs a recipe: CC737 warnings, CC738 errors."""
+    """Yield diagnostics before an adapter runs a recipe: CC737 warnings, CC738 errors."""
     for limit in LIMITS:
         if adapter in limit.adapters and limit.holds(recipe):
             yield Diagnostic(

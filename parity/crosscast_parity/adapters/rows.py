@@ -122,8 +122,8 @@ def counters(cases: Cases) -> str:
     """What the counters say after two updates and a skip."""
     seen = cases["skip"]
     own = seen["counter"]
-    told = f"; trainer: {own}" if own is not None else ""
-    return f"optimizer: {seen['slots'][-1][0]:g}{told}"
+    trainer = f"; trainer: {own}" if own is not None else ""
+    return f"optimizer: {seen['slots'][-1][0]:g}{trainer}"
 
 
 def _rate(seen: Mapping[str, Any]) -> str:

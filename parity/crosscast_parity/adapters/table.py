@@ -15,15 +15,15 @@ from crosscast_parity.adapters.questions import HALF_TITLE, QUESTIONS
 FORMAT = 1
 COMMAND = "python -m crosscast_parity.adapters.conformance --write docs"
 _HEAD = f"""\
-# What trainers do on the neutral cases
+# Trainer conformance
 
 Written by `{COMMAND}`; do not edit.
 
-The same questions to the emitted scripts and to trainers, each answered by a toy run with a known
-gradient: one weight, the loss of a row is weight * row, the learning rate is 1. **Bold**: not what
-the emitted scripts do, which is the [neutral meaning](design.md#neutral-meaning). What was measured
-is in [conformance.json](conformance.json); a test runs everything again and fails when a trainer
-changes its ways.
+Behavior of the emitted scripts and of trainers in toy runs with known gradients: one weight, the
+loss of a row is weight * row, the learning rate is 1. **Bold**: differs from the emitted scripts,
+which implement the [neutral meaning](design.md#neutral-meaning). The measurements are in
+[conformance.json](conformance.json); a test repeats them and fails when a trainer's behavior
+changes.
 """
 
 
@@ -64,7 +64,7 @@ def differs(line: Mapping[str, Any], name: str) -> bool:
     if name in silent or not ours:
         return False
     if line["key"] == "counters":  # not every trainer tells of a counter of its own
-        return not any(told.startswith(text) for told in ours)
+        return not any(cell.startswith(text) for cell in ours)
     return text not in ours
 
 
@@ -85,7 +85,7 @@ def _cell(line: Mapping[str, Any], name: str) -> str:
 
 
 def _notes(table: Mapping[str, Any]) -> Iterator[str]:
-    yield "How float16 was had on a CPU, for the rows with an overflow or a loss scale:\n"
+    yield "How float16 was obtained on a CPU, for the rows with an overflow or a loss scale:\n"
     for column in table["columns"]:
         how = BY_NAME[column["name"]].scaler or "as it is"
         yield f"- {column['title']}: {how}"

@@ -12,7 +12,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Schedule
 from crosscast.recipe.document import DynamicLossScaling, Recipe
 from crosscast.variations.table import Variation, paths_of, vary
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.levels.machine import replay
 from crosscast_parity.recordings.trace import Row
 
@@ -21,24 +21,24 @@ WARM = 4
 """Windows whose rates a warm-up is read off."""
 
 
-def guesses(recipe: Recipe, sightings: Sequence[Sighting]) -> list[Variation]:
+def hypotheses(recipe: Recipe, runs: Sequence[RecordedRun]) -> list[Variation]:
     """Return variations with values that were read off the traces, each once."""
     known = set(paths_of(recipe))
     found: list[Variation] = []
-    for path, value in dict.fromkeys(_suggestions(recipe, sightings)):
+    for path, value in dict.fromkeys(_suggestions(recipe, runs)):
         varied = vary(recipe, path, value) if path in known else None
         if varied is not None:
             found.append(varied)
     return found
 
 
-def _suggestions(recipe: Recipe, sightings: Sequence[Sighting]) -> Iterator[Suggestion]:
-    for sighting in sightings:
-        if sighting.recipe.loss_scaling == recipe.loss_scaling:
-            yield from _scales(sighting.rows)
-        yield from _rates(sighting)
+def _suggestions(recipe: Recipe, runs: Sequence[RecordedRun]) -> Iterator[Suggestion]:
+    for recorded_run in runs:
+        if recorded_run.recipe.loss_scaling == recipe.loss_scaling:
+            yield from _scales(recorded_run.rows)
+        yield from _rates(recorded_run)
         if isinstance(recipe.loss_scaling, DynamicLossScaling):
-            yield from _counters(sighting.rows)
+            yield from _counters(recorded_run.rows)
 
 
 def _scales(rows: Sequence[Row]) -> Iterator[Suggestion]:
@@ -66,13 +66,13 @@ def _counters(rows: Sequence[Row]) -> Iterator[Suggestion]:
             overflows = 0
 
 
-def _rates(sighting: Sighting) -> Iterator[Suggestion]:
+def _rates(recorded_run: RecordedRun) -> Iterator[Suggestion]:
     """What makes the rates of a trace those of the recipe: a factor, or another end."""
-    plan = canonical_plan(sighting.recipe)
+    plan = canonical_plan(recorded_run.recipe)
     schedule = plan.find(Schedule)
     pairs = [
         (row, expected.lr)
-        for row, expected in zip(sighting.rows, replay(plan, sighting.rows), strict=True)
+        for row, expected in zip(recorded_run.rows, replay(plan, recorded_run.rows), strict=True)
         if expected.lr > 0
     ]
     if schedule is None or not pairs:
@@ -82,7 +82,7 @@ def _rates(sighting: Sighting) -> Iterator[Suggestion]:
         yield "optimizer.learning_rate", _plain(schedule.learning_rate * factors.pop())
     yield "schedule.end_lr", _plain(pairs[-1][0].lr)
     yield from _powers(schedule, [(row.lr, lr) for row, lr in pairs])
-    yield from _warmups(schedule, sighting.rows)
+    yield from _warmups(schedule, recorded_run.rows)
 
 
 def _powers(schedule: Schedule, rates: Sequence[tuple[float, float]]) -> Iterator[Suggestion]:
@@ -172,7 +172,7 @@ def fitted(
 
 
 def rounder(value: float) -> Iterator[float]:
-    """Yield a number with one, two, ... significant digits, of itself and of what it lacks to 1."""
+    """Yield a number rounded to one, two, ... significant digits, also of its difference to 1."""
     for digits in range(1, 6):
         yield float(f"{value:.{digits}g}")
         if 0.5 < value < 1.0:

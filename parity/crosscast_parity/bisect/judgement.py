@@ -11,63 +11,63 @@ from crosscast.variations.changes import value_at
 from crosscast.variations.table import Variation, paths_of, vary
 from crosscast_parity.checks.check import Check
 from crosscast_parity.evidence.recorded_run import (
-    Bench,
     Gap,
+    JudgeFactory,
     Judges,
     Part,
-    Sighting,
+    RecordedRun,
+    distinguishing_parts,
     gap_of,
     judges_of,
-    told_apart_by,
 )
 
 CHEAP: tuple[Part, ...] = ("counts", "machine", "factors")
 Run = Callable[[Recipe], "tuple[Check, ...] | None"]
-"""Trains by a recipe and compares with the stored run of the script; None if it cannot be run."""
+"""Train by a recipe and compare with the stored run of the script; None if it cannot be run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRuns:
-    """Holds recorded runs against recipes, and trains anew only where the records say nothing.
+    """Compare recorded runs with recipes; train again only where the records are not enough.
 
-    `recipe`: what the script claims to follow; the recipes of the sightings derive from it.
+    `recipe`: what the script claims to follow; the recipes of the runs derive from it.
     """
 
     recipe: Recipe
-    sightings: tuple[Sighting, ...]
-    bench: Bench = judges_of
+    runs: tuple[RecordedRun, ...]
+    judges: JudgeFactory = judges_of
     run: Run | None = None
     _judges: list[Judges] = field(default_factory=list)
     _known: dict[tuple[int, Part, str], tuple[Check, ...]] = field(default_factory=dict)
     _translated: dict[tuple[Variation, ...], list[list[Recipe]]] = field(default_factory=dict)
 
     def by_records(self, changes: Sequence[Variation]) -> tuple[Check, ...]:
-        """Return what all checks of the recorded runs say under changed recipes."""
+        """Return all checks of the recorded runs under changed recipes."""
         found: list[Check] = []
         for number, others in enumerate(self._translations(changes)):
-            said = (tuple(self._said(number, other)) for other in others)
-            found += min(said, key=gap_of)
+            alternatives = (tuple(self._checks(number, other)) for other in others)
+            found += min(alternatives, key=gap_of)
         return tuple(found)
 
-    def held_against(self, recipe: Recipe) -> tuple[Check, ...]:
-        """Return what they say under another recipe, from which each run's own is derived anew.
+    def compared_with(self, recipe: Recipe) -> tuple[Check, ...]:
+        """Return the checks under another recipe, from which the recipe of each run is derived.
 
-        Runs of which nobody knows how their recipe was derived say nothing.
+        Runs whose recipe was derived in an unknown way have no checks.
         """
         return tuple(
             check
-            for number, sighting in enumerate(self.sightings)
-            if sighting.derive(self.recipe) == sighting.recipe
-            for check in self._said(number, sighting.derive(recipe))
+            for number, recorded_run in enumerate(self.runs)
+            if recorded_run.derive(self.recipe) == recorded_run.recipe
+            for check in self._checks(number, recorded_run.derive(recipe))
         )
 
-    def at_a_glance(self, changes: Sequence[Variation]) -> Gap:
-        """Return how far the runs are from changed recipes, by the cheap checks alone."""
+    def estimated_gap(self, changes: Sequence[Variation]) -> Gap:
+        """Return the distance of the runs from changed recipes, by the cheap checks alone."""
         return gap_of(
             check
             for number, others in enumerate(self._translations(changes))
             for check in min(
-                (tuple(self._said(number, other, CHEAP)) for other in others), key=gap_of
+                (tuple(self._checks(number, other, CHEAP)) for other in others), key=gap_of
             )
         )
 
@@ -76,7 +76,7 @@ class RecordedRuns:
         key = tuple(changes)
         if key not in self._translated:
             self._translated[key] = [
-                self._both(sighting.recipe, key) for sighting in self.sightings
+                self._both(recorded_run.recipe, key) for recorded_run in self.runs
             ]
         yield from self._translated[key]
 
@@ -85,11 +85,11 @@ class RecordedRuns:
         as_is = self.translated(recipe, changes, scaled=False)
         return [scaled] if scaled == as_is else [scaled, as_is]
 
-    def _said(
+    def _checks(
         self, number: int, other: Recipe, only: Sequence[Part] | None = None
     ) -> Iterator[Check]:
-        own = self.sightings[number].recipe
-        apart = told_apart_by(own, other)
+        own = self.runs[number].recipe
+        apart = distinguishing_parts(own, other)
         for part in self._of(number):
             if only is not None and part not in only:
                 continue
@@ -114,19 +114,19 @@ class RecordedRuns:
 
     def _of(self, number: int) -> Judges:
         if not self._judges:
-            self._judges.extend(map(self.bench, self.sightings))
+            self._judges.extend(map(self.judges, self.runs))
         return self._judges[number]
 
     def _judge(self, number: int, part: Part, recipe: Recipe) -> tuple[Check, ...]:
         key = (number, part, recipe.model_dump_json())
         if key not in self._known:
-            run = self.sightings[number].run
+            run = self.runs[number].run
             checks = self._of(number)[part](recipe)
             self._known[key] = tuple(replace(check, run=run) for check in checks)
         return self._known[key]
 
     def _fails(self, number: int, part: Part) -> bool:
-        checks = self._judge(number, part, self.sightings[number].recipe)
+        checks = self._judge(number, part, self.runs[number].recipe)
         return any(check.result == "fail" for check in checks)
 
     def translated(
@@ -156,16 +156,16 @@ class RecordedRuns:
         """Return the judges that can see a change in any recorded run."""
         return {
             part
-            for sighting, others in zip(self.sightings, self._translations((change,)), strict=True)
+            for recorded_run, others in zip(self.runs, self._translations((change,)), strict=True)
             for other in others
-            for part in told_apart_by(sighting.recipe, other)
+            for part in distinguishing_parts(recorded_run.recipe, other)
         }
 
     def failing_parts(self) -> set[Part]:
         """Return the judges that object to the claimed recipe."""
         return {
             part
-            for number in range(len(self.sightings))
+            for number in range(len(self.runs))
             for part in self._of(number)
             if self._fails(number, part)
         }

@@ -109,7 +109,9 @@ def bisect_recipes(recorded: RecordedRuns, theirs: Recipe) -> Bisection:
     if first.failing is None:
         return Bisection(outcome="not explained", sentence="the other recipe cannot be run")
     if first.closed:
-        sentence = f"no check sees a difference that the {_fields(len(whole))} make that differ"
+        sentence = (
+            f"no check detects a difference caused by the {_fields(len(whole))} make that differ"
+        )
         return Bisection(outcome="no difference", sentence=sentence, trials=search.trials)
     blamed = minimal(whole, search.gone_without)
     rest = [change for change in whole if change not in blamed]
@@ -143,7 +145,7 @@ class _Search:
         return self.trial([change for change in self._whole if change not in part]).closed
 
     def trial(self, taken: Sequence[Difference]) -> Trial:
-        """Return what our recipe with these fields of the other makes of the difference."""
+        """Return the remaining difference if our recipe takes these fields from the other one."""
         key = tuple(change.path for change in taken)
         if key not in self._tried:
             checks, by = self._checks(taken)
@@ -156,7 +158,7 @@ class _Search:
         recipe = mixed(self._recorded.recipe, taken)
         if recipe is None:
             return None, "records"
-        records = self._recorded.held_against(recipe)
+        records = self._recorded.compared_with(recipe)
         if not taken or any(failures(records)) or self._recorded.run is None:
             return records, "records"
         made = self._recorded.run(recipe)
@@ -170,9 +172,9 @@ def _fields(count: int) -> str:
 def _sentence(
     search: _Search, blamed: Sequence[Difference], others: int, first: Trial, last: Trial
 ) -> str:
-    told = (f"{shown_path(o.path)} ({shown(o.ours)} -> {shown(o.theirs)})" for o in blamed)
-    sentence = f"{' and '.join(told)} explains the difference: "
+    changes = (f"{shown_path(o.path)} ({shown(o.ours)} -> {shown(o.theirs)})" for o in blamed)
+    sentence = f"{' and '.join(changes)} explains the difference: "
     sentence += from_to(search.protocol.headline, first, last)
     if others:
-        sentence += f"; {_fields(others)} more that differ make no difference that a check sees"
+        sentence += f"; {_fields(others)} more that differ cause no difference that a check detects"
     return sentence

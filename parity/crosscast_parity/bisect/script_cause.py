@@ -1,8 +1,8 @@
 """Find the recipe that a script follows if it deviates from its own.
 
-First by its records: every variation of the recipe is held against them (`records`). Only
-what they cannot show (the model, the order of the rows) is trained anew, by a function that the
-harness gives (`runs`).
+First by its records: every variation of the recipe is compared with them (`records`). Fields that
+they cannot show (the model, the order of the rows) are tried by training, with a function that the
+harness passes (`runs`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from functools import partial
 
 from crosscast.variations.changes import value_at
 from crosscast.variations.table import Variation, variations, vary
-from crosscast_parity.bisect.hypotheses import AXES, fitted, guesses, rounder
+from crosscast_parity.bisect.hypotheses import AXES, fitted, hypotheses, rounder
 from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.trials import Protocol, Trial, gap_of_trial
 from crosscast_parity.evidence.recorded_run import Gap
@@ -76,16 +76,20 @@ class RecordSearch:
         Of the values that were read off the traces the nearest of each field are enough.
         """
         recorded, recipe = self.recorded, self.recorded.recipe
-        parts, nothing = recorded.failing_parts(), recorded.at_a_glance(())
+        parts, nothing = recorded.failing_parts(), recorded.estimated_gap(())
         tried = list(variations(recipe, unfit=True))
         known = {str(change) for change in tried}
-        read = [guess for guess in guesses(recipe, recorded.sightings) if str(guess) not in known]
+        read = [
+            hypothesis
+            for hypothesis in hypotheses(recipe, recorded.runs)
+            if str(hypothesis) not in known
+        ]
         gaps = {
             change: gap
             for change in (*tried, *read)
             if change.path not in GIVEN
             and recorded.parts_of(change) & parts
-            and (gap := recorded.at_a_glance((change,))) <= nothing
+            and (gap := recorded.estimated_gap((change,))) <= nothing
         }
         nearest = sorted(
             (change for change in read if change in gaps), key=lambda change: gaps[change]

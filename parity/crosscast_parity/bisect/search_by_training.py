@@ -24,7 +24,7 @@ RUN_FIRST = (
     "seed",
     "batch.",
 )
-"""What records do not show, in the order in which it is trained anew."""
+"""Fields that records do not show, in the order in which they are tried by training."""
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ class Bisection:
 
 @dataclass(slots=True)
 class Protocol:
-    """The trials so far. `headline` is the check whose value every trial tells."""
+    """The trials so far. `headline` is the check whose value every trial reports."""
 
     headline: Check | None
     trials: list[Trial] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Protocol:
 
 
 def headline(checks: Sequence[Check]) -> Check | None:
-    """Return the check that a bisection is told about: the worst failing one."""
+    """Return the check that a bisection starts from: the worst failing one."""
     return worst_of(checks)
 
 
@@ -110,7 +110,7 @@ def title(check: Check | None) -> str:
 
 
 def from_to(check: Check | None, before: Trial, after: Trial) -> str:
-    """Return what a check said before and after, in words."""
+    """Return a check's result before and after, in words."""
     if check is None or before.value is None or after.value is None:
         return f"failing checks {before.failing} -> {after.failing}"
     if not check.limit:

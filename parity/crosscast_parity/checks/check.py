@@ -1,4 +1,4 @@
-"""A check: one statistic against one limit, and what it says in words."""
+"""A check: one statistic against one limit, with its wording."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def difference_power(
     design: Design = "paired",
     alpha: float = ALPHA,
 ) -> float:
-    """Return the probability that `decide` says different, on the side where `mean` lies.
+    """Return the probability that `decide` returns "different" on the side of `mean`.
 
     One-sided t test of |mean| > margin: the upper tail of the non-central t distribution.
     """

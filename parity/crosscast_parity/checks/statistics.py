@@ -101,7 +101,7 @@ def _moments(values: Sequence[float]) -> tuple[float, float]:
 
 
 def decide(interval: Interval, margin: float) -> Decision:
-    """Return where the interval lies: inside ±margin, outside, or across an end."""
+    """Return the position of the interval: inside ±margin, outside, or across a limit."""
     if interval.count < MIN_SEEDS:
         return "inconclusive"
     if -margin <= interval.low and interval.high <= margin:

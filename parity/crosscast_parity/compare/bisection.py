@@ -15,7 +15,7 @@ from crosscast_parity.bisect.script_cause import bisect_script
 from crosscast_parity.bisect.trials import Bisection
 from crosscast_parity.checks.check import Check, failures
 from crosscast_parity.compare.report_builder import Outcomes
-from crosscast_parity.exercise.recorded_runs import sightings
+from crosscast_parity.exercise.recorded_runs import recorded_runs
 from crosscast_parity.judge.records import BisectionRecord, BisectionStep, Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.runs import VARIANTS
@@ -74,7 +74,7 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
             and (same_loss(mine, recipe) or not check.name.startswith("first loss,"))
         )
 
-    recorded = RecordedRuns(recipe=mine, sightings=tuple(sightings(result, ours.name)), run=run)
+    recorded = RecordedRuns(recipe=mine, runs=tuple(recorded_runs(result, ours.name)), run=run)
     other = result.recipes[theirs.name]
     own = report.entrant(pair.contestant).checks
     if mine != other and not any(failures(own)):

@@ -36,7 +36,7 @@ class Findings:
         self._tell = tell
         self._missing: dict[tuple[str, str], set[str]] = {}
         self._own: dict[tuple[str, str], tuple[Check, ...]] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def expect(self, specs: Iterable[RunSpec]) -> None:
         """Take note of the runs that will be made."""
@@ -44,7 +44,7 @@ class Findings:
             self._missing.setdefault((spec.stage, spec.contestant), set()).add(spec.name)
 
     def __call__(self, made: Made) -> None:
-        """Take a run; tell what is found if it is the last one that was missing."""
+        """Add a run; report the finding if it was the last missing one."""
         spec = made.spec
         missing = self._missing.get((spec.stage, spec.contestant), set())
         if spec.name not in missing:
@@ -58,8 +58,8 @@ class Findings:
             return
         for stage, name in self._missing:
             ready = stage == spec.stage and not self._missing[stage, name]
-            if ready and name != self._reference and (stage, name) not in self._told:
-                self._told.add((stage, name))
+            if ready and name != self._reference and (stage, name) not in self._reported:
+                self._reported.add((stage, name))
                 self._tell(self._line(stage, name))
 
     def _others(self, stage: str) -> bool:

@@ -22,7 +22,7 @@ from crosscast_parity.planning.stages import make_stages, own_stage
 from crosscast_parity.processes.work_done import (
     OnProgress,
     Progress,
-    Tally,
+    WorkCounter,
     ignore,
     without_findings,
 )
@@ -91,7 +91,7 @@ class _Comparison:
         self.work = Workspace(options, compile_to)
         self.inputs = inputs
         self.compile_to = compile_to
-        self.tally = Tally(on_progress)
+        self.work_counter = WorkCounter(on_progress)
         self.stages = list(stages) if stages is not None else self._stages()
         self.execution = {
             contestant.name: self._execution(contestant) for contestant in contestants
@@ -120,7 +120,7 @@ class _Comparison:
         if self.options.check == "model":
             raise refuse("--stress is for the small model of --check quick, full and nightly")
         if any(contestant.recipe != self.recipe for contestant in self.contestants.values()):
-            raise refuse("--stress would make one recipe of two that are to be compared")
+            raise refuse("--stress would turn two recipes that are compared into one")
 
     def _execution(self, contestant: Contestant) -> Execution:
         if contestant.stored:
@@ -154,10 +154,10 @@ class _Comparison:
             self.work.release()
 
     def _compare(self) -> ParityReport:
-        findings = Findings(self.results, self.wanted, self.tally.tell)
+        findings = Findings(self.results, self.wanted, self.work_counter.tell)
         maker = self._maker(findings)
         plain = maker.plain()
-        findings.expect(asked.spec for asked in plain)
+        findings.expect(request.spec for request in plain)
         # Cores that wait for the slowest may as well make the twins of the likely reference.
         maker.make([*plain, *maker.twins(self.wanted)])
         reference = self._reference()
@@ -189,7 +189,7 @@ class _Comparison:
             results=self.results,
             work=self.work,
             inputs=self.inputs,
-            tally=self.tally,
+            work_counter=self.work_counter,
             on_made=findings,
         )
 
@@ -210,7 +210,7 @@ class _Comparison:
             [ours, changed],
             options=options,
             compile_to=self.compile_to,
-            on_progress=without_findings(self.tally.on_progress),
+            on_progress=without_findings(self.work_counter.on_progress),
             stages=[stage],
             inputs=result.recipes[self.wanted],
         )

@@ -180,12 +180,12 @@ def _on_bert(
     write_report(report, workdir)
     outcome, words = _judged(target, report)
     if outcome == "same" and tested is not recipe:
-        words += "; its 0.14 million weights stood in for your model"
+        words += "; a model of 0.14 million weights replaced yours"
     return report, StageProof(stage=_BERT, outcome=outcome, wording=words)
 
 
 def _unless_writing(error: DiagnosticError) -> str:
-    """Return what refused a run; raise what is about files again."""
+    """Return the refusal of a run; raise file errors again."""
     if any(
         diagnostic.code.startswith("CC5") or diagnostic.code == "CC708"
         for diagnostic in error.diagnostics
@@ -237,13 +237,13 @@ def _fields(
         if path in corrected:
             yield FieldProof(field=path, verdict="changed on purpose", why=corrected[path])
         elif own and path.startswith(("model.", "data.")):
-            why = "the model and its rows are your own; a small BERT stood in for them"
+            why = "the model and its data are yours; a small BERT replaced them"
             yield FieldProof(field=path, verdict="not comparable", why=why)
         elif own and path.startswith("precision.ops."):
-            why = "the types within your own model are yours"
+            why = "your model defines its own types"
             yield FieldProof(field=path, verdict="not comparable", why=why)
         elif path in unknown:
-            yield FieldProof(field=path, verdict="not comparable", why="no source says it")
+            yield FieldProof(field=path, verdict="not comparable", why="no source states it")
         elif why := seen.get(path) or shown_on_toy(runs, path):
             verdict: Verdict = "different" if why.startswith(tuple(failing)) else "same"
             yield FieldProof(field=path, verdict=verdict, why=why)
@@ -251,5 +251,5 @@ def _fields(
             why = f"not exercised: {known[path]}"
             yield FieldProof(field=path, verdict="not comparable", why=why)
         else:
-            why = "it has no effect beside the other fields"
+            why = "it has no effect with the values of other fields"
             yield FieldProof(field=path, verdict="not comparable", why=why)

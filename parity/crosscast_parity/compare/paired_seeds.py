@@ -27,7 +27,7 @@ def seed_checks(
 
 
 def seed_results(results: Sequence[StageResult], contestant: str) -> list[SeedResult]:
-    """Return the results of a program, of those seeds that came to an end."""
+    """Return a program's results for the finished seeds."""
     found = []
     for result in results:
         made = result.of(contestant, "main")

@@ -141,10 +141,10 @@ def _pair(
 ) -> Pair:
     runs = outcomes.runs(entrant.name)
     if reference is None:
-        nobody = "no program came to an end that the others could be compared with"
+        nothing = "no program finished that the others could be compared with"
         verdict, wording = conclude(entrant, entrant, entrant.checks, runs, ())
         if verdict in ("EQUIVALENT", "INCONCLUSIVE"):
-            verdict, wording = "NOT TESTED", nobody
+            verdict, wording = "NOT TESTED", nothing
         return Pair(
             contestant=entrant.name,
             reference="-",

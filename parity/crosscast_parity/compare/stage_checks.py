@@ -87,7 +87,7 @@ def _replayed(result: StageResult, made: Made, recipe: Recipe) -> tuple[Check, .
 
 
 def _guarded(level: Level, check: Callable[[], tuple[Check, ...]]) -> tuple[Check, ...]:
-    """Recordings come from another program: what is wrong with them is said, not raised."""
+    """Recordings come from another program: their problems are reported, not raised."""
     try:
         return check()
     except DiagnosticError as error:
@@ -122,7 +122,7 @@ def pair_checks(
 ) -> tuple[tuple[Check, ...], dict[str, TensorErrors], tuple[Difference, ...]]:
     """Compare a program with the reference: L0a, L0c, L1a, L1c, L2.
 
-    Of a stage that is a pair of L3 only L0a: nobody knows how far noise moves its losses.
+    For a stage that is an L3 pair only L0a: the effect of noise on its losses is unknown.
 
     Returns:
         The checks, the errors of the first gradients by `stage/run`, the first differing rows.
@@ -153,9 +153,9 @@ def pair_checks(
 
 
 def _by_their_recipe(result: StageResult, made: Made, other: Made) -> tuple[Check, ...]:
-    """Compute our recorded windows anew under the recipe of the reference.
+    """Compute our recorded windows again under the recipe of the reference.
 
-    Each program may keep its own recipe to the letter, and too few windows show the difference.
+    Each program may follow its own recipe exactly, while too few windows show the difference.
     """
     found = _replayed(result, made, other.spec.recipe)
     return tuple(replace(c, name=f"{c.name}, by the reference's recipe") for c in found)

@@ -1,4 +1,4 @@
-"""What was recorded of a run, and what the NumPy side says about it under any recipe.
+"""The records of a run, and their checks by the NumPy reference under any recipe.
 
 The same run can be held against several recipes: the one it claims to follow, and others. A recipe
 that passes every check explains the run; a field whose other values pass, too, was not exercised.
@@ -31,11 +31,11 @@ def unchanged(recipe: Recipe) -> Recipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class RecordedRun:
     """One run of one program.
 
-    `recipe`: what it claims to follow. `train_rows`: rows of its data; None if nobody knows.
-    `weights`: what it started from. `compared`: whether its gradients are held against those of
+    `recipe`: the recipe it claims to follow. `train_rows`: rows of its data; None if unknown.
+    `weights`: its first weights. `compared`: whether its gradients are compared with those of
     another program. `emulated`: whether its half precision was. `derive`: makes `recipe` from that
     of the comparison, and this run's from another one of the comparison.
     """
@@ -52,50 +52,52 @@ class Sighting:
 
 
 Judge = Callable[[Recipe], tuple[Check, ...]]
-"""Holds one run against a recipe."""
+"""Compares one run with a recipe."""
 Judges = Mapping[Part, Judge]
-Bench = Callable[[Sighting], Judges]
+JudgeFactory = Callable[[RecordedRun], Judges]
 
 
-def judges_of(sighting: Sighting) -> Judges:
-    """Return what can judge a run, the cheapest first."""
+def judges_of(recorded_run: RecordedRun) -> Judges:
+    """Return the judges of a run, the cheapest first."""
     found: dict[Part, Judge] = {
-        "counts": lambda recipe: counts(recipe, sighting),
-        "machine": lambda recipe: check_machine(canonical_plan(recipe), sighting.rows),
+        "counts": lambda recipe: counts(recipe, recorded_run),
+        "machine": lambda recipe: check_machine(canonical_plan(recipe), recorded_run.rows),
     }
-    observation = sighting.observation
+    observation = recorded_run.observation
     if observation is not None and observation.windows:
-        replayed = Replayed(sighting.recipe, observation)
+        replayed = Replayed(recorded_run.recipe, observation)
         found |= {
             "factors": replayed.factors,
             "applied": replayed.applied,
             "update": replayed.update,
-            "types": lambda recipe: check_dtypes(recipe, observation, emulated=sighting.emulated),
+            "types": lambda recipe: check_dtypes(
+                recipe, observation, emulated=recorded_run.emulated
+            ),
         }
     return found
 
 
-def counts(recipe: Recipe, sighting: Sighting) -> tuple[Check, ...]:
+def counts(recipe: Recipe, recorded_run: RecordedRun) -> tuple[Check, ...]:
     """Hold micro-batches and rows of every window against a recipe."""
-    rows = sighting.train_rows
-    if isinstance(recipe.data, SyntheticData) and recipe.data != sighting.recipe.data:
+    rows = recorded_run.train_rows
+    if isinstance(recipe.data, SyntheticData) and recipe.data != recorded_run.recipe.data:
         rows = recipe.data.train_rows
-    return () if rows is None else check_counts(recipe, rows, sighting.rows)
+    return () if rows is None else check_counts(recipe, rows, recorded_run.rows)
 
 
-def told_apart_by(one: Recipe, other: Recipe) -> tuple[Part, ...]:
+def distinguishing_parts(recipe: Recipe, other: Recipe) -> tuple[Part, ...]:
     """Return the judges that can tell two recipes apart at all, the cheapest first."""
     found: list[Part] = []
-    if _counted(one) != _counted(other):
+    if _counted(recipe) != _counted(other):
         found.append("counts")
-    plans = canonical_plan(one), canonical_plan(other)
+    plans = canonical_plan(recipe), canonical_plan(other)
     kinds = {
         type(op)
         for op in (*plans[0], *plans[1])
         if plans[0].find(type(op)) != plans[1].find(type(op))
     }
     found += [part for part, seen in _SEEN.items() if kinds & seen]
-    if one.precision != other.precision or one.accumulation.dtype != other.accumulation.dtype:
+    if recipe.precision != other.precision or recipe.accumulation.dtype != other.accumulation.dtype:
         found.append("types")
     return tuple(found)
 

@@ -76,7 +76,7 @@ class Replayed:
             words = "weights moved outside of updates"
             return Check(level="L1b", name="update", result="fail", wording=words)
         if self._source is None or self._seen[0].window != 0:
-            return untested("L1b", "update", "no update was recorded with its gradients")
+            return untested("L1b", "update", "no update was recorded together with its gradients")
         return self._update(plan, self._source, self._part)
 
     @cached_property
@@ -110,9 +110,9 @@ class Replayed:
         return finite_part(self._seen, self._source)
 
     def _update(self, plan: Plan, source: Source, part: Windows) -> Check:
-        """Measure the updates, or return what was found under a plan that says the same of them."""
+        """Measure the updates, or return the result of a plan with the same update."""
         key = (source, len(part), *_decisive(plan, len(part)))
-        check = next((known for said, known in self._measured if said == key), None)
+        check = next((known for measured, known in self._measured if measured == key), None)
         if check is None:
             check = self._measure(plan, source, part)
             self._measured.append((key, check))
@@ -121,10 +121,10 @@ class Replayed:
     def _measure(self, plan: Plan, source: Source, part: Windows) -> Check:
         measured = measure_updates(plan, self._roles, part, source)
         errors = [
-            TensorError(one.window, name, error)
-            for one in measured
-            for name, error in one.errors.items()
-            if (one.window, name) not in self._noisy
+            TensorError(window_errors.window, name, error)
+            for window_errors in measured
+            for name, error in window_errors.errors.items()
+            if (window_errors.window, name) not in self._noisy
         ]
         return judge_tensors("L1b", "update", errors, UPDATE_LIMIT, nothing="nothing was finite")
 

@@ -25,13 +25,13 @@ from crosscast.variations.table import (
 )
 from crosscast_parity.checks.check import Check, windows
 from crosscast_parity.evidence.recorded_run import (
-    Bench,
     Judge,
+    JudgeFactory,
     Judges,
     Part,
-    Sighting,
+    RecordedRun,
+    distinguishing_parts,
     judges_of,
-    told_apart_by,
 )
 from crosscast_parity.exercise.rules import EXPLANATIONS, absent, rule_for
 from crosscast_parity.levels.row_weights import NORM_LIMIT, weight_change
@@ -63,17 +63,17 @@ class Exercise:
 
 
 def exercise(
-    recipe: Recipe, sightings: Sequence[Sighting], bench: Bench = judges_of
+    recipe: Recipe, runs: Sequence[RecordedRun], judges: JudgeFactory = judges_of
 ) -> tuple[Exercise, ...]:
-    """Say for every field of a recipe whether the runs exercised it.
+    """Return for every field of a recipe whether the runs exercised it.
 
     Args:
         recipe: The recipe of the comparison.
-        sightings: Runs of one program that passes its own checks, the reference for example. Each
-            has a recipe of its own, derived from `recipe`: in float32, or with another loss scale.
-        bench: Gives the checks of a run.
+        runs: Runs of one program that passes its own checks, the reference for example. Each
+            has its own recipe, derived from `recipe`: in float32, or with another loss scale.
+        judges: Returns the judges of a run.
     """
-    board = _Board(tuple(sightings), tuple(map(bench, sightings)))
+    board = _Board(tuple(runs), tuple(map(judges, runs)))
     return tuple(_one(recipe, path, board) for path in fields_of(recipe))
 
 
@@ -99,9 +99,9 @@ def _leaves(value: Any, path: str, known: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Board:
-    """The records, with what every check says under the recipe that each run claims."""
+    """The records, with the checks under the recipe that each run claims."""
 
-    sightings: tuple[Sighting, ...]
+    runs: tuple[RecordedRun, ...]
     judges: tuple[Judges, ...]
     _passing: dict[tuple[int, Part], set[tuple[str, str]]] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class _Board:
 
     def _pass(self, number: int, part: Part, judge: Judge) -> set[tuple[str, str]]:
         if (number, part) not in self._passing:
-            checks = judge(self.sightings[number].recipe)
+            checks = judge(self.runs[number].recipe)
             self._passing[number, part] = {(c.level, c.name) for c in checks if c.result == "pass"}
         return self._passing[number, part]
 
@@ -134,22 +134,22 @@ def _one(recipe: Recipe, path: str, board: _Board) -> Exercise:
         return Exercise(path=path, status="not used", wording=nothing)
     rule = rule_for(path)
     if rule is not None:
-        level, wording = rule.judge(recipe, board.sightings)
+        level, wording = rule.judge(recipe, board.runs)
         status: Status = "exercised" if level else "not exercised"
         return Exercise(path=path, status=status, wording=wording, level=level)
     value = value_at(recipe.model_dump(), path)
     if path not in paths_of(recipe) or not list(variations(recipe, path, unfit=True)):
-        words = "it has no meaning beside the values of other fields"
+        words = "it has no meaning with the values of other fields"
         return Exercise(path=path, status="not used", wording=words)
     return _by_variation(recipe, path, value, board)
 
 
 def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exercise:
     tried: list[Variation] = []
-    for number, sighting in enumerate(board.sightings):
-        if not _says(sighting.recipe, path, value):
+    for number, recorded_run in enumerate(board.runs):
+        if not _says(recorded_run.recipe, path, value):
             continue
-        for variation in variations(sighting.recipe, path, unfit=True):
+        for variation in variations(recorded_run.recipe, path, unfit=True):
             if "loss_scaling" in variation.also and path.startswith("precision."):
                 continue  # the scale would tell them apart, not the precision
             if not any(variation.value == candidate.value for candidate in tried):
@@ -157,7 +157,7 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
             found = _seen(number, variation, board)
             if found is not None:
                 return found
-    if path == "schedule.total_steps" and any(_whole(seen) for seen in board.sightings):
+    if path == "schedule.total_steps" and any(_whole(seen) for seen in board.runs):
         words = "a run makes that many windows, which are counted"
         return Exercise(path=path, status="exercised", wording=words, level="L0a")
     because = EXPLANATIONS.get(path, "")
@@ -176,24 +176,26 @@ def _says(recipe: Recipe, path: str, value: Any) -> bool:
 
 
 def _seen(number: int, variation: Variation, board: _Board) -> Exercise | None:
-    sighting = board.sightings[number]
-    parts = told_apart_by(sighting.recipe, variation.recipe)
+    recorded_run = board.runs[number]
+    parts = distinguishing_parts(recorded_run.recipe, variation.recipe)
     if variation.path == "accumulation.normalize_by":
         parts = ()  # two ways to write the same mean have other factors, but the same gradient
     failing = board.differences(number, variation.recipe, parts)
     if failing:
         check = failing[0]
-        words = f"{check.level} {check.name} of {sighting.run}: {shown(variation.value)} instead"
+        words = (
+            f"{check.level} {check.name} of {recorded_run.run}: {shown(variation.value)} instead"
+        )
         return Exercise(
             path=variation.path,
             status="exercised",
             wording=f"{words} would {_by_how_much(check)}",
             level=check.level,
-            run=sighting.run,
+            run=recorded_run.run,
             value=check.value,
             limit=check.limit,
         )
-    return _by_weights(sighting, variation)
+    return _by_weights(recorded_run, variation)
 
 
 def _by_how_much(check: Check) -> str:
@@ -204,22 +206,22 @@ def _by_how_much(check: Check) -> str:
     return f"be off by {check.value:.2g} (limit {check.limit:g})"
 
 
-def _by_weights(sighting: Sighting, variation: Variation) -> Exercise | None:
+def _by_weights(recorded_run: RecordedRun, variation: Variation) -> Exercise | None:
     """The divisor of the loss shows in the gradient norm, which is compared with the reference."""
-    change = weight_change(sighting.recipe, variation.recipe, sighting.rows)
-    if not sighting.compared or not change > NORM_LIMIT:
+    change = weight_change(recorded_run.recipe, variation.recipe, recorded_run.rows)
+    if not recorded_run.compared or not change > NORM_LIMIT:
         return None
-    words = f"L0c gradient norm of {sighting.run}: {shown(variation.value)} instead would weigh"
+    words = f"L0c gradient norm of {recorded_run.run}: {shown(variation.value)} instead would weigh"
     return Exercise(
         path=variation.path,
         status="exercised",
         wording=f"{words} rows otherwise by {change:.2g} (limit {NORM_LIMIT:g})",
         level="L0c",
-        run=sighting.run,
+        run=recorded_run.run,
         value=change,
         limit=NORM_LIMIT,
     )
 
 
-def _whole(sighting: Sighting) -> bool:
-    return len(sighting.rows) == sighting.recipe.schedule.total_steps
+def _whole(recorded_run: RecordedRun) -> bool:
+    return len(recorded_run.rows) == recorded_run.recipe.schedule.total_steps

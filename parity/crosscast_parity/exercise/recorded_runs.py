@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.variations.table import shown_path
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.exercise.fields import exercise
 from crosscast_parity.judge.judgement_data import FIELDS
 from crosscast_parity.judge.records import FieldExercise
@@ -13,9 +13,9 @@ from crosscast_parity.planning.runs import VARIANTS
 from crosscast_parity.runs.outcomes import Made, StageResult
 
 
-def sightings(result: StageResult, contestant: str) -> list[Sighting]:
-    """Return what the runs of a program in a stage have shown, the perturbed ones left out."""
-    return [_sighting(result, made) for made in _seen(result, contestant)]
+def recorded_runs(result: StageResult, contestant: str) -> list[RecordedRun]:
+    """Return the recorded runs of a program in a stage, without the perturbed ones."""
+    return [_recorded_run(result, made) for made in _seen(result, contestant)]
 
 
 def _seen(result: StageResult, contestant: str) -> list[Made]:
@@ -26,8 +26,8 @@ def _seen(result: StageResult, contestant: str) -> list[Made]:
     ]
 
 
-def _sighting(result: StageResult, made: Made) -> Sighting:
-    return Sighting(
+def _recorded_run(result: StageResult, made: Made) -> RecordedRun:
+    return RecordedRun(
         run=f"{made.spec.stage}/{made.spec.name}",
         recipe=made.spec.recipe,
         rows=made.run.rows,
@@ -52,7 +52,7 @@ def fields_exercised(result: StageResult, contestant: str) -> tuple[FieldExercis
                 exercised=entry.status == "exercised",
                 why=entry.wording,
             )
-            for entry in exercise(recipe, sightings(result, contestant))
+            for entry in exercise(recipe, recorded_runs(result, contestant))
             if entry.status != "not used"
         )
 
@@ -60,7 +60,7 @@ def fields_exercised(result: StageResult, contestant: str) -> tuple[FieldExercis
 
 
 def _given(result: StageResult, made: Made) -> list[Any]:
-    """Return what a sighting is made of beside the files of its run."""
+    """Return the inputs of a recorded run other than its files."""
     spec = made.spec
     rows, execution = result.train_rows(made), made.run.execution
     return [spec.stage, spec.name, spec.variant, spec.recipe, spec.record, rows, execution]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosscast.recipe.document import Recipe
-from crosscast_parity.evidence.recorded_run import Sighting
+from crosscast_parity.evidence.recorded_run import RecordedRun
 
 Needs = Literal["nothing", "gradients", "bert gradients", "half types", "no dropout", "never"]
 
@@ -29,38 +29,36 @@ class Rule:
     seen: str
     unseen: str
 
-    def judge(self, recipe: Recipe, sightings: Sequence[Sighting]) -> tuple[str, str]:
+    def judge(self, recipe: Recipe, runs: Sequence[RecordedRun]) -> tuple[str, str]:
         """Return the level that sees the field, empty for none, and the wording."""
-        done = any(_NEEDS[self.needs](recipe, sighting) for sighting in sightings)
+        done = any(_NEEDS[self.needs](recipe, run) for run in runs)
         if done:
             return self.level, f"{self.level}: {self.seen}"
         return "", f"because {self.unseen}"
 
 
-def _gradients(recipe: Recipe, sighting: Sighting) -> bool:
-    exact = sighting.recipe.precision.compute_dtype == "float32"
-    return sighting.compared and sighting.observation is not None and exact
+def _gradients(recipe: Recipe, run: RecordedRun) -> bool:
+    exact = run.recipe.precision.compute_dtype == "float32"
+    return run.compared and run.observation is not None and exact
 
 
-_NEEDS: dict[Needs, Callable[[Recipe, Sighting], bool]] = {
-    "nothing": lambda recipe, sighting: True,
-    "never": lambda recipe, sighting: False,
+_NEEDS: dict[Needs, Callable[[Recipe, RecordedRun], bool]] = {
+    "nothing": lambda recipe, run: True,
+    "never": lambda recipe, run: False,
     "gradients": _gradients,
-    "bert gradients": lambda recipe, sighting: (
-        _gradients(recipe, sighting) and sighting.weights == "bert"
+    "bert gradients": lambda recipe, run: _gradients(recipe, run) and run.weights == "bert",
+    "half types": lambda recipe, run: (
+        run.observation is not None and run.recipe.precision.compute_dtype != "float32"
     ),
-    "half types": lambda recipe, sighting: (
-        sighting.observation is not None and sighting.recipe.precision.compute_dtype != "float32"
-    ),
-    "no dropout": lambda recipe, sighting: (
-        _gradients(recipe, sighting) and not getattr(recipe.model, "dropout", 1.0)
+    "no dropout": lambda recipe, run: (
+        _gradients(recipe, run) and not getattr(recipe.model, "dropout", 1.0)
     ),
 }
 
 _NO_GRADIENTS = "gradients were not compared in float32"
 _SIZES = "weights of other sizes do not load"
-_GIVEN = "every program is given the same rows, whatever it says about them"
-_ORDER = "another order of the rows gives another gradient in the first windows"
+_GIVEN = "every program gets the same rows, whatever the field says"
+_ORDER = "a different order of the rows changes the gradient in the first windows"
 
 
 def _size(name: str) -> Rule:
@@ -75,14 +73,14 @@ RULES = (
         "model.attention_heads",
         "L1a",
         "gradients",
-        "another number of heads gives another gradient",
+        "a different number of heads changes the gradient",
         _NO_GRADIENTS,
     ),
     Rule(
         "model.layer_norm_eps",
         "L1a",
         "bert gradients",
-        "from BERT's initial weights, whose variances are small, another epsilon gives another"
+        "from BERT's initial weights, whose variances are small, a different epsilon gives another"
         " gradient",
         "gradients were not compared in float32 from BERT's initial weights, where it shows",
     ),
@@ -90,7 +88,7 @@ RULES = (
         "model.dropout",
         "L1a",
         "no dropout",
-        "a program that drops anything gives another gradient",
+        "a program that uses dropout has different gradients",
         "masks differ between frameworks, so dropout is off in a comparison",
     ),
     Rule("model.init_std", "", "never", "", "every program starts from the same given weights"),
@@ -114,10 +112,10 @@ RULES = (
         "",
         "never",
         "",
-        "it changes what is kept in memory and no number",
+        "it changes memory use, but no number",
     ),
     Rule("distributed.", "", "never", "", "the harness runs one process for each program"),
-    Rule("overrides.", "", "never", "", "it is a setting of one backend, compared with nothing"),
+    Rule("overrides.", "", "never", "", "it is a setting of one backend and is not compared"),
     Rule(
         "batch.global_batch_size",
         "L0b",
@@ -130,7 +128,7 @@ RULES = (
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A field that says nothing as long as `holds`: the feature it belongs to is not there."""
+    """A field without effect while `holds`, because its feature is not used."""
 
     path: str
     holds: Callable[[Recipe], bool]
@@ -175,14 +173,14 @@ ABSENT = (
     Absent(
         "loss_scaling.hysteresis_mode",
         lambda r: getattr(r.loss_scaling, "hysteresis", 1) == 1,
-        "one overflow is enough for a back-off, however they are counted",
+        "one overflow causes a back-off, however overflows are counted",
     ),
     Absent(
         "optimizer.eps_placement",
         lambda r: not getattr(r.optimizer, "bias_correction", True),
-        "without bias correction both places are one",
+        "without bias correction both places are the same",
     ),
-    Absent("optimizer.always_adapt", _all_decay, "all weights have decay, and are adapted anyway"),
+    Absent("optimizer.always_adapt", _all_decay, "all weights decay, so all are adapted anyway"),
     Absent("precision.ops.", _exact, "everything is float32"),
     Absent("precision.param_dtype", _exact, "everything is float32"),
     Absent("accumulation.dtype", _exact, "everything is float32"),
@@ -191,7 +189,7 @@ ABSENT = (
     Absent(
         "accumulation.normalize_by",
         lambda r: r.accumulation.tail in ("drop", "carry"),
-        "all windows are full, and both means the same",
+        "all windows are full, and both mean the same",
     ),
     Absent("optimizer.rate_in_momentum", _constant_rate, "the rate does not change"),
     Absent("schedule.tick", _constant_rate, "the rate does not change"),
@@ -207,18 +205,18 @@ ABSENT = (
 )
 
 EXPLANATIONS = {
-    "optimizer.no_decay": "there is no decay, or none that shows",
-    "clipping.max_norm": "no gradient was longer than it, or all were",
+    "optimizer.no_decay": "there is no decay, or no visible one",
+    "clipping.max_norm": "it exceeded the norm of no gradient, or of every gradient",
     "clipping.max_value": "no gradient was larger than it",
     "clipping.eps": "it is far below the norms",
     "schedule.tick": "no window was skipped",
     "schedule.end_lr": "the run ends before the rate is that low",
     "schedule.decay_from": "there is no warm-up, or the run ends with it",
     "loss_scaling.growth_factor": "the scale did not grow",
-    "loss_scaling.growth_interval": "no row of clean windows was that long",
+    "loss_scaling.growth_interval": "there were never that many clean windows in a row",
     "loss_scaling.backoff_factor": "the scale did not back off",
     "loss_scaling.hysteresis": "no window overflowed",
-    "loss_scaling.hysteresis_mode": "no overflows came so that the two differ",
+    "loss_scaling.hysteresis_mode": "no overflows occurred for which the two differ",
     "loss_scaling.min_scale": "the scale did not fall that low",
     "loss_scaling.max_scale": "the scale did not grow that high",
     "accumulation.normalize_by": "all micro-batches of a window had as many rows",
@@ -229,7 +227,7 @@ EXPLANATIONS = {
 
 
 def absent(recipe: Recipe, path: str) -> str:
-    """Return why a field says nothing in this recipe; empty if it says something."""
+    """Return why a field has no effect in this recipe; empty if it has one."""
     return next((a.wording for a in ABSENT if _covers(a.path, path) and a.holds(recipe)), "")
 
 

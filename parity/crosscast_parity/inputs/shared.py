@@ -20,7 +20,7 @@ class Inputs:
     """Files that the runs read: rows, weights as BERT starts, weights under stress (see
     `bert_weights`), and one perturbed set of the first for every twin.
 
-    `few`: some rows of `eval`, for runs whose result nobody asks for.
+    `few`: some rows of `eval`, for runs whose evaluation is not used.
     """
 
     train: Path

@@ -94,7 +94,7 @@ def call(
 
 
 def _rounded_to(name: str, kinds: list[str], autocast: str | None) -> str | None:
-    """The type of the result; None if the operation is none of ours here."""
+    """The type of the result; None if the operation is not one of ours here."""
     if name in MATMUL and kinds and autocast:
         return autocast
     halves = [kind for kind in kinds if kind in HALF]

@@ -1,7 +1,7 @@
 """Faults: put inf or nan into chosen micro-batches, from outside the script.
 
 Into the loss, which reaches every gradient; into the gradients of chosen parameters alone; or into
-float inputs of a model of one's own. Standard library only: the file travels with `runner.py` into
+float inputs of the user's model. Standard library only: the file is copied with `runner.py` into
 the interpreter of any framework.
 """
 
@@ -72,7 +72,7 @@ class Poison:
         self._model: Any = None
 
     def apply(self, loss: Any) -> Any:
-        """Return the loss, poisoned if the current micro-batch says so."""
+        """Return the loss, poisoned if the current micro-batch has a fault."""
         return self._cell.apply(loss)
 
     def attach(self, state: Any, named_parameters: Callable[[Any], dict[str, Any]]) -> None:

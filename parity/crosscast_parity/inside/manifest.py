@@ -59,7 +59,7 @@ class Recorder:
         return bool(self._counts)
 
     def facts(self) -> dict[str, Any]:
-        """Return what the manifest says, but its format."""
+        """Return the manifest without its format."""
         operations: dict[str, dict[str, list[dict[str, Any]]]] = {kind: {} for kind in CLASSES}
         for (name, inputs, output), count in sorted(self._counts.items()):
             entries = operations[_CLASS_OF[name]].setdefault(name, [])
@@ -75,7 +75,7 @@ class Recorder:
         kwargs: Any,
         others: Iterable[Any] = (),
     ) -> Any:
-        """Call an operation and note it; what it calls itself is not noted.
+        """Call an operation and record it, without the operations it calls.
 
         Args:
             kind: returns the float type of a tensor, None for anything else.
@@ -99,17 +99,17 @@ class Recorder:
 
 
 class Tap(Protocol):
-    """Shows a recorder the operations of one framework, between start and stop."""
+    """Passes the operations of a framework to a recorder, between start and stop."""
 
     def start(self, recorder: Recorder, model: Any) -> None:
-        """Show what is called from now on, first this model; nothing new if it already does."""
+        """Start recording calls, beginning with this model; no effect if already recording."""
 
     def stop(self) -> None:
-        """Take everything back; may be called twice."""
+        """Undo all changes; may be called twice."""
 
 
 class Patches:
-    """Attributes replaced for a while."""
+    """Temporarily replaced attributes."""
 
     def __init__(self) -> None:
         self._originals: list[tuple[Any, str, Any]] = []

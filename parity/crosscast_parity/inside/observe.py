@@ -9,7 +9,7 @@ what the framework offers; the script's source stays as it is and its results ke
 
 With faults: install the injector of `inject` first, then this. Then `losses` are what the script
 sees, poisoned or not. The other order works too; then `losses` are those before the poison and
-`factors` hold the poison. Gradients are those that the script gets, poisoned, in both.
+`factors` hold the poison. In both, gradients are the poisoned ones that the script gets.
 
 Files in the folder; none is ever half written:
 

@@ -25,7 +25,7 @@ from crosscast_parity.inside.session import Run, Session
 
 
 def rank_of(environment: Mapping[str, str], variable: str) -> int:
-    """Return the number of this process among those that were started together; 0 if not told."""
+    """Return the rank of this process; 0 if the environment does not set it."""
     found = json.loads(environment.get(variable, "0"))
     if isinstance(found, dict):
         found = found.get("task", {}).get("index", 0)

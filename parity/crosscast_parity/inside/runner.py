@@ -30,7 +30,7 @@ def _package(text: str) -> str:
     except (ImportError, ValueError):
         found = None
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no package of a backend")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a backend's package")
     return text
 
 

@@ -14,10 +14,10 @@ SPEC.json:
      "lines": {".../train.py": [12, 13]}}
 
 `most`: the run ends after so many attempts. `perturb`: change weights and gradients by what
-rounding changes. `poison`: the number of the attempt, from 0, whose gradients are to overflow.
-`lines`: of which it is to be told whether they are reached.
+rounding changes. `poison`: the number of the attempt, from 0, whose gradients overflow.
+`lines`: lines for which it reports whether they were executed.
 
-The records, one JSON object a line; tensors are told by [number of elements, norm, projection],
+The records, one JSON object per line; tensors are [number of elements, norm, projection],
 the projection being the product with a fixed vector without a pattern:
 
     {"kind": "framework", "name": "torch", "version": "2.4.0", "device": "cpu", "forced": false}
@@ -54,7 +54,7 @@ class Records:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._process = os.getpid()
         self._most = most
-        self._told = False
+        self._reported = False
         self.attempts = 0
         self.final: Callable[[], list[Any]] = list
         self.reached: Callable[[], dict[str, list[int]]] = dict
@@ -63,8 +63,8 @@ class Records:
         """Whether this is the process of the script; of others it is only told that they update."""
         if os.getpid() == self._process:
             return True
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             self.write({"kind": "elsewhere"})
         return False
 

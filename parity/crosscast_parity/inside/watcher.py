@@ -50,7 +50,7 @@ class Watcher(Protocol):
         """End the window."""
 
     def close(self) -> None:
-        """Take everything back; may be called twice."""
+        """Undo all changes; may be called twice."""
 
     def array(self, parameter: Any) -> Array:
         """Return the values of a parameter."""

@@ -1,8 +1,8 @@
 """Cache of judgements about finished runs, so that a repeated comparison does not recompute them.
 
-A judgement is kept under a hash of all that it follows from: the files of the runs that it reads,
-its arguments, the code of both packages, and the version of NumPy. What is read again is data that
-nobody has to trust; a damaged judgement is dropped and made anew.
+A judgement is stored under a hash of all its inputs: the files of the runs that it reads,
+its arguments, the code of both packages, and the version of NumPy. Stored judgements are
+untrusted; a damaged judgement is dropped and computed again.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _plain(value: object) -> Any:
 
 
 def _identity(folder: Path) -> list[Any]:
-    """Return what tells a finished run from any other, and from itself after a change.
+    """Return a key that identifies a finished run and changes with its files.
 
     Its key says what it was made from. `done.json` holds how long it took, and so tells it from
     the same run made again, whose numbers may be others.

@@ -43,8 +43,8 @@ class Run:
     @property
     def needless(self) -> bool:
         """Whether it could not be made for lack of a place to inject faults: no error."""
-        said = self.outcome.message.startswith(CANNOT_INJECT)
-        return self.name == "faults" and self.outcome.kind == "cannot_run" and said
+        refused = self.outcome.message.startswith(CANNOT_INJECT)
+        return self.name == "faults" and self.outcome.kind == "cannot_run" and refused
 
     @property
     def title(self) -> str:
@@ -90,7 +90,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrant:
-    """A program that took part, and the checks it needs nobody else for."""
+    """A program that took part, and its checks that need no other program."""
 
     name: str
     target: str
@@ -241,7 +241,7 @@ class BisectionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryRecord:
-    """A bug that the self-test planted: the level that must see it, and those that did."""
+    """A bug that the self-test planted: the level that must detect it, and the levels that did."""
 
     program: str
     title: str

@@ -10,7 +10,7 @@ from crosscast_parity.planning.half_precision import in_words
 
 ORDER = {level: place for place, level in enumerate(LEVELS)}
 NEEDED = {"L0a", "L2"}
-"""Without a passed check of these levels nobody can speak of equivalence."""
+"""Equivalence requires a passed check of each of these levels."""
 SHOWN = {
     "L1b": ("update",),
     "L2": ("trajectory",),

@@ -40,15 +40,15 @@ Windows = Sequence[ObservedWindow]
 def check_applied(plan: Plan, roles: Roles, seen: Windows) -> Check:
     """Check sum, unscaling and clipping of every window, and which windows are skipped."""
     if not any(window.total for window in seen):
-        return untested("L1b", NAME, "the gradients of the backward pass were not seen")
+        return untested("L1b", NAME, "the gradients of the backward pass were not observed")
     wrong = _wrong_skip(plan, roles, seen)
     if wrong is not None:
         return wrong
     seen = [w for w in seen if w.total and w.applied and not w.row.skipped]
     half = _half_sum(plan)
     limit = max((_limit(half, window) for window in seen), default=LIMIT)
-    errors = [one for window in seen for one in _errors(plan, roles, window, half)]
-    nothing = "no gradients were seen on their way to the optimizer"
+    errors = [error for window in seen for error in _errors(plan, roles, window, half)]
+    nothing = "no gradients were observed on their way to the optimizer"
     check = judge_tensors(
         "L1b", NAME, _sure(plan, roles, seen, errors, limit), limit, nothing=nothing
     )
@@ -71,11 +71,11 @@ def check_norm(plan: Plan, roles: Roles, seen: Windows) -> Check:
     limit = max((_limit(half, window) for window in judged), default=LIMIT)
     found = []
     for window in judged:
-        told, expected = window.row.grad_norm, norm_of(plan, roles, window)
+        reported, expected = window.row.grad_norm, norm_of(plan, roles, window)
         if NORM_RANGE[0] < expected < NORM_RANGE[1]:
-            found.append(Deviation(window.window, relative(told, expected), told, expected))
+            found.append(Deviation(window.window, relative(reported, expected), reported, expected))
     if not found:
-        return untested("L1b", "gradient norm", "no gradients of finite norm were seen")
+        return untested("L1b", "gradient norm", "no gradients of finite norm were observed")
     return judge("L1b", "gradient norm", found, limit, nothing="")
 
 
@@ -137,12 +137,12 @@ def _sure(
     In float32 when squares overflow; in half sums when values are clipped far below their size:
     what is left of those that cancel is then as large as the others.
     """
-    over = {one.window for one in errors if not one.error <= limit}
+    over = {error.window for error in errors if not error.error <= limit}
     half = _half_sum(plan)
     noise = {
         window.window: _noise(plan, roles, window, half) for window in seen if window.window in over
     }
-    return [one for one in errors if noise.get(one.window, {}).get(one.name, 0.0) <= limit]
+    return [error for error in errors if noise.get(error.window, {}).get(error.name, 0.0) <= limit]
 
 
 def _noise(
@@ -154,7 +154,8 @@ def _noise(
     if half:
         moved += [gradients_of(plan, roles, _nudged(window, half, s))[0] for s in (-1.0, 1.0)]
     return {
-        name: max(_error(one[name], array, 0.0) for one in moved) for name, array in exact.items()
+        name: max(_error(parameters[name], array, 0.0) for parameters in moved)
+        for name, array in exact.items()
     }
 
 
@@ -191,7 +192,7 @@ def _never_rounded(plan: Plan, roles: Roles, seen: Windows, half: Dtype) -> bool
 
     What rounding leaves is measured after the clipping, which may hide it.
     """
-    shown = usual = 0.0
+    shown = rounding = 0.0
     for window in seen:
         expected, finite = gradients_of(plan, roles, window)
         totals = {name: round_to(total, half) for name, total in window.total.items()}
@@ -201,6 +202,6 @@ def _never_rounded(plan: Plan, roles: Roles, seen: Windows, half: Dtype) -> bool
         for name in window.total:
             rounded = _error(coarse[name], expected[name], 0.0)
             if rounded > UNIT[half] / 20 and "layer_norm" not in roles[name]:
-                usual = max(usual, rounded)
+                rounding = max(rounding, rounded)
                 shown = max(shown, _error(window.applied.get(name), expected[name], 0.0))
-    return shown < usual * NOT_ROUNDED
+    return shown < rounding * NOT_ROUNDED

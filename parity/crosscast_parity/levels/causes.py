@@ -26,7 +26,9 @@ def likely_cause(
     names = _smallest(seen, off)
     for words, other in _mistakes(plan):
         measured = measure_updates(other, roles, seen, source, names)
-        if all(error <= limit for one in measured for error in one.errors.values()):
+        if all(
+            error <= limit for window_errors in measured for error in window_errors.errors.values()
+        ):
             return f"fits {words}"
     return ""
 
@@ -47,7 +49,7 @@ def _mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
     if step is None:
         return
     if step.no_decay:
-        yield "decay on biases and LayerNorm, too", with_step(plan, no_decay=())
+        yield "decay also on biases and LayerNorm", with_step(plan, no_decay=())
     if step.weight_decay:
         yield "no decay at all", with_step(plan, weight_decay=0.0)
     if step.optimizer in ("adam", "adamw"):
@@ -56,7 +58,7 @@ def _mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
         yield "groups without effect", with_step(plan, groups=())
     if step.optimizer == "sgd" and step.momentum:
         yield "no momentum", with_step(plan, momentum=0.0, nesterov=False)
-        yield "nesterov the other way", with_step(plan, nesterov=not step.nesterov)
+        yield "nesterov inverted", with_step(plan, nesterov=not step.nesterov)
 
 
 def _adam_mistakes(plan: Plan, step: Step) -> Iterator[tuple[str, Plan]]:

@@ -76,24 +76,32 @@ def _verdict(name: str, problems: list[str], fine: str, value: float | None = No
 
 
 def _operations(recipe: Recipe, manifest: Manifest | None, emulated: bool) -> Check:
-    found = [one for ops in manifest.operations.values() for one in ops] if manifest else []
+    found = (
+        [operation for ops in manifest.operations.values() for operation in ops] if manifest else []
+    )
     if manifest is None or not found:
         return untested(LEVEL, "operations", "no operations were recorded")
     problems = list(_wrong_operations(recipe, manifest))
     how = ", as the script asks; rounded by the emulation" if emulated and recipe.half else ""
-    fine = f"{sum(one.count for one in found)} operations in the types of the recipe{how}"
+    count = sum(operation.count for operation in found)
+    fine = f"{count} operations in the types of the recipe{how}"
     return _verdict("operations", problems, fine)
 
 
 def _wrong_operations(recipe: Recipe, manifest: Manifest) -> Iterator[str]:
     for kind, operations in manifest.operations.items():
-        for one in operations:
-            allowed = _allowed(recipe, kind, one)
-            if one.output not in allowed:
-                yield f"{one.name} ({kind}) computed in {one.output}, not {' or '.join(allowed)}"
-    sums = [one for one in manifest.operations.get("pointwise", ()) if one.name in SUMS]
+        for operation in operations:
+            allowed = _allowed(recipe, kind, operation)
+            if operation.output not in allowed:
+                wrong = f"{operation.name} ({kind}) computed in {operation.output}"
+                yield f"{wrong}, not {' or '.join(allowed)}"
+    sums = [
+        operation
+        for operation in manifest.operations.get("pointwise", ())
+        if operation.name in SUMS
+    ]
     wanted = recipe.half and recipe.precision.ops.pointwise == "compute"
-    if wanted and sums and all(one.output != recipe.half for one in sums):
+    if wanted and sums and all(operation.output != recipe.half for operation in sums):
         yield f"no sum (pointwise) computed in {recipe.half}"
 
 
@@ -120,7 +128,7 @@ def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
     """The types in which the backward pass handed over the gradients."""
     name = "gradient types"
     if not any(window.gradient_dtypes for window in windows):
-        return untested(LEVEL, name, "the gradients of the backward pass were not seen")
+        return untested(LEVEL, name, "the gradients of the backward pass were not observed")
     problems = [
         f"window {window.window}, {tensor}: {dtype}, not {expected}"
         for window in windows
@@ -187,7 +195,7 @@ def on_grid(array: np.ndarray, dtype: Dtype) -> float:
 
 def _grid_problem(dtype: str, share: Mapping[str, float]) -> str:
     if dtype == "float32":
-        half = max(share, key=lambda one: share[one])
+        half = max(share, key=lambda dtype: share[dtype])
         much = share[half] > OFF_GRID
         return f"{share[half]:.3f} of the entries are on the grid of {half}" if much else ""
     if share[dtype] < ON_GRID:

@@ -75,15 +75,15 @@ def _running_worst(
     return spread
 
 
-def _loss_distance(one: Row, other: Row) -> float:
-    return distance(one.loss, other.loss)
+def _loss_distance(row: Row, other: Row) -> float:
+    return distance(row.loss, other.loss)
 
 
-def _norm_distance(one: Row, other: Row) -> float:
-    """Skipped windows and norms that are no numbers say nothing about noise."""
-    if one.skipped or other.skipped or one.grad_norm is None or other.grad_norm is None:
+def _norm_distance(row: Row, other: Row) -> float:
+    """Skipped windows and non-finite norms carry no information about noise."""
+    if row.skipped or other.skipped or row.grad_norm is None or other.grad_norm is None:
         return 0.0
-    return relative(one.grad_norm, other.grad_norm)
+    return relative(row.grad_norm, other.grad_norm)
 
 
 def distance(ours: float | None, reference: float | None) -> float:

@@ -34,7 +34,7 @@ def _traces(first: Sequence[Row], again: Sequence[Row]) -> Check:
     if not differing:
         words = f"bit-equal in {windows(len(pairs))}"
         return Check(level="gate", name="traces", result="pass", wording=words, value=0, limit=0)
-    words = f"window {differing[0]}: the same program gave another row when it ran again"
+    words = f"window {differing[0]}: a second run of the same program gave a different row"
     return Check(
         level="gate",
         name="traces",

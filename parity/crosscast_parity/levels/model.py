@@ -113,7 +113,7 @@ def _both(ours: ObservedWindow, reference: ObservedWindow) -> Iterator[tuple[str
     """Yield the unscaled gradients of both; what one has no gradient for is 0 there."""
     for name in dict.fromkeys((*reference.total, *ours.total)):
         shape = reference.before[name].shape
-        a, b = (_unscaled(one, name, shape) for one in (ours, reference))
+        a, b = (_unscaled(observed, name, shape) for observed in (ours, reference))
         yield name, a, b
 
 
@@ -164,7 +164,7 @@ def _loss(
 ) -> Check:
     name = f"first loss, {init}"
     if not ours.losses or not reference.losses:
-        return untested(level, name, "the losses of micro-batches were not seen")
+        return untested(level, name, "the losses of micro-batches were not observed")
     a, b = ours.losses[0], reference.losses[0]
     return judge(level, name, [Deviation(0, relative(a, b), a, b)], limits.loss, nothing="")
 

@@ -1,4 +1,4 @@
-"""Compute observed windows anew: recorded gradients to new weights, by the reference's formulas.
+"""Recompute observed windows: recorded gradients to new weights, by the reference's formulas.
 
 The operations are those of `crosscast.reference`, in float64, on one tensor at a time, so that a
 large model fits. Every window starts from the weights that were observed before it; only the
@@ -218,8 +218,8 @@ def update_error(window: ObservedWindow, moved: Moved) -> float:
 def rounding_room(*values: Array) -> Array:
     """Return what float32 may round off of numbers of this size, entry by entry."""
     largest = np.abs(values[0])
-    for one in values[1:]:
-        largest = np.maximum(largest, np.abs(one))
+    for array in values[1:]:
+        largest = np.maximum(largest, np.abs(array))
     with np.errstate(all="ignore"):
         spacing: Array = np.spacing(largest.astype(np.float32)).astype(np.float64)
     return FLOAT32_ROOM * spacing
@@ -247,7 +247,7 @@ def replays(
     source: Source,
     optimizer: Optimizer | None = None,
 ) -> Iterator[tuple[ObservedWindow, Iterator[Moved]]]:
-    """Yield the windows with their updates computed anew; skipped windows with none.
+    """Yield the windows with their recomputed updates; skipped windows with none.
 
     What a window yields must be used up before the next window is asked for.
     """

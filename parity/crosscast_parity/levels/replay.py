@@ -57,14 +57,14 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
         return (untested("L1b", "update", "no window was observed"),)
     factors, roles = check_factors(plan, seen), roles_of(seen[0].before)
     if seen[0].window != 0:
-        why = f"the recording begins in window {seen[0].window}, with moments that are not known"
+        why = f"the recording begins in window {seen[0].window}, with unknown moments"
         return (factors, untested("L1b", "update", why))
     applied, source = check_applied(plan, roles, seen), choose_source(seen)
     update = check_update(plan, roles, seen, source)
     if applied.result == update.result == "fail" and source == "applied":
         other = check_update(plan, roles, seen, "total")
         if other.result == "pass" and clips_by_itself(plan, roles, seen):
-            words = "the optimizer is given what it unscales or clips by itself"
+            words = "the optimizer unscales or clips the gradients itself"
             applied, update = replace(applied, result="pass", wording=words, window=None), other
     average = (check_average(plan, seen),) if plan.find(Ema) else ()
     return (factors, check_norm(plan, roles, seen), applied, update, *average)
@@ -81,16 +81,16 @@ def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Che
     """
     name, normalize = "loss factor", plan.find(Normalize)
     if not any(window.factors for window in seen):
-        return untested("L1b", name, "no loss was seen on its way to the backward pass")
+        return untested("L1b", name, "no loss was observed on its way to the backward pass")
     if not all(window.micro_rows for window in seen):
         return untested("L1b", name, "the rows of the micro-batches could not be counted")
     if normalize and normalize.unit == "token" and any(w.tokens is None for w in seen):
         return untested("L1b", name, "the trace does not say how many labels count")
     found = [
-        one
+        factor
         for window in seen
         if not window.row.skipped
-        for one in _factors(plan, window, other_loss)
+        for factor in _factors(plan, window, other_loss)
     ]
     if not found:
         return untested("L1b", name, "every window was skipped")
@@ -100,14 +100,14 @@ def check_factors(plan: Plan, seen: Windows, *, other_loss: bool = False) -> Che
 def _factors(plan: Plan, window: ObservedWindow, other_loss: bool) -> Iterator[Deviation]:
     normalize = plan.find(Normalize)
     means = normalize is not None and normalize.unit == "microbatch"
-    usual = loss_factor(plan, window)
+    neutral = loss_factor(plan, window)
     for number, rows in enumerate(window.micro_rows):
-        expected = usual if not other_loss else usual / rows if means else usual * rows
+        expected = neutral if not other_loss else neutral / rows if means else neutral * rows
         factor = window.factors[number] if number < len(window.factors) else None
         size = math.inf if factor is None else relative(factor, expected)
         yield Deviation(window.window, size, factor, expected)
     for factor in window.factors[len(window.micro_rows) :]:
-        yield Deviation(window.window, relative(factor, usual), factor, usual)
+        yield Deviation(window.window, relative(factor, neutral), factor, neutral)
 
 
 def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None) -> Check:
@@ -116,20 +116,26 @@ def check_update(plan: Plan, roles: Roles, seen: Windows, source: Source | None)
         words = f"window {number}, {tensor}: {problem}"
         return Check(level="L1b", name="update", result="fail", wording=words, window=number)
     if source is None:
-        return untested("L1b", "update", "no update was recorded with its gradients")
+        return untested("L1b", "update", "no update was recorded together with its gradients")
     part = finite_part(seen, source)
     measured = measure_updates(plan, roles, part, source)
-    errors = [TensorError(one.window, n, e) for one in measured for n, e in one.errors.items()]
-    off = {one.name for one in errors if not one.error <= UPDATE_LIMIT}
+    errors = [
+        TensorError(window_errors.window, n, e)
+        for window_errors in measured
+        for n, e in window_errors.errors.items()
+    ]
+    off = {error.name for error in errors if not error.error <= UPDATE_LIMIT}
     if off:
         noise = arithmetic_noise(plan, roles, part, source, off)
-        errors = [one for one in errors if noise[one.window].get(one.name, 0.0) <= UPDATE_LIMIT]
+        errors = [
+            error for error in errors if noise[error.window].get(error.name, 0.0) <= UPDATE_LIMIT
+        ]
     check = judge_tensors("L1b", "update", errors, UPDATE_LIMIT, nothing="nothing was finite")
     if check.result == "fail":
         cause = likely_cause(plan, roles, part, source, off, UPDATE_LIMIT)
         return replace(check, wording=f"{check.wording}; {cause}" if cause else check.wording)
-    if max((one.resolved for one in measured), default=0.0) < RESOLVED:
-        return untested("L1b", "update", "the updates are too small to be told from rounding")
+    if max((window_errors.resolved for window_errors in measured), default=0.0) < RESOLVED:
+        return untested("L1b", "update", "the updates are too small to distinguish from rounding")
     return check
 
 
@@ -151,7 +157,7 @@ def check_average(plan: Plan, seen: Windows) -> Check:
         held = window.average
     check = judge_tensors("L1b", name, errors, AVERAGE_LIMIT, nothing="there are no weights")
     if check.result == "pass" and resolved < RESOLVED:
-        return untested("L1b", name, "the average moves too little to be told from rounding")
+        return untested("L1b", name, "the average changes too little to distinguish from rounding")
     return check
 
 

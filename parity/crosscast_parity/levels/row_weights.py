@@ -31,16 +31,16 @@ def row_weights(recipe: Recipe, sizes: Sequence[int]) -> list[float]:
     return [1.0 / rows for _ in sizes]
 
 
-def weight_change(one: Recipe, other: Recipe, rows: Sequence[Row]) -> float:
-    """Return by how much some row would weigh otherwise, relative; 0 if nothing changes.
+def weight_change(recipe: Recipe, other: Recipe, rows: Sequence[Row]) -> float:
+    """Return the largest relative change of a row's weight; 0 if nothing changes.
 
     Skipped windows do not count: their gradients are not compared.
     """
     worst = 0.0
     for row in rows:
-        sizes = micro_sizes(one, row)
+        sizes = micro_sizes(recipe, row)
         if row.skipped or min(sizes) < 1:
             continue
-        ours, others = row_weights(one, sizes), row_weights(other, sizes)
+        ours, others = row_weights(recipe, sizes), row_weights(other, sizes)
         worst = max([worst, *(abs(b - a) / a for a, b in zip(ours, others, strict=True))])
     return worst

@@ -11,7 +11,7 @@ from crosscast_parity.recordings.trace import Row
 
 
 def check_counts(recipe: Recipe, train_rows: int, rows: Sequence[Row]) -> tuple[Check, Check]:
-    """Check micro-batches and rows of one run against what the recipe makes of the data."""
+    """Check micro-batches and rows of one run against the recipe."""
     expected = list(zip(rows, expected_counts(recipe, train_rows), strict=False))
     nothing = "the trace is empty" if not rows else "the recipe makes no window of these rows"
     return (

@@ -100,7 +100,12 @@ def judge_seeds(
     pairs = _pair(ours, reference)
     if not pairs:
         return (
-            Check(level="L3", name="convergence", result="not tested", wording="no seed is paired"),
+            Check(
+                level="L3",
+                name="convergence",
+                result="not tested",
+                wording="no seed has results on both sides",
+            ),
         )
     convergence = _convergence(pairs, margins, plateau)
     both = [(a, b) for a, b in pairs if a.converged and b.converged]
@@ -108,9 +113,9 @@ def judge_seeds(
         return (convergence,)
     step = 1 / eval_rows if eval_rows else 0.0
     columns: tuple[tuple[str, float, float, Callable[[SeedResult], float | None]], ...] = (
-        ("training loss", margins.train_loss, 0.0, lambda one: one.train_loss_tail),
-        ("eval loss", margins.eval_loss, 0.0, lambda one: one.eval_loss),
-        ("accuracy", margins.eval_accuracy, step, lambda one: one.eval_accuracy),
+        ("training loss", margins.train_loss, 0.0, lambda result: result.train_loss_tail),
+        ("eval loss", margins.eval_loss, 0.0, lambda result: result.eval_loss),
+        ("accuracy", margins.eval_accuracy, step, lambda result: result.eval_accuracy),
     )
     return (
         convergence,
@@ -132,7 +137,7 @@ def judge_seeds(
 def _pair(
     ours: Sequence[SeedResult], reference: Sequence[SeedResult]
 ) -> list[tuple[SeedResult, SeedResult]]:
-    sides = [{one.seed: one for one in side} for side in (ours, reference)]
+    sides = [{result.seed: result for result in side} for side in (ours, reference)]
     if [len(side) for side in sides] != [len(ours), len(reference)]:
         raise ValueError("a seed occurs twice")
     return [(sides[0][seed], sides[1][seed]) for seed in sorted(sides[0].keys() & sides[1].keys())]
@@ -147,7 +152,7 @@ def _convergence(
 ) -> Check:
     """Fail if a seed converges on one side only; one that neither side gets done says little."""
     lone = [(a, _why(a, b, margins, plateau)) for a, b in pairs]
-    apart = [(one.seed, why) for one, why in lone if why]
+    apart = [(result.seed, why) for result, why in lone if why]
     neither = [a.seed for a, b in pairs if not a.converged and not b.converged]
     result: Result = "fail" if apart else "unclear" if neither else "pass"
     if apart:
@@ -199,13 +204,13 @@ def _judge(name: str, interval: Interval, margin: float) -> Check:
 def needs(interval: Interval, margin: float) -> str:
     """Say how many more seeds an inconclusive comparison needs."""
     if interval.step / 2 >= margin:
-        return "too few evaluation rows to tell"
+        return "too few evaluation rows"
     if interval.count < MIN_SEEDS:
         more: int | None = MIN_SEEDS - interval.count
     else:
         more = more_seeds(interval, margin)
     if more is None:
-        return "too near the limit for any number of seeds to tell"
+        return "too close to the limit for any number of seeds"
     return f"needs {more} more {'seed' if more == 1 else 'seeds'}"
 
 

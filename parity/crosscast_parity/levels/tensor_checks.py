@@ -33,17 +33,17 @@ def judge_tensors(
     found = list(errors)
     if not found:
         return untested(level, name, nothing)
-    value = max(one.error for one in found)
-    over = [one for one in found if not one.error <= limit]
+    value = max(error.error for error in found)
+    over = [error for error in found if not error.error <= limit]
     if not over:
         words = f"{value:.2g} (limit {limit:g})"
         return Check(level=level, name=name, result="pass", wording=words, value=value, limit=limit)
-    first = [one for one in over if one.window == over[0].window]
-    worst = max(first, key=lambda one: one.error)
-    together = {one.name for one in found if one.window == worst.window}
+    first = [error for error in over if error.window == over[0].window]
+    worst = max(first, key=lambda error: error.error)
+    together = {error.name for error in found if error.window == worst.window}
     words = (
         f"window {worst.window}, {worst.name}: off by {worst.error:.2g} (limit {limit:g});"
-        f" {which({one.name for one in first}, together)}"
+        f" {which({error.name for error in first}, together)}"
     )
     return Check(
         level=level,

@@ -83,7 +83,7 @@ def _sound(pairs: Pairs) -> tuple[Pairs, Check | None]:
     """Return the windows up to the first update whose loss or norm is not finite.
 
     That window itself is among them if only one side has no number there: then it is the
-    difference. If neither has, a check says so.
+    difference. If neither has one, a check reports that.
     """
     for count, (a, b) in enumerate(pairs):
         lost = [

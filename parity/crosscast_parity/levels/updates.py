@@ -77,9 +77,9 @@ def measure_updates(
     found = []
     for window, moved in replays(plan, roles, windows, source, Optimizer(plan, roles, names=names)):
         errors, resolved = {}, 0.0
-        for one in moved:
-            errors[one.name] = update_error(window, one)
-            resolved = max(resolved, _resolution(window, one))
+        for update in moved:
+            errors[update.name] = update_error(window, update)
+            resolved = max(resolved, _resolution(window, update))
         found.append(WindowErrors(window.window, errors, resolved))
     return tuple(found)
 
@@ -92,7 +92,7 @@ def _resolution(window: ObservedWindow, moved: Moved) -> float:
 def arithmetic_noise(
     plan: Plan, roles: Roles, windows: Windows, source: Source, names: Collection[str]
 ) -> tuple[Mapping[str, float], ...]:
-    """Return by window and name what float32 arithmetic alone makes of an update.
+    """Return the float32 rounding error of the updates by window and name.
 
     It is large where a recipe is at the end of what float32 holds: squares of gradients that
     vanish, or norms that overflow.
@@ -121,7 +121,11 @@ def still(windows: Windows) -> Iterator[tuple[int, str, str]]:
         for name, array in window.before.items():
             left = before.after[name] if before is not None else array
             if not same(left, array):
-                yield number, name, "began with other weights than the window before left"
+                yield (
+                    number,
+                    name,
+                    "began with weights that differ from those after the previous window",
+                )
             elif window.row.skipped and not same(array, window.after[name]):
                 yield number, name, "was skipped and changed weights"
             elif _without_gradient(window, name) and not same(array, window.after[name]):
@@ -133,6 +137,6 @@ def _without_gradient(window: ObservedWindow, name: str) -> bool:
     return bool(source) and not window.row.skipped and name not in source
 
 
-def same(one: np.ndarray, other: np.ndarray) -> bool:
+def same(array: np.ndarray, other: np.ndarray) -> bool:
     """Whether two arrays are equal in every entry, nan included."""
-    return np.array_equal(one, other, equal_nan=True)
+    return np.array_equal(array, other, equal_nan=True)

@@ -59,18 +59,18 @@ def draw(outcomes: Sequence[Outcome], recipe: str) -> Plot:
     for outcome in outcomes:
         title = outcome.target + ("" if outcome.answers else ": does not fit")
         ways = list(named(outcome).items())[: SHOWN + 1]
-        groups[title] = [_bar(name, one) for name, one in ways]
+        groups[title] = [_bar(name, variant) for name, variant in ways]
     return memory_plot(groups, outcomes[0].limit, title=f"Memory of {recipe} by component")
 
 
-def _bar(name: str, one: Variant) -> Bar:
-    candidate = one.candidate
+def _bar(name: str, variant: Variant) -> Bar:
+    candidate = variant.candidate
     recomputes = ", ckpt" if candidate.checkpointing else ""
     split = f"{candidate.micro_batch_size} x {candidate.steps}"
     return Bar(
         label=f"{name}: {split}, {precision_name(candidate)}{recomputes}",
-        parts=component_sizes(one.estimate),
-        margin=one.estimate.margin_bytes,
+        parts=component_sizes(variant.estimate),
+        margin=variant.estimate.margin_bytes,
     )
 
 

@@ -1,4 +1,4 @@
-"""Processes that find out about memory: what a run allocates, what a user's model would."""
+"""Processes that measure memory: of a run, and of a trace of the user's model."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def measure(
         device: Where it runs.
         windows: How many; moments exist from the second one on.
         timeout: Seconds.
-        folder: Working folder of the process, where the module of a model of one's own lies.
+        folder: Working folder of the process, with the module of the user's model.
         limits: Number of ids by array, of which rows are made up; default: those of the BERT.
 
     Raises:
@@ -97,7 +97,9 @@ def measure(
 def tracer() -> Backend:
     """Return the backend whose framework traces models of users."""
     return next(
-        one for one in installed_backends() if one.harness is not None and one.harness.has("trace")
+        backend
+        for backend in installed_backends()
+        if backend.harness is not None and backend.harness.has("trace")
     )
 
 
@@ -109,7 +111,7 @@ def trace_model(
     This imports and calls what `model.factory` names for PyTorch: the user's code.
 
     Args:
-        recipe: With a model of one's own. Its precision counts, its batch sizes do not.
+        recipe: With a custom model. Its precision matters, its batch sizes do not.
         python: The interpreter that has PyTorch and what the model needs.
         folder: Where the module of the factory lies; it is the working folder of the process.
         timeout: Seconds.
@@ -123,7 +125,7 @@ def trace_model(
     options = {
         "folder": str(folder.absolute()),
         "inputs": inputs,
-        "autocast": recipe.half,  # with half weights, too, for a model of one's own
+        "autocast": recipe.half,  # also with half weights, for a custom model
     }
     name = tracer().name
     found = _ask("trace", alone, name, python, "cpu", options, timeout, cwd=folder.absolute())
@@ -225,34 +227,38 @@ def _finished(job: Job) -> list[str]:
 
 
 def _traced(job: Job, answer: Path, log: Sequence[str]) -> dict[str, Any]:
-    """Return what a trace found, or raise what stopped it, with its place in the user's code."""
+    """Return the results of a trace, or raise its error with the location in the user's code."""
     try:
-        said: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         words = log[-1] if log else "nothing was printed"
         raise _failed(f"{job.name}: the process ended without an answer: {words[:300]}") from None
-    if "found" in said:
-        found: dict[str, Any] = said["found"]
+    if "found" in content:
+        found: dict[str, Any] = content["found"]
         return found
-    raise _stopped(said["stopped"], job)
+    raise _stopped(content["stopped"], job)
 
 
-def _stopped(said: Mapping[str, Any], job: Job) -> DiagnosticError:
-    if said["module"] in (tracer().name, *NEEDED):
-        return _missing(f"{job.command[0]} has no package {said['module']}")
-    place, span = said["place"], None
+def _stopped(failure: Mapping[str, Any], job: Job) -> DiagnosticError:
+    if failure["module"] in (tracer().name, *NEEDED):
+        return _missing(f"{job.command[0]} has no package {failure['module']}")
+    place, span = failure["place"], None
     if place:
         text = place["text"]
         span = Span(place["file"], place["line"], 1, len(text) + 1 if text else None, text)
     hint = ""
-    if said["kind"] == "fake":
-        hint = "a trace has shapes and no numbers: the model must not look at values"
-    elif said["module"]:
+    if failure["kind"] == "fake":
+        hint = "a trace has shapes, but no numbers: the model must not read values"
+    elif failure["module"]:
         hint = (
-            f"modules are looked for in {job.folder}, where train.py would be started, and in the "
+            f"modules are searched in {job.folder}, where train.py would be started, and in the "
             "interpreter, which --python torch=PATH names"
         )
-    reason = f"{said['type']}: {said['words']}" if said["kind"] != "refused" else said["words"]
+    reason = (
+        f"{failure['type']}: {failure['words']}"
+        if failure["kind"] != "refused"
+        else failure["words"]
+    )
     message, path = f"the model cannot be traced: {reason}", f"model.factory.{tracer().name}"
     return DiagnosticError(
         Diagnostic(code="CC452", path=path, message=message, span=span, hint=hint)

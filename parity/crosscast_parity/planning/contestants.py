@@ -1,4 +1,4 @@
-"""The programs of a comparison: what each is compiled from, and what runs it."""
+"""The programs of a comparison: the source and the interpreter of each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Kept(Protocol):
 class Contestant:
     """One program.
 
-    `target`: what the compiler emits for, or the framework of a script of one's own. `script`: such
+    `target`: what the compiler emits for, or the framework of the user's script. `script`: such
     a script, which is run as it is. `adapter`: a third-party trainer that runs the recipe instead
     of the emitted loop. `edits`: applied to every emitted folder. `stored`: runs that were made
     earlier, instead of any that could be made now.
@@ -151,13 +151,13 @@ def _check_scripts(targets: Sequence[str]) -> None:
     collect = Collector()
     for name in targets:
         if name.partition("@")[0] not in backend_names():
-            continue  # the compiler says so
+            continue  # the compiler reports it
         try:
             runs = find_target(name).runs
         except DiagnosticError:
             continue  # likewise
         if not runs:
-            hint = "a trainer of others runs as an adapter: NAME=torch,adapter=NAME"
+            hint = "a third-party trainer runs as an adapter: NAME=torch,adapter=NAME"
             collect.add(without_script(name, hint))
     collect.raise_errors()
 

@@ -1,4 +1,4 @@
-"""Whether half precision is native or emulated in a run, and what is said about it."""
+"""Choose native or emulated half precision for a run, with the diagnostics about it."""
 
 from __future__ import annotations
 

@@ -161,12 +161,12 @@ def _faults(texts: Sequence[str], windows: int | None) -> tuple[Fault, ...]:
         return ()
     try:
         if "none" in texts:
-            raise ValueError("none stands alone, without other faults")
+            raise ValueError("none cannot be combined with other faults")
         faults = tuple(parse_fault(text) for text in texts)
         if any(fault.window > MAX_FAULT_WINDOW for fault in faults):
             raise ValueError(f"a fault lies after window {MAX_FAULT_WINDOW}")
         if windows is not None and any(fault.window >= windows for fault in faults):
-            raise ValueError(f"a fault lies behind the {windows} windows of the run")
+            raise ValueError(f"a fault lies beyond the {windows} windows of the run")
     except ValueError as error:
         raise DiagnosticError(
             Diagnostic(code="CC705", message=str(error), hint="for example --fault 2:1=inf")

@@ -10,7 +10,7 @@ from crosscast_parity.recipes.derived import bert_of
 
 
 def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fault, ...]:
-    """Return the faults to inject: those asked for, else three where the loss is scaled.
+    """Return the faults to inject: the requested ones, or three if the loss is scaled.
 
     Raises:
         DiagnosticError: CC706 if faults were asked for without loss scaling, CC705 if one lies
@@ -26,7 +26,7 @@ def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fau
             Diagnostic(
                 code="CC706",
                 path="loss_scaling.mode",
-                message="without loss scaling nothing looks for inf or nan: no skip can be tested",
+                message="without loss scaling nothing is checked for inf or nan or skipped",
                 hint="leave out --fault, or set loss_scaling.mode: dynamic",
             )
         )
@@ -40,7 +40,7 @@ def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fau
 
 def _refuse_unknown_names(fault: Fault, recipe: Recipe) -> None:
     if fault.of_input:
-        message = f"fault {fault}: the inputs of BERT are whole numbers, which hold no {fault.kind}"
+        message = f"fault {fault}: the inputs of BERT are integers, which cannot be {fault.kind}"
         raise DiagnosticError(Diagnostic(code="CC712", message=message))
     if fault.names and not fault.chooses(bert_shapes(bert_of(recipe))):
         raise DiagnosticError(

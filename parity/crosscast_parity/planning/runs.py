@@ -186,7 +186,7 @@ def twin_runs(
 
 
 def is_judged_first(spec: RunSpec) -> bool:
-    """Whether a run is one of those that make the first finding: recorded and plain, or the gate's.
+    """Whether a run is needed for the first finding: recorded and plain, or for the gate.
 
     They take a few windows, and what they show needs no run that is longer.
     """

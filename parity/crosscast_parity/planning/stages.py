@@ -59,7 +59,7 @@ def make_stages(
 
 
 def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
-    """Return the stage of a comparison with a script of one's own, which cannot be recompiled."""
+    """Return the stage of a comparison with the user's script, which cannot be recompiled."""
     return Stage(
         name="model",
         parts=ALL,

@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Whether the script came to an end of its own, so that its trace is whole."""
+        """Whether the script ended by itself, so that its trace is complete."""
         return self.kind in ("finished", "stopped")
 
 
@@ -78,7 +78,9 @@ def child_environment(
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CROSSCAST")}
     if "PYTHONPATH" in environment:  # the run is made in another folder
         entries = environment["PYTHONPATH"].split(os.pathsep)
-        environment["PYTHONPATH"] = os.pathsep.join(str(Path(one).absolute()) for one in entries)
+        environment["PYTHONPATH"] = os.pathsep.join(
+            str(Path(entry).absolute()) for entry in entries
+        )
     for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM"):
         environment[f"{name}_NUM_THREADS"] = str(threads)
     for backend in installed_backends():
@@ -153,7 +155,7 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def read_job_status(output: Path) -> tuple[Status | None, str]:
-    """Read the status.json in a folder, or say what is wrong with it."""
+    """Read the status.json in a folder, or describe its problem."""
     try:
         return read_status(output / "status.json"), ""
     except DiagnosticError as error:

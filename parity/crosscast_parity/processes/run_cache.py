@@ -78,7 +78,7 @@ def _ask(python: str) -> tuple[tuple[tuple[str, str], ...], str]:
 
 
 def versions(python: str) -> tuple[tuple[str, str], ...]:
-    """Return what is installed for an interpreter; nothing if it cannot be asked."""
+    """Return the installed packages of an interpreter; empty if it cannot be run."""
     return _ask(python)[0]
 
 
@@ -91,13 +91,17 @@ def interpreter(python: str) -> str:
 
 
 def unique() -> str:
-    """Return what makes a key that nothing else has, so that its result is not used again."""
+    """Return a unique part of a key, so that the result is not reused."""
     return uuid.uuid4().hex
 
 
 def numeric_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that can decide about the numbers of a run."""
-    own = (one.harness.numeric_variables for one in installed_backends() if one.harness is not None)
+    own = (
+        backend.harness.numeric_variables
+        for backend in installed_backends()
+        if backend.harness is not None
+    )
     prefixes = (*ENVIRONMENT, *(prefix for some in own for prefix in some))
     return {k: v for k, v in environment.items() if k.startswith(prefixes)}
 
@@ -126,7 +130,7 @@ def user_folder_hash(folder: Path, without: Collection[Path] = ()) -> str:
     it that are not looked at, such as that of the results.
     """
     files, size = [], 0
-    for path in _files(folder, {one.resolve() for one in without}):
+    for path in _files(folder, {path.resolve() for path in without}):
         files.append(path)
         size += path.stat().st_size
         if size > LARGEST_FOLDER or len(files) > MOST_FILES:

@@ -69,7 +69,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run that has come to an end, and the folder of what it left."""
+    """A finished run and the folder with its files."""
 
     outcome: Outcome
     folder: Path
@@ -141,7 +141,7 @@ class SessionPool:
         self._on_event = on_event
         self._done: dict[str, Finished] = {}
         self._count = 0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._interrupted = False
 
     def run(self, jobs: Sequence[SessionJob]) -> dict[str, Finished]:
@@ -234,8 +234,8 @@ class SessionPool:
             if event.get("event") == "started":
                 session.current = key
                 session.started.add(key)
-                if key not in self._told:
-                    self._told.add(key)
+                if key not in self._reported:
+                    self._reported.add(key)
                     self._on_event("started", self._named(session, key), None)
             elif event.get("event") == "ended" and key in session.started:
                 session.current = None
@@ -306,7 +306,7 @@ def read_outcome(folder: Path, job: Job | None = None) -> Outcome:
         return Outcome(kind="failed", message="done.json is missing or damaged", log_tail=tail)
     status, problem = read_job_status(folder)
     kind, message = judge_exit(code, status, problem, tail)
-    if kind == "interrupted":  # nobody but the pool interrupts: the script says so of itself
+    if kind == "interrupted":  # only the pool interrupts, so the script reported this itself
         kind, message = "failed", f"exit code {code}: {message or 'interrupted'}"
     return Outcome(
         kind=kind,

@@ -42,8 +42,8 @@ def without_findings(on_progress: OnProgress) -> OnProgress:
 
 
 @dataclass(slots=True)
-class Tally:
-    """Adds up the work that is done, for the progress."""
+class WorkCounter:
+    """Adds up the finished work, for the progress."""
 
     on_progress: OnProgress
     total: float = 0.0
@@ -51,7 +51,7 @@ class Tally:
     seen: set[str] = field(default_factory=set)
 
     def __call__(self, kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
-        """Count a run that has come to its end, once, and pass on what happened."""
+        """Count a finished run once, and pass on the event."""
         if kind == "ended" and run.key not in self.seen:
             self.seen.add(run.key)
             self.done += run.cost

@@ -56,7 +56,7 @@ def stress_recipe(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     }
     stressed = changed(single, {**sections, **dict(_changes(single))})
     stressed = changed(stressed, dict(scale_changes(stressed)))
-    return stressed, tuple(_told(recipe.model_dump(), stressed.model_dump(), ""))
+    return stressed, tuple(_differences(recipe.model_dump(), stressed.model_dump(), ""))
 
 
 def _data(recipe: Recipe) -> SyntheticData:
@@ -119,13 +119,13 @@ def _schedule(recipe: Recipe) -> Iterator[tuple[str, Any]]:
         yield "schedule.end_lr", END * RATES[recipe.optimizer.name]
 
 
-def _told(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Say which fields differ; sections of another kind as a whole."""
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield the fields that differ; sections of another kind as a whole."""
     for name, value in new.items():
         place = f"{path}.{name}" if path else name
         if name not in old:
             yield f"{shown_path(place)}: {shown(value)}"
         elif isinstance(value, Mapping) and isinstance(old[name], Mapping):
-            yield from _told(old[name], value, place)
+            yield from _differences(old[name], value, place)
         elif old[name] != value:
             yield f"{shown_path(place)}: {shown(old[name])} became {shown(value)}"

@@ -102,7 +102,7 @@ def _up_to_the_bottom(course: Course) -> None:
     course.overflow(2)
     if machine.hysteresis > 1:
         course.clean(2)
-        # Consecutive: the clean window starts the count anew. Cumulative: it does not.
+        # Consecutive: the clean window resets the count. Cumulative: it does not.
         course.overflow(machine.hysteresis - 1)
         course.clean(1)
         course.overflow()

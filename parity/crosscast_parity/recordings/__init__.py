@@ -1,1 +1,1 @@
-"""What runs leave behind, read as data that nobody has to trust."""
+"""Files that runs leave behind, read as untrusted data."""

@@ -31,7 +31,7 @@ class MappedFile:
         self._data = np.frombuffer(mapped, np.uint8)[start:]
 
     def get_tensor(self, key: str) -> np.ndarray:
-        """Return a tensor whose type, looked at before, is float32."""
+        """Return a tensor that was checked to be float32."""
         entry = self._header[key]
         begin, end = entry["data_offsets"]
         return self._data[begin:end].view("<f4").reshape(entry["shape"])

@@ -1,4 +1,4 @@
-"""What was observed of a run's first windows, read as data that nobody has to trust.
+"""Observations of a run's first windows, read as untrusted data.
 
 `inside/observe.py` writes one safetensors file per window and a manifest of the types in which
 operations computed. The names and shapes of tensors are checked when a file is opened; their
@@ -69,7 +69,7 @@ class Observation:
 
 
 class StoredTensors(Mapping[str, np.ndarray]):
-    """Tensors of an open safetensors file whose names begin alike; a value is read when used."""
+    """Tensors of an open safetensors file with a common name prefix; values are read lazily."""
 
     def __init__(self, path: Path, file: Any, prefix: str, shapes: Mapping[str, Shape]) -> None:
         self._path, self._file, self._prefix = path, file, prefix
@@ -174,10 +174,10 @@ def _by_kind(path: Path, file: Any) -> dict[str, StoredTensors]:
     for key, shape in shapes.items():
         kind, slash, name = key.partition("/")
         if kind not in found or not slash or not name:
-            _refuse(path, f"{key!r} is none of {', '.join(KINDS)}")
+            _refuse(path, f"{key!r} is not one of {', '.join(KINDS)}")
         found[kind][name] = shape
     if found["before"].keys() != found["after"].keys() or not found["before"]:
-        _refuse(path, "parameters before and after the window are not the same, or there are none")
+        _refuse(path, "the parameters before and after the window differ, or there are none")
     for key, shape in shapes.items():
         name = key.partition("/")[2]
         if shapes.get(f"before/{name}") != shape:
@@ -208,8 +208,8 @@ def _average(path: Path, parameters: StoredTensors) -> Tensors:
 
 def _same_parameters(folder: Path, windows: tuple[ObservedWindow, ...]) -> None:
     shapes = [w.before.shapes for w in windows if isinstance(w.before, StoredTensors)]
-    for number, one in enumerate(shapes):
-        if one != shapes[0]:
+    for number, shape in enumerate(shapes):
+        if shape != shapes[0]:
             _refuse(folder, f"file {number} has other parameters, or of other shapes, than file 0")
 
 

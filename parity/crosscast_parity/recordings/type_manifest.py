@@ -65,7 +65,9 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _operations(path: Path, found: Any) -> list[Operation]:
-    if not isinstance(found, dict) or not all(isinstance(one, list) for one in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(operations, list) for operations in found.values()
+    ):
         _refuse(path, "a class of operations does not map names to lists")
     return [_operation(path, name, entry) for name, entries in found.items() for entry in entries]
 
@@ -76,7 +78,7 @@ def _operation(path: Path, name: str, entry: Any) -> Operation:
     inputs, output, count = entry.get("in"), entry.get("out"), entry.get("count")
     if (
         not isinstance(inputs, list)
-        or not all(isinstance(one, str) for one in inputs)
+        or not all(isinstance(dtype, str) for dtype in inputs)
         or not isinstance(output, str)
         or not isinstance(count, int)
     ):

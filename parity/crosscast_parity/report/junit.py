@@ -67,7 +67,7 @@ def _self_test(root: Element, report: ParityReport) -> None:
     for number, canary in enumerate(report.self_test, start=1):
         case = _case(suite, f"{canary.program}.{canary.level}", f"{number}. {canary.title}")
         if not canary.caught:
-            message = f"{canary.level} did not see the planted bug"
+            message = f"{canary.level} did not detect the planted bug"
             _result(case, "failure", "NOT SEEN", message)
     _count(suite)
 

@@ -21,9 +21,9 @@ from crosscast_parity.processes.sessions import (
     SessionRun,
     read_outcome,
 )
-from crosscast_parity.processes.work_done import Tally
+from crosscast_parity.processes.work_done import WorkCounter
 from crosscast_parity.runs.outcomes import Made, StageResult, gather
-from crosscast_parity.runs.work_queue import Asked, deal
+from crosscast_parity.runs.work_queue import RunRequest, deal
 from crosscast_parity.runs.workspace import Workspace
 
 
@@ -44,14 +44,14 @@ class Maker:
     results: Sequence[StageResult]
     work: Workspace
     inputs: Recipe | None
-    tally: Tally
+    work_counter: WorkCounter
     on_made: Callable[[Made], None]
 
-    def plain(self) -> list[Asked]:
+    def plain(self) -> list[RunRequest]:
         """Return the runs of all programs in all stages, twins apart."""
-        return [one for result in self.results for one in self._plain(result)]
+        return [request for result in self.results for request in self._plain(result)]
 
-    def _plain(self, result: StageResult) -> list[Asked]:
+    def _plain(self, result: StageResult) -> list[RunRequest]:
         inputs = self._inputs(result)
         found = []
         for name, contestant in self.contestants.items():
@@ -60,7 +60,7 @@ class Maker:
             found += [self._ask(contestant, spec) for spec in specs]
         return found
 
-    def twins(self, name: str) -> list[Asked]:
+    def twins(self, name: str) -> list[RunRequest]:
         """Return the perturbed runs, if there will be somebody to compare with them."""
         if len(self.contestants) < 2 and not self.options.save_reference:
             return []
@@ -77,37 +77,45 @@ class Maker:
             recipe = result.stage.derive(self.inputs)
         return self.work.inputs(result.stage, recipe)
 
-    def _ask(self, contestant: Contestant, spec: RunSpec) -> Asked:
+    def _ask(self, contestant: Contestant, spec: RunSpec) -> RunRequest:
         if contestant.stored:
             folder = contestant.stored.find(spec)
-            return Asked(contestant, spec, SessionRun(key=str(folder), title="", spec={}), folder)
+            return RunRequest(
+                contestant, spec, SessionRun(key=str(folder), title="", spec={}), folder
+            )
         emulate = self.execution[contestant.name] == "emulated"
-        return Asked(contestant, spec, self.work.session_run(contestant, spec, emulate=emulate))
+        return RunRequest(
+            contestant, spec, self.work.session_run(contestant, spec, emulate=emulate)
+        )
 
-    def make(self, asked: Sequence[Asked]) -> None:
+    def make(self, requests: Sequence[RunRequest]) -> None:
         """Make the runs that no earlier comparison has made, and read what all have left."""
         finished: dict[str, Finished] = {}
         cached = set()
-        for one in asked:
-            folder = one.stored or self._kept(one)
+        for request in requests:
+            folder = request.stored or self._kept(request)
             if folder:
-                finished[one.run.key] = Finished(read_outcome(folder), folder)
-                cached.add(one.run.key)
+                finished[request.run.key] = Finished(read_outcome(folder), folder)
+                cached.add(request.run.key)
         # The same script on the same rows is one run, whoever asks for it.
-        missing = list({one.run.key: one for one in asked if one.run.key not in finished}.values())
+        missing = list(
+            {
+                request.run.key: request for request in requests if request.run.key not in finished
+            }.values()
+        )
         limits = Limits(self.options.timeout, int(self.options.memory * 2**30))
-        self.tally.total += sum(one.run.cost for one in missing)
+        self.work_counter.total += sum(request.run.cost for request in missing)
         if missing:
-            for one in asked:
-                self._pass_on(one, finished.get(one.run.key), cached=True)
+            for request in requests:
+                self._pass_on(request, finished.get(request.run.key), cached=True)
 
         def on_event(kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
-            self.tally(kind, run, outcome)
+            self.work_counter(kind, run, outcome)
             folder = self.work.store.find(run.key) if outcome and outcome.complete else None
             if outcome and folder:
-                for one in asked:
-                    if one.run.key == run.key:
-                        self._pass_on(one, Finished(outcome, folder), cached=False)
+                for request in requests:
+                    if request.run.key == run.key:
+                        self._pass_on(request, Finished(outcome, folder), cached=False)
 
         pool = SessionPool(
             self.work.store,
@@ -118,28 +126,30 @@ class Maker:
         )
         jobs = deal(missing, self.execution, self.work, self.options.jobs, self.wanted)
         finished |= pool.run(jobs)
-        for one in asked:
-            made = self._made(one, finished[one.run.key], cached=one.run.key in cached)
-            self._of(one.spec.stage).made[(one.spec.contestant, one.spec.name)] = made
+        for request in requests:
+            made = self._made(request, finished[request.run.key], cached=request.run.key in cached)
+            self._of(request.spec.stage).made[(request.spec.contestant, request.spec.name)] = made
 
-    def _pass_on(self, one: Asked, finished: Finished | None, *, cached: bool) -> None:
+    def _pass_on(self, request: RunRequest, finished: Finished | None, *, cached: bool) -> None:
         if finished:
-            made = self._made(one, finished, cached=cached)
+            made = self._made(request, finished, cached=cached)
             if made.run.outcome.complete:
                 self.on_made(made)
 
-    def _made(self, one: Asked, finished: Finished, *, cached: bool) -> Made:
-        return gather(one.spec, finished, self.execution[one.contestant.name], cached=cached)
+    def _made(self, request: RunRequest, finished: Finished, *, cached: bool) -> Made:
+        return gather(
+            request.spec, finished, self.execution[request.contestant.name], cached=cached
+        )
 
-    def _kept(self, one: Asked) -> Path | None:
+    def _kept(self, request: RunRequest) -> Path | None:
         """Return the folder of a run that was made before; a damaged one is removed."""
-        folder = self.work.store.find(one.run.key)
+        folder = self.work.store.find(request.run.key)
         if folder is None:
             return None
-        found = self._made(one, Finished(read_outcome(folder), folder), cached=True)
+        found = self._made(request, Finished(read_outcome(folder), folder), cached=True)
         if found.run.outcome.complete:
             return folder
-        self.work.store.drop(one.run.key)
+        self.work.store.drop(request.run.key)
         return None
 
     def _of(self, stage: str) -> StageResult:

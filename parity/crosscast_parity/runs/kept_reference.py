@@ -94,16 +94,16 @@ def store_reference(
     """Copy the runs of a program into a folder; return the file that names them."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = []
-    for one in made:
-        place = Path("runs") / f"{one.spec.stage}-{one.spec.name}"
+    for made_run in made:
+        place = Path("runs") / f"{made_run.spec.stage}-{made_run.spec.name}"
         shutil.rmtree(folder / place, ignore_errors=True)
-        shutil.copytree(one.folder, folder / place)
+        shutil.copytree(made_run.folder, folder / place)
         runs.append(
             {
-                "stage": one.spec.stage,
-                "name": one.spec.name,
+                "stage": made_run.spec.stage,
+                "name": made_run.spec.name,
                 "folder": place.as_posix(),
-                "origin": origin_of(one.spec),
+                "origin": origin_of(made_run.spec),
             }
         )
     document = {
@@ -168,7 +168,7 @@ def check_seeds(contestants: Iterable[Contestant]) -> None:
         DiagnosticError: CC714.
     """
     programs = list(contestants)
-    for kept in (one for one in programs if one.stored):
+    for kept in (program for program in programs if program.stored):
         for other in programs:
             ours, theirs = other.recipe.seed, kept.recipe.seed
             if ours != theirs:

@@ -22,7 +22,7 @@ from crosscast_parity.recordings.trace import Row, read_trace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A run that was made: what was asked for, how it ended, and the folder of what it left."""
+    """A finished run: its request, its outcome, and the folder with its files."""
 
     spec: RunSpec
     run: Run

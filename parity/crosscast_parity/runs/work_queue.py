@@ -22,8 +22,8 @@ LATER = 2
 
 
 @dataclass(slots=True)
-class Asked:
-    """A run that is wanted; `stored`: where a kept reference has it."""
+class RunRequest:
+    """A requested run; `stored`: its folder in a stored reference."""
 
     contestant: Contestant
     spec: RunSpec
@@ -32,7 +32,7 @@ class Asked:
 
 
 def deal(
-    asked: Sequence[Asked],
+    requests: Sequence[RunRequest],
     execution: Mapping[str, Execution],
     work: Workspace,
     jobs: int,
@@ -46,21 +46,21 @@ def deal(
     Programs that were not compiled here have processes of their own: they may import anything, and
     change what runs beside them.
     """
-    groups: dict[tuple[str, ...], list[Asked]] = {}
-    for one in asked:
-        program = one.contestant
-        kind = "twins" if one.spec.name.startswith("twin-") else "runs"
+    groups: dict[tuple[str, ...], list[RunRequest]] = {}
+    for request in requests:
+        program = request.contestant
+        kind = "twins" if request.spec.name.startswith("twin-") else "runs"
         alone = "" if program.emitted else program.name
         key = (program.framework, program.python, execution[program.name], alone, kind)
-        groups.setdefault(key, []).append(one)
+        groups.setdefault(key, []).append(request)
     kinds = len({key[:4] for key in groups})
-    first = _first(asked, reference)
+    first = _first(requests, reference)
     found = []
     for (framework, _, how, alone, kind), mine in groups.items():
-        costs = [one.run.cost for one in mine]
+        costs = [request.run.cost for request in mine]
         longest = SECONDS_OF_TWINS if kind == "twins" else SECONDS_OF_A_SESSION
         parts = max(jobs // kinds, math.ceil(sum(costs) / longest))
-        runs = {one.spec.id: one for one in mine}
+        runs = {request.spec.id: request for request in mine}
         for number, chosen in enumerate(in_sessions([o.spec for o in mine], costs, parts)):
             found.append(
                 work.session(
@@ -74,17 +74,17 @@ def deal(
     return found
 
 
-def _first(asked: Sequence[Asked], reference: str) -> dict[tuple[str, str, str], int]:
+def _first(requests: Sequence[RunRequest], reference: str) -> dict[tuple[str, str, str], int]:
     """Return the runs of the first stage that are judged first, by whose turn it is.
 
     0: those of the reference. 1: those of the program that makes them fastest. What follows is
     packed by its length.
     """
-    mine: dict[str, list[Asked]] = {}
-    for one in asked:
-        if one.spec.stage == asked[0].spec.stage and is_judged_first(one.spec):
-            mine.setdefault(one.spec.contestant, []).append(one)
-    costs = {name: sum(one.run.cost for one in runs) for name, runs in mine.items()}
+    mine: dict[str, list[RunRequest]] = {}
+    for request in requests:
+        if request.spec.stage == requests[0].spec.stage and is_judged_first(request.spec):
+            mine.setdefault(request.spec.contestant, []).append(request)
+    costs = {name: sum(request.run.cost for request in runs) for name, runs in mine.items()}
     fastest = min((n for n in costs if n != reference), key=lambda n: costs[n], default="")
     turns = {reference: 0, fastest: 1}
     return {o.spec.id: turns[n] for n in mine if n in turns for o in mine[n]}

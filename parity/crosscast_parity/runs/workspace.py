@@ -1,4 +1,4 @@
-"""The folder of a comparison: inputs, scripts, and what is asked of the processes."""
+"""The folder of a comparison: inputs, scripts, and requests to the processes."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Workspace:
         return next(iter(sorted(folder.glob("*/train.py"))))
 
     def session_run(self, contestant: Contestant, spec: RunSpec, *, emulate: bool) -> SessionRun:
-        """Return what a session is told of a run, and the key of its result."""
+        """Return the input of a session for a run, and the key of its result."""
         script = self.script(contestant, spec)
         options = self.options
         files = {
@@ -149,7 +149,7 @@ class Workspace:
         )
 
     def _identity(self, contestant: Contestant, script: Path) -> tuple[str, str]:
-        """Return what a script and the files beside it are known by."""
+        """Return the identity of a script and the files in its folder."""
         if not contestant.own:
             return script.name, folder_hash(script.parent)
         # Where it lies, too: it may read files by a path from there.
@@ -194,7 +194,7 @@ class Workspace:
 
 
 def _take(folder: Path) -> IO[bytes]:
-    """Return the open file whose lock says that a comparison works in a folder."""
+    """Return the open, locked file that marks a folder as in use by a comparison."""
     lock = (folder / LOCK).open("a+b")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -217,7 +217,7 @@ def _loaded(framework: str) -> Iterator[Path]:
 
 
 def place_runner(workdir: Path) -> None:
-    """Copy what watches scripts beside the runs, for interpreters without crosscast."""
+    """Copy the recording modules into the folder, for interpreters without crosscast."""
     packages = {"crosscast_parity.inside": INSIDE}
     for backend in installed_backends():
         if backend.harness is not None:

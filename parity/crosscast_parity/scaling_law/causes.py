@@ -25,16 +25,16 @@ def likely_cause(case: Case, checks: Sequence[Check]) -> str:
 def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
     if "data" in failed:
         if "twice" in failed["data"].wording:
-            yield "several processes are given the same rows: the window is not shared out"
-        yield "processes do not share out the rows of the window"
+            yield "several processes get the same rows: the window is not divided"
+        yield "the rows of the window are not divided among the processes"
     agree = failed.get("processes agree on the trace")
     if agree and "skipped" in agree.wording:
         yield (
-            "each process looks for inf and nan by itself, before gradients are reduced or without"
-            " reducing the flag"
+            "each process checks its own gradients for inf and nan, before they are reduced or"
+            " without reducing the flag"
         )
     if case.made.outcome.kind == "timeout" and case.steps.steps:
-        yield "a dead-lock: processes wait for each other in different operations"
+        yield "a deadlock: processes wait for each other in different operations"
     size = case.shape.processes
     skips = failed.get("overflows skipped")
     if skips and size > 1:
@@ -42,29 +42,31 @@ def _causes(case: Case, failed: dict[str, Check]) -> Iterator[str]:
     if agree and "grad_norm" in agree.wording:
         if "processes hold the same state" in failed:
             yield "gradients are not reduced over the processes, or not all of them"
-        yield "norm and clipping come before the gradients are reduced, in each process by itself"
+        yield "each process computes the norm and clips before the gradients are reduced"
     if agree and "counters" not in agree.wording:
-        yield "what a process tells of a window is its own, not of all together"
+        yield "a process reports values of its own rows, not of the whole window"
     if "processes hold the same state" in failed:
         yield "processes do not make the same update"
     norms, losses = _ratios(case)
     for value, words in ((float(size), "summed"), (1.0 / size, "divided twice")):
         if size > 1 and "gradient norm" in failed and _is(norms, value):
             means = (
-                "a mean is taken for a sum" if words == "summed" else "a sum is taken for a mean"
+                "a mean is used instead of a sum"
+                if words == "summed"
+                else "a sum is used instead of a mean"
             )
             yield f"gradients are {words} over the {size} processes: {means} somewhere"
         if size > 1 and "loss" in failed and "gradient norm" not in failed and _is(losses, value):
-            yield f"only the loss that is told is {words} over the {size} processes"
+            yield f"only the reported loss is {words} over the {size} processes"
     if "micro-batches" in failed or "rows" in failed:
-        yield "counts of one process stand for those of all"
+        yield "the counts of one process are used for all"
     if "learning rate" in failed or "updates" in failed:
         yield "the schedule does not count windows, or counts them for every process"
     if "scale by the recipe" in failed or "scale" in failed:
         yield "the loss scale does not count windows as the recipe does"
     wrong = [name for name in ("loss", "gradient norm") if name in failed]
     if wrong and not _full_windows_differ(case, failed):
-        yield "only short windows differ: their divisor is that of another window or process"
+        yield "only short windows differ: they are divided by the size of another window or process"
     if not wrong and {"weights", "moments"} & failed.keys():
         yield "gradients are equal before clipping: clipping, the update or the average differs"
     if wrong:

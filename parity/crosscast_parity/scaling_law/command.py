@@ -156,16 +156,18 @@ def _conclude(
                 return "ERROR", f"{where}: {ended(run.outcome)}"
             return "DIFFERENT", f"{where}: {check.name}: {check.wording}"
     if horizon < LEAST:
-        words = f"rounding alone parts the runs after {windows(horizon)}: lower the learning rate"
+        words = (
+            f"rounding alone separates the runs after {windows(horizon)}: lower the learning rate"
+        )
         return "INCONCLUSIVE", words
     unclear = [check for run in runs for check in run.checks if check.result == "unclear"]
     if unclear:
         return "INCONCLUSIVE", f"{unclear[0].name}: {unclear[0].wording}"
     dtype = subject.recipe.precision.compute_dtype
-    said = f"equal within the rounding of {dtype}" + (f" ({half})" if half else "")
+    sentence = f"equal within the rounding of {dtype}" + (f" ({half})" if half else "")
     if horizon < subject.windows:
-        said += f", compared over {windows(horizon)}"
-    return "EQUAL", f"{said}; limits from {TWINS} runs with perturbed weights"
+        sentence += f", compared over {windows(horizon)}"
+    return "EQUAL", f"{sentence}; limits from {TWINS} runs with perturbed weights"
 
 
 def place(folder: Path) -> Path:

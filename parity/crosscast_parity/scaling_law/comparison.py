@@ -45,7 +45,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A run and what it is held against. `reference`: the run of the first shape of the scene."""
+    """A run and its reference. `reference`: the run of the first shape of the scene."""
 
     subject: Subject
     scene: Scene
@@ -67,7 +67,7 @@ class Case:
 
 
 def compare(case: Case) -> tuple[Check, ...]:
-    """Return all checks of a run, those that explain most first."""
+    """Return all checks of a run, the most informative first."""
     return tuple(replace(check, stage=case.scene.name, run=case.shape.name) for check in _all(case))
 
 

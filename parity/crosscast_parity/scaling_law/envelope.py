@@ -124,7 +124,7 @@ def distances(ours: Run, theirs: Run, window: int) -> dict[str, float]:
 
 
 def _state(run: Run, window: int) -> dict[str, np.ndarray]:
-    """Return the tensors after a window in float64; of those that began as weights the way."""
+    """Return the tensors after a window in float64; for weights, the change since the start."""
     found = {}
     for name, array in run.steps.arrays(window).items():
         slot, _, parameter = name.partition("/")

@@ -21,7 +21,7 @@ from crosscast_parity.scaling_law.shapes import Shape, Window, windows_of
 Kind = Literal["left out", "means of means"]
 
 REASONS: dict[Kind, str] = {
-    "left out": "with fewer rows than processes it is left out; one process trains on it (CC304)",
+    "left out": "it has fewer rows than processes and is dropped; one process trains on it (CC304)",
     "means of means": "the mean of micro-batch means weighs a row by the size of its micro-batch,"
     " and the window is cut differently",
 }

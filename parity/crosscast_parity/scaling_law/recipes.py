@@ -76,22 +76,22 @@ def make_subject(
         raise refuse("windows must be at least 4")
     if stress and keep_model:
         raise refuse("--stress is for the small model")
-    single, told = comparable(recipe)
+    single, simplified = comparable(recipe)
     if keep_model and bert_of(recipe).labels != LABELS:
         raise refuse(f"--keep-model is for models of {LABELS} labels, which the rows have")
-    said = [name for name in told if name.startswith("model.dropout")]
+    changes = [name for name in simplified if name.startswith("model.dropout")]
     own = recipe.processes if recipe.processes > 1 else PROCESSES
     count = processes or min(own, MOST_PROCESSES)
     if count != recipe.processes:
-        said.append(f"distributed: {count} processes on this machine instead of {recipe.processes}")
+        changes.append(f"distributed: {count} processes on one machine, not {recipe.processes}")
     if recipe.launch != Launch():
-        said.append("launch: as on one machine, without a scheduler")
+        changes.append("launch: on one machine, without a scheduler")
     if stress:
         single = stress_recipe(single)[0]
-        said.append("magnitudes: those of --stress, at which every feature is active")
+        changes.append("magnitudes: as with --stress, so that every feature is active")
     elif not keep_model and not _fits(single):
         single = changed(single, {f"model.{name}": value for name, value in TINY_MODEL.items()})
-        said.append("model: 0.14 million weights (BERT tiny), so that many runs cost little")
+        changes.append("model: 0.14 million weights (BERT tiny), for speed")
     shapes = shapes_of(
         count,
         min(recipe.accumulation.steps, STEPS),
@@ -99,11 +99,11 @@ def make_subject(
     )
     if shapes[0].rows != recipe.batch.global_batch_size:
         rows = recipe.batch.global_batch_size
-        said.append(f"batch: {shapes[0].rows} rows a window instead of {rows}, for the same reason")
+        changes.append(f"batch: {shapes[0].rows} rows per window instead of {rows}, for speed")
     single, more = _calmed(_squeezed(single, windows, stress))
     exemptions = possible_exceptions(single, shapes)
     train_rows = _train_rows(single, shapes)
-    said += [*more, *_data_words(single, shapes, train_rows)]
+    changes += [*more, *_data_words(single, shapes, train_rows)]
     length = (
         single.data.sequence_length if keep_model else min(single.data.sequence_length, TINY_TOKENS)
     )
@@ -122,7 +122,7 @@ def make_subject(
         shapes=shapes,
         train_rows=train_rows,
         windows=windows,
-        changes=tuple(said),
+        changes=tuple(changes),
         exemptions=exemptions,
     )
 
@@ -138,7 +138,7 @@ def _squeezed(recipe: Recipe, windows: int, stress: bool) -> Recipe:
 
 
 def _calmed(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """Return the recipe at a loss scale at which nothing overflows by itself.
+    """Return the recipe with a loss scale at which nothing overflows without a fault.
 
     Shapes overflow at different scales: a larger micro-batch has larger gradients in half.
     """

@@ -55,7 +55,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A run: how it ended, and what every process of it left."""
+    """A run: its outcome and the files of every process."""
 
     outcome: Outcome
     ranks: tuple[Steps, ...]

@@ -37,7 +37,7 @@ class Scene:
 
     @property
     def windows(self) -> frozenset[int]:
-        """Those that overflow."""
+        """Windows that overflow."""
         return frozenset(overflow.window for overflow in self.overflows)
 
 

@@ -104,7 +104,7 @@ _ATTENTION = Edit("/ HEAD_SIZE**0.5", "/ HIDDEN_SIZE**0.5", file="model.py")
 
 
 def canaries_of(framework: str) -> tuple[Canary, ...]:
-    """Return the canaries for scripts of a framework; none for one whose bugs nobody spells."""
+    """Return the canaries for scripts of a framework; empty if none are defined."""
     harness = harness_of(framework)
     if harness is None or harness.bugs is None:
         return ()
@@ -148,4 +148,4 @@ def fitting(canaries: Iterable[Canary], scripts: Iterable[Mapping[str, str]]) ->
         scripts: texts of the files of every variant, by name.
     """
     texts = list(scripts)
-    return tuple(one for one in canaries if any(one.bug.mutate(text) for text in texts))
+    return tuple(canary for canary in canaries if any(canary.bug.mutate(text) for text in texts))

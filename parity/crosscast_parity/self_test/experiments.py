@@ -77,10 +77,12 @@ def self_test_command(
     print(*in_words(findings), sep="\n")
     page = write_report(as_report(findings, contestants[0], options), options.workdir)
     print(f"html: {page}")
-    missed = [one for one in findings if not one.caught]
+    missed = [finding for finding in findings if not finding.caught]
     if missed:
-        words = ", ".join(f"{one.level} ({one.program}: {one.canary})" for one in missed)
-        raise _failed(f"a planted bug was not seen by {words}")
+        words = ", ".join(
+            f"{finding.level} ({finding.program}: {finding.canary})" for finding in missed
+        )
+        raise _failed(f"a planted bug was not detected by {words}")
     return EXIT_PASSED
 
 
@@ -100,8 +102,10 @@ def as_report(
         runs=(),
         pairs=(),
         self_test=tuple(
-            CanaryRecord(program=one.program, title=one.title, level=one.level, seen=one.seen)
-            for one in findings
+            CanaryRecord(
+                program=finding.program, title=finding.title, level=finding.level, seen=finding.seen
+            )
+            for finding in findings
         ),
     )
 
@@ -123,17 +127,21 @@ def self_test(
     quick = replace(
         options, check="quick", stress=True, bisect=False, faults=None, save_reference=None
     )
-    emitted = [one for one in contestants if not (one.own or one.adapter or one.stored)]
-    programs = [one for one in emitted if canaries_of(one.framework)]
+    emitted = [
+        program for program in contestants if not (program.own or program.adapter or program.stored)
+    ]
+    programs = [contestant for contestant in emitted if canaries_of(contestant.framework)]
     if not programs:
-        message = "bugs are planted in emitted scripts: name a target that is built in"
+        message = "bugs are planted in emitted scripts: name a built-in target"
         raise DiagnosticError(Diagnostic(code="CC707", message=message))
     for program in programs:
         canaries = fitting(canaries_of(program.framework), _scripts(program, quick, compile_to))
         for start in range(0, len(canaries), AT_ONCE):
-            chosen = {_name(program, one): one for one in canaries[start : start + AT_ONCE]}
+            chosen = {
+                _name(program, canary): canary for canary in canaries[start : start + AT_ONCE]
+            }
             report = compare(
-                [program, *(_planted(program, name, one) for name, one in chosen.items())],
+                [program, *(_planted(program, name, canary) for name, canary in chosen.items())],
                 options=replace(quick, reference=program.name),
                 compile_to=compile_to,
                 on_progress=without_findings(on_progress),
@@ -144,12 +152,12 @@ def self_test(
 
 
 def seeds_finding() -> Finding:
-    """Return what L3 says to results of seeds that are all a little worse."""
+    """Return the L3 verdict on results that are slightly worse for every seed."""
     results = [
         SeedResult(seed=n, train_loss_tail=0.6, eval_loss=0.5 + 0.01 * n, eval_accuracy=0.8)
         for n in range(SEEDS)
     ]
-    worse = [replace(one, eval_loss=(one.eval_loss or 0.0) + SHIFT) for one in results]
+    worse = [replace(result, eval_loss=(result.eval_loss or 0.0) + SHIFT) for result in results]
     same, shifted = _failed_levels(judge_seeds(results, results)), judge_seeds(worse, results)
     return Finding(
         program="results of seeds",
@@ -163,13 +171,13 @@ def seeds_finding() -> Finding:
 
 def in_words(findings: Sequence[Finding]) -> Iterator[str]:
     """Yield a line for every canary and one for all of them."""
-    width = max(len(f"{one.program}: {one.title}") for one in findings)
-    for one in findings:
-        also = [level for level in one.seen if level != one.level]
+    width = max(len(f"{finding.program}: {finding.title}") for finding in findings)
+    for finding in findings:
+        also = [level for level in finding.seen if level != finding.level]
         more = f"; also {', '.join(also)}" if also else ""
-        outcome = f"seen{more}" if one.caught else f"NOT SEEN ({one.verdict}){more}"
-        yield f"{f'{one.program}: {one.title}':{width}}  {one.level:4}  {outcome}"
-    caught = sum(one.caught for one in findings)
+        outcome = f"seen{more}" if finding.caught else f"NOT SEEN ({finding.verdict}){more}"
+        yield f"{f'{finding.program}: {finding.title}':{width}}  {finding.level:4}  {outcome}"
+    caught = sum(finding.caught for finding in findings)
     yield f"self-test: {caught} of {len(findings)} planted bugs were detected by their level"
 
 
@@ -212,7 +220,7 @@ def _findings(
     own = _failed_levels(report.entrant(program.name).checks)
     if own or report.reference != program.name:
         found = f"fails {', '.join(own)}" if own else "came to no end"
-        raise _failed(f"{program.name} {found} although no bug was planted in it")
+        raise _failed(f"{program.name} {found} although it contains no planted bug")
     pairs: dict[str, Pair] = {pair.contestant: pair for pair in report.pairs}
     for name, canary in canaries.items():
         yield Finding(
@@ -235,6 +243,6 @@ def _failed(message: str) -> DiagnosticError:
         Diagnostic(
             code="CC735",
             message=message,
-            hint="do not trust a verdict of this installation before that is explained",
+            hint="do not trust verdicts of this installation until this is explained",
         )
     )

@@ -87,6 +87,6 @@ def _misfit(name: str, edit: Edit, found: int) -> DiagnosticError:
         Diagnostic(
             code="CC734",
             message=message,
-            hint="the emitted text has changed: the edits of this bug must follow it",
+            hint="the emitted text has changed: update the edits of this bug",
         )
     )

@@ -16,7 +16,7 @@ from itertools import zip_longest
 
 from crosscast.targets.backend import harness_of
 from crosscast.targets.harness import Updates
-from crosscast_parity.side_by_side.recording import Attempt, Recording, Told
+from crosscast_parity.side_by_side.recording import Attempt, Recording, TensorSummary
 
 FLOOR = 2.0**-18
 """Of any bound: sixty-four units in the last place of float32, as sums that cancel may lose."""
@@ -57,7 +57,7 @@ class Bounds:
 
 
 def updates_of(recording: Recording) -> Updates:
-    """Return what is special about a framework's updates; nothing where none was recorded."""
+    """Return the special properties of a framework's updates; empty if none was recorded."""
     harness = harness_of(recording.framework)
     return (harness.updates if harness is not None else None) or Updates(modules=())
 
@@ -70,8 +70,10 @@ def floor_of(left: Recording, right: Recording) -> float:
     """
     if not updates_of(left).rounds_betas or left.version == right.version:
         return FLOOR
-    kept = {share for one in left.updates for betas in one.setting("betas") for share in betas}
-    return max((2.0**-23 / (1.0 - float(one)) for one in kept if one < 1.0), default=FLOOR)
+    kept = {
+        share for attempt in left.updates for betas in attempt.setting("betas") for share in betas
+    }
+    return max((2.0**-23 / (1.0 - float(beta)) for beta in kept if beta < 1.0), default=FLOOR)
 
 
 def bounds_of(original: Recording, moved: Recording, floor: float = FLOOR) -> Bounds:
@@ -84,29 +86,33 @@ def bounds_of(original: Recording, moved: Recording, floor: float = FLOOR) -> Bo
             now = deviations(getattr(left, name), getattr(right, name))
             pairs = zip_longest(highest[name], now, fillvalue=0.0)
             highest[name] = [max(a, b) for a, b in pairs]
-            found.append(tuple(max(floor, MARGIN * one) for one in highest[name]))
-    final = [max(floor, MARGIN * one) for one in deviations(original.final, moved.final)]
+            found.append(tuple(max(floor, MARGIN * deviation) for deviation in highest[name]))
+    final = [
+        max(floor, MARGIN * deviation) for deviation in deviations(original.final, moved.final)
+    ]
     return Bounds(
         gradients=tuple(gradients), changes=tuple(changes), final=tuple(final), floor=floor
     )
 
 
-def deviations(left: Sequence[Told | None], right: Sequence[Told | None]) -> list[float]:
+def deviations(
+    left: Sequence[TensorSummary | None], right: Sequence[TensorSummary | None]
+) -> list[float]:
     """Return how far tensors are apart, each relative to its norm."""
-    norms = [one.norm for one in left if one and math.isfinite(one.norm)]
+    norms = [summary.norm for summary in left if summary and math.isfinite(summary.norm)]
     total = math.sqrt(sum(norm * norm for norm in norms))
     found = []
-    for one, other in zip(left, right, strict=False):
-        if one == other or one is None or other is None:
-            found.append(0.0 if one == other else math.inf)
+    for summary, other in zip(left, right, strict=False):
+        if summary == other or summary is None or other is None:
+            found.append(0.0 if summary == other else math.inf)
             continue
-        apart = max(abs(one.norm - other.norm), abs(one.projection - other.projection))
+        apart = max(abs(summary.norm - other.norm), abs(summary.projection - other.projection))
         if math.isnan(apart) or math.isinf(apart):
             # Not a number on both sides is the same; the sign of an infinity is no matter.
-            both = not math.isfinite(one.norm) and not math.isfinite(other.norm)
+            both = not math.isfinite(summary.norm) and not math.isfinite(other.norm)
             found.append(0.0 if both else math.inf)
             continue
-        size = one.norm + SMALL * total
+        size = summary.norm + SMALL * total
         found.append(apart / size if size else (0.0 if apart == 0 else math.inf))
     return found
 
@@ -147,11 +153,11 @@ def differences(left: Recording, right: Recording, bounds: Bounds) -> Iterator[D
         ours, theirs = merged(ours), merged(theirs)
     update = 0
     stable = bounds.stable(min(len(left.updates), len(right.updates)))
-    for one, other in zip(ours, theirs, strict=False):
-        if update >= stable and not (one.skipped or other.skipped):
+    for attempt, other in zip(ours, theirs, strict=False):
+        if update >= stable and not (attempt.skipped or other.skipped):
             return
-        yield from _pair(update + 1, one, other, bounds, scaled=scaled)
-        update += not one.skipped
+        yield from _pair(update + 1, attempt, other, bounds, scaled=scaled)
+        update += not attempt.skipped
     if len(ours) != len(theirs):
         if left.enough and right.enough:  # both were ended, one with more attempts skipped
             return
@@ -170,11 +176,11 @@ def differences(left: Recording, right: Recording, bounds: Bounds) -> Iterator[D
 def merged(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """Return the updates, each with the backward passes of skipped attempts before it."""
     found, waiting = [], 0
-    for one in attempts:
-        if one.skipped:
-            waiting += one.backwards
+    for attempt in attempts:
+        if attempt.skipped:
+            waiting += attempt.backwards
         else:
-            found.append(replace(one, backwards=one.backwards + waiting))
+            found.append(replace(attempt, backwards=attempt.backwards + waiting))
             waiting = 0
     return tuple(found)
 
@@ -194,7 +200,7 @@ def _pair(
         yield differ("skips", f"the {sides[0]} skips it, the {sides[1]} does not")
         return
     if scaled and left.scale is not None and right.scale is None:
-        yield differ("skips", "no scaler makes the step, so none would skip it")
+        yield differ("skips", "no scaler makes the step, so it cannot be skipped")
     if left.backwards != right.backwards:
         words = f"after {right.backwards} backward passes instead of {left.backwards}"
         yield differ("backwards", words)
@@ -206,8 +212,10 @@ def _pair(
     yield from (
         differ("norm", words) for words in _sizes(left, right, max(known, default=bounds.floor))
     )
-    if [one and one.count for one in left.changes] != [one and one.count for one in right.changes]:
-        yield differ("tensors", "the optimizer holds other tensors")
+    if [change and change.count for change in left.changes] != [
+        change and change.count for change in right.changes
+    ]:
+        yield differ("tensors", "the optimizer has different tensors")
         return
     for what, word in (("gradients", "gradient"), ("changes", "parameter change")):
         allowed = getattr(bounds, what)
@@ -220,9 +228,9 @@ def _pair(
 def _told_settings(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
     ours, theirs = left.rates, right.rates
     if len(ours) == len(theirs):
-        for one, other in zip(ours, theirs, strict=True):
-            if not math.isclose(one, other, rel_tol=1e-6):
-                yield "rate", f"learning rate {_n(other)} instead of {_n(one)}"
+        for rate, other in zip(ours, theirs, strict=True):
+            if not math.isclose(rate, other, rel_tol=1e-6):
+                yield "rate", f"learning rate {_n(other)} instead of {_n(rate)}"
                 break
     if left.cls != right.cls:  # settings of the same name may mean something else
         return
@@ -230,32 +238,32 @@ def _told_settings(left: Attempt, right: Attempt) -> Iterator[tuple[str, str]]:
         ours, theirs = left.setting(name), right.setting(name)
         if len(ours) != len(theirs):
             continue
-        for one, other in zip(ours, theirs, strict=True):
-            if one != other:
-                yield name, f"{name} {_n(other)} instead of {_n(one)}"
+        for value, other in zip(ours, theirs, strict=True):
+            if value != other:
+                yield name, f"{name} {_n(other)} instead of {_n(value)}"
                 break
 
 
 def _clips(left: Attempt, right: Attempt) -> Iterator[str]:
-    ours = [(one.kind, one.limit) for one in left.clips]
-    theirs = [(one.kind, one.limit) for one in right.clips]
+    ours = [(clip.kind, clip.limit) for clip in left.clips]
+    theirs = [(clip.kind, clip.limit) for clip in right.clips]
     if ours == theirs or left.skipped:
         return
-    said = [", ".join(f"{k} {_n(v)}" for k, v in one) or "none" for one in (theirs, ours)]
-    yield f"clipping is {said[0]} instead of {said[1]}"
+    texts = [", ".join(f"{k} {_n(v)}" for k, v in clips) or "none" for clips in (theirs, ours)]
+    yield f"clipping is {texts[0]} instead of {texts[1]}"
 
 
 def _sizes(left: Attempt, right: Attempt, bound: float) -> Iterator[str]:
     """Yield other sizes before the same clipping, which may hide that gradients were others."""
-    for one, other in zip(left.clips, right.clips, strict=False):
-        known = math.isfinite(one.size) and math.isfinite(other.size)
-        if known and not math.isclose(one.size, other.size, rel_tol=bound):
-            yield f"gradients of size {_n(other.size)} instead of {_n(one.size)} are clipped"
+    for clip, other in zip(left.clips, right.clips, strict=False):
+        known = math.isfinite(clip.size) and math.isfinite(other.size)
+        if known and not math.isclose(clip.size, other.size, rel_tol=bound):
+            yield f"gradients of size {_n(other.size)} instead of {_n(clip.size)} are clipped"
 
 
 def _apart(
-    left: Sequence[Told | None],
-    right: Sequence[Told | None],
+    left: Sequence[TensorSummary | None],
+    right: Sequence[TensorSummary | None],
     limits: Sequence[float],
     what: str,
     *,
@@ -271,7 +279,7 @@ def _apart(
             worst, where, allowed = apart, number, limit
     if where < 0:
         return ""
-    norms = [math.hypot(*(one.norm for one in side if one)) for side in (left, right)]
+    norms = [math.hypot(*(summary.norm for summary in side if summary)) for side in (left, right)]
     off = "not finite on one side" if math.isinf(worst) else f"off by {worst:.2g}"
     words = f"{what} {off} in tensor {where + 1} (bound {allowed:.2g})"
     return f"{words}: norm {_n(norms[1])} instead of {_n(norms[0])}"

@@ -63,8 +63,8 @@ def _starts(text: bytes) -> dict[int, int]:
 def lines_to_watch(places: Sequence[Place], *, after: bool) -> dict[str, tuple[int, ...]]:
     """Return the lines of one side, by file."""
     found: dict[str, tuple[int, ...]] = {}
-    for one in places:
-        found[one.file] = (*found.get(one.file, ()), *(one.after if after else one.before))
+    for place in places:
+        found[place.file] = (*found.get(place.file, ()), *(place.after if after else place.before))
     return found
 
 
@@ -75,8 +75,8 @@ def unreached(
 ) -> list[Place]:
     """Return the places that no line of was reached, on the side that has lines there."""
     return [
-        one
-        for one in places
-        if not set(one.after or one.before)
-        & set((after if one.after else before).get(one.file, ()))
+        place
+        for place in places
+        if not set(place.after or place.before)
+        & set((after if place.after else before).get(place.file, ()))
     ]

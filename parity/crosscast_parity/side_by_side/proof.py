@@ -86,13 +86,13 @@ def prove(
     if old.recording.types != new.recording.types:
         return _cannot(
             f"the original computes in {_types(old.recording)}, the migrated script in "
-            f"{_types(new.recording)}: their numbers are not to be compared",
+            f"{_types(new.recording)}: their numbers cannot be compared",
             "--device gpu, if there is one" if original.device == "cpu" else "",
         )
     places = places_of(original.texts, migrated.texts)
     left_out = unreached(places, old.recording.reached, new.recording.reached)
     if places and len(left_out) == len(places):
-        return _cannot(f"no line that changes is reached: {_listed(left_out)}", "other arguments")
+        return _cannot(f"no changed line was executed: {_listed(left_out)}", "other arguments")
     floor = floor_of(old.recording, new.recording)
     bounds, exact = Bounds(floor=floor), identical(old.recording, new.recording)
     if not exact and first_of(differences(old.recording, new.recording, bounds)):
@@ -102,7 +102,7 @@ def prove(
     both = min(len(old.recording.updates), len(new.recording.updates))
     updates = bounds.stable(both)
     if not updates:
-        return _cannot("rounding alone moves the first update too far to compare anything")
+        return _cannot("rounding alone changes the first update too much for a comparison")
     found = first_of(differences(old.recording, new.recording, bounds))
     if found:
         if _draws_otherwise(old.recording, new.recording):
@@ -137,9 +137,9 @@ def prove(
 
 def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[], Ran]) -> Execution:
     """Hold both sides against each other where gradients overflow once."""
-    if old.problem or not any(one.skipped for one in old.recording.attempts):
+    if old.problem or not any(attempt.skipped for attempt in old.recording.attempts):
         why = old.problem or "it does not skip the update"
-        note = f"skipping is not shown: with an overflow injected, the original: {why}"
+        note = f"skipping is not verified: with an overflow injected, the original: {why}"
         return replace(same, notes=(*same.notes, note))
     new = make()
     if new.problem:
@@ -164,10 +164,10 @@ def _with_overflow(same: Execution, bounds: Bounds, old: Ran, make: Callable[[],
 def up_to_skip(recording: Recording) -> Recording:
     """Return a recording up to its first skip, and of what follows the loss scale only."""
     attempts = recording.attempts
-    end = next((n for n, one in enumerate(attempts) if one.skipped), len(attempts)) + 1
+    end = next((n for n, attempt in enumerate(attempts) if attempt.skipped), len(attempts)) + 1
     after = [
-        replace(one, settings=(), clips=(), gradients=(), changes=())
-        for one in attempts[end : end + 1]
+        replace(attempt, settings=(), clips=(), gradients=(), changes=())
+        for attempt in attempts[end : end + 1]
     ]
     return replace(recording, attempts=(*attempts[:end], *after), final=(), enough=True)
 
@@ -200,7 +200,7 @@ def _hint(old: Ran, program: Program) -> str:
     if old.missing:
         return f"--old-python names an interpreter that has {old.missing}"
     if program.device == "cpu" and "cuda" in (old.recording.error + old.problem).lower():
-        return "--device gpu, where there is one; without, GPUs are hidden from the script"
+        return "use --device gpu if there is a GPU; by default GPUs are hidden from the script"
     return ""
 
 
@@ -211,12 +211,12 @@ def _unsteady(side: str, first: Recording, second: Recording) -> str:
 
 
 def _draws_otherwise(left: Recording, right: Recording) -> bool:
-    draws = any(one.draws for side in (left, right) for one in side.attempts)
+    draws = any(attempt.draws for side in (left, right) for attempt in side.attempts)
     return draws and left.version != right.version
 
 
 def _types(recording: Recording) -> str:
-    return " and ".join(sorted(recording.types)) or "no type that is seen"
+    return " and ".join(sorted(recording.types)) or "no observed type"
 
 
 def _same_words(updates: int, both: int, *, exact: bool) -> str:
@@ -228,19 +228,19 @@ def _same_words(updates: int, both: int, *, exact: bool) -> str:
 
 
 def _listed(places: Sequence[Place]) -> str:
-    said = ", ".join(f"{one.file}:{one.line}" for one in places[:5])
-    return said + ", ..." * (len(places) > 5)
+    listed = ", ".join(f"{place.file}:{place.line}" for place in places[:5])
+    return listed + ", ..." * (len(places) > 5)
 
 
 def _notes(recording: Recording, left_out: Sequence[Place]) -> list[str]:
     """Say what a pair of runs leaves open."""
     found = []
     if left_out:
-        found.append(f"changed lines that were not reached: {_listed(left_out)}")
+        found.append(f"changed lines that were not executed: {_listed(left_out)}")
     if not {"float16", "bfloat16"} & recording.types:
-        found.append("both sides computed in float32: half precision itself was not shown")
+        found.append("both sides computed in float32: half precision was not verified")
     notes = updates_of(recording).notes
     found += notes
     if not notes and recording.forced and recording.scaled:
-        found.append("GradScaler, which is off without a GPU, was made to work on the CPU")
+        found.append("GradScaler, which is disabled without a GPU, was enabled on the CPU")
     return found

@@ -20,8 +20,8 @@ _DAMAGED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A tensor: number of elements, norm, and projection on a fixed vector."""
+class TensorSummary:
+    """Summary of a tensor: number of elements, norm, projection on a fixed vector."""
 
     count: int
     norm: float
@@ -48,8 +48,8 @@ class Attempt:
     scale: float | None
     settings: tuple[Mapping[str, Any], ...]
     clips: tuple[Clip, ...]
-    gradients: tuple[Told | None, ...]
-    changes: tuple[Told | None, ...]
+    gradients: tuple[TensorSummary | None, ...]
+    changes: tuple[TensorSummary | None, ...]
     types: tuple[str, ...]
     draws: bool = False
     """Whether random numbers were drawn that another version would draw otherwise."""
@@ -77,14 +77,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """All attempts of a run. `whole`: it has come to its end, or to as many as were asked for."""
+    """All attempts of a run. `whole`: it finished or reached the requested number."""
 
     framework: str = ""
     version: str = ""
     device: str = ""
     forced: bool = False
     attempts: tuple[Attempt, ...] = ()
-    final: tuple[Told | None, ...] = ()
+    final: tuple[TensorSummary | None, ...] = ()
     whole: bool = False
     enough: bool = False
     error: str = ""
@@ -95,17 +95,17 @@ class Recording:
     @property
     def updates(self) -> tuple[Attempt, ...]:
         """The attempts that were not skipped."""
-        return tuple(one for one in self.attempts if not one.skipped)
+        return tuple(attempt for attempt in self.attempts if not attempt.skipped)
 
     @property
     def scaled(self) -> bool:
         """Whether a scaler was seen at work, so that skips are seen, too."""
-        return any(one.scale is not None for one in self.attempts)
+        return any(attempt.scale is not None for attempt in self.attempts)
 
     @property
     def types(self) -> frozenset[str]:
         """The types that modules computed in."""
-        return frozenset(name for one in self.attempts for name in one.types)
+        return frozenset(name for attempt in self.attempts for name in attempt.types)
 
 
 def read(path: Path) -> Recording:
@@ -158,10 +158,10 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
         skipped=bool(record["skipped"]),
         backwards=int(record["backwards"]),
         scale=None if scale is None else float(scale),
-        settings=tuple(dict(one) for one in record["settings"]),
+        settings=tuple(dict(group) for group in record["settings"]),
         clips=tuple(
-            Clip(kind=str(one["kind"]), limit=float(one["limit"]), size=float(one["size"]))
-            for one in record["clips"]
+            Clip(kind=str(clip["kind"]), limit=float(clip["limit"]), size=float(clip["size"]))
+            for clip in record["clips"]
         ),
         gradients=_tensors(record["gradients"]),
         changes=_tensors(record["changes"]),
@@ -170,7 +170,8 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
     )
 
 
-def _tensors(values: Any) -> tuple[Told | None, ...]:
+def _tensors(values: Any) -> tuple[TensorSummary | None, ...]:
     return tuple(
-        None if one is None else Told(int(one[0]), float(one[1]), float(one[2])) for one in values
+        None if value is None else TensorSummary(int(value[0]), float(value[1]), float(value[2]))
+        for value in values
     )

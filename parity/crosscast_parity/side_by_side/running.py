@@ -46,7 +46,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What is run: a folder, in it the texts that differ from what lies there, and a command.
+    """A program to run: a folder, replaced texts of files in it, and a command.
 
     `folder`: of the script, copied. `script`: its path below. `texts`: paths below to contents.
     `lines`: paths to lines of which it is to be told whether they are reached.
@@ -77,7 +77,7 @@ def size_of(folder: Path, most: int) -> int:
     """Return the bytes that a copy of a folder takes, or some number above `most` if it is more."""
     total = 0
     for root, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if not _left_out(Path(root), one)]
+        folders[:] = [folder for folder in folders if not _left_out(Path(root), folder)]
         for name in names:
             path = Path(root, name)
             if path.is_file() and not path.is_symlink():
@@ -117,7 +117,7 @@ def _overlay(copy: Path, texts: Mapping[str, bytes]) -> None:
     for path, text in texts.items():
         target = copy / path
         if not target.parent.resolve().is_relative_to(copy.resolve()):
-            raise OSError(f"{path} lies behind a link")
+            raise OSError(f"{path} is reached through a symbolic link")
         target.unlink(missing_ok=True)  # a link would lead to the user's own file
         target.write_bytes(text)
 
@@ -158,7 +158,7 @@ def run(
                     "most": limits.updates,
                     "perturb": perturb,
                     "poison": poison,
-                    "lines": {str(copy / path): one for path, one in program.lines.items()},
+                    "lines": {str(copy / path): lines for path, lines in program.lines.items()},
                 }
             )
         )
@@ -204,7 +204,7 @@ def _watched(job: Job, limits: Limits) -> Outcome:
         while child.process.poll() is None and not message:
             time.sleep(POLL_SECONDS)
             if child.seconds > limits.seconds:
-                message = f"it was ended after {limits.seconds:g} s"
+                message = f"it was stopped after {limits.seconds:g} s"
             elif time.monotonic() - looked > SLOW_POLL_SECONDS:
                 looked = time.monotonic()
                 message = _beyond(child, limits)
@@ -220,16 +220,16 @@ def _watched(job: Job, limits: Limits) -> Outcome:
 
 def _beyond(child: Running, limits: Limits) -> str:
     if child.job.log.stat().st_size > MOST_PRINTED:
-        return f"it was ended after it had printed {MOST_PRINTED >> 20} MiB"
+        return f"it was stopped after it had printed {MOST_PRINTED >> 20} MiB"
     if limits.memory and resident(child.process.pid) > limits.memory:
-        return f"it was ended: it used more than {limits.memory / 2**30:g} GiB"
+        return f"it was stopped: it used more than {limits.memory / 2**30:g} GiB"
     return ""
 
 
 def _judged(outcome: Outcome, recording: Recording) -> Ran:
-    """Say what is wrong with a run; one that made as many updates as were asked for is fine."""
+    """Return the problem of a run; none if it made the requested number of updates."""
     problem, missing = outcome.message, ""
-    lines: Sequence[str] = [one for one in outcome.log_tail.splitlines() if one.strip()]
+    lines: Sequence[str] = [line for line in outcome.log_tail.splitlines() if line.strip()]
     last = f": {lines[-1].strip()[:200]}" if lines else ""
     code = outcome.exit_code
     if problem or outcome.kind == "cannot_run":
@@ -241,9 +241,9 @@ def _judged(outcome: Outcome, recording: Recording) -> Ran:
         if "No module named" in recording.error:
             missing = recording.error.partition("'")[2].partition("'")[0]
     elif not recording.whole:
-        problem = "it ended without coming to the end of the script"
+        problem = "it ended before the end of the script"
     elif not recording.attempts:
         problem = "no optimizer made a step"
     if recording.elsewhere:
-        problem = "it trains in processes that it starts; only one process can be looked at"
+        problem = "it trains in child processes; only a single process can be recorded"
     return Ran(recording=recording, problem=problem, missing=missing)

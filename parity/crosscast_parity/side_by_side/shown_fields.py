@@ -37,42 +37,42 @@ def _shown(
     left: Recording, right: Recording, ours: Sequence[Attempt], theirs: Sequence[Attempt]
 ) -> Iterator[tuple[str, str]]:
     many = f"in {len(ours)} update{'s' * (len(ours) != 1)}"
-    rates = sorted({rate for one in ours for rate in one.rates})
+    rates = sorted({rate for attempt in ours for rate in attempt.rates})
     if rates and all(len(a.rates) == len(b.rates) for a, b in zip(ours, theirs, strict=True)):
         span = f"{rates[0]:g}" if len(rates) == 1 else f"{rates[0]:g} to {rates[-1]:g}"
         yield "optimizer.learning_rate", f"{span} on both sides {many}"
-        if len({one.rates for one in ours if one.optimizer == ours[0].optimizer}) > 1:
+        if len({attempt.rates for attempt in ours if attempt.optimizer == ours[0].optimizer}) > 1:
             yield "schedule.name", f"the same rates on both sides, {span}, {many}"
-    names = {one.cls for one in (*ours, *theirs)}
+    names = {attempt.cls for attempt in (*ours, *theirs)}
     if len(ours) > 1:
         yield "optimizer.name", f"{' and '.join(sorted(names))}: the same changes {many}"
         if len(names) == 1:
             yield from _hyper(ours, theirs)
-    if passes := {one.backwards for one in ours}:
-        said = ", ".join(map(str, sorted(passes)))
+    if passes := {attempt.backwards for attempt in ours}:
+        text = ", ".join(map(str, sorted(passes)))
         plural = "es" * (passes != {1})
-        yield "accumulation.steps", f"{said} backward pass{plural} before an update on both sides"
+        yield "accumulation.steps", f"{text} backward pass{plural} before an update on both sides"
     yield from _clipping(ours, theirs)
     if left.scaled and right.scaled:
-        first = next(one.scale for one in left.attempts if one.scale is not None)
+        first = next(attempt.scale for attempt in left.attempts if attempt.scale is not None)
         yield "loss_scaling.init_scale", f"{first:g} at the first update on both sides"
         for step in ("step scale", "step unscale"):
             yield step, f"the same gradients under a loss scale of {first:g}"
     half = {"float16", "bfloat16"} & left.types
     if half and left.types == right.types:
-        said = " and ".join(sorted(half))
-        yield "precision.compute_dtype", f"modules compute in {said} on both sides"
+        text = " and ".join(sorted(half))
+        yield "precision.compute_dtype", f"modules compute in {text} on both sides"
     for step in ("step backward", "step step", "step zero"):
         yield step, f"the same gradients and changes {many}"
 
 
 def _hyper(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tuple[str, str]]:
     for name in HYPER:
-        values = {one.setting(name) for one in (*ours, *theirs)}
-        if len(values) == 1 and (told := values.pop()):
-            first = told[0]
-            if all(one == first for one in told):
-                yield f"optimizer.{name}", f"both optimizers were told {_plain(first)}"
+        values = {attempt.setting(name) for attempt in (*ours, *theirs)}
+        if len(values) == 1 and (settings := values.pop()):
+            first = settings[0]
+            if all(value == first for value in settings):
+                yield f"optimizer.{name}", f"both optimizers received {_plain(first)}"
 
 
 def _plain(value: object) -> str:
@@ -83,11 +83,11 @@ def _plain(value: object) -> str:
 
 def _clipping(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tuple[str, str]]:
     """Yield the limit of clipping if every update was clipped by it, and it changed some."""
-    calls = [one.clips for one in (*ours, *theirs)]
-    if not all(len(one) == 1 for one in calls):
+    calls = [attempt.clips for attempt in (*ours, *theirs)]
+    if not all(len(clips) == 1 for clips in calls):
         return
-    kinds = {(one[0].kind, one[0].limit) for one in calls}
-    cut = sum(one.clips[0].size > one.clips[0].limit for one in ours)
+    kinds = {(clips[0].kind, clips[0].limit) for clips in calls}
+    cut = sum(attempt.clips[0].size > attempt.clips[0].limit for attempt in ours)
     if len(kinds) == 1 and cut:
         kind, limit = kinds.pop()
         why = f"{kind} {limit:g} on both sides; it cut {cut} of {len(ours)} updates"
@@ -99,11 +99,12 @@ def _clipping(ours: Sequence[Attempt], theirs: Sequence[Attempt]) -> Iterator[tu
 
 def shown_by_overflow(left: Recording, right: Recording) -> dict[str, str]:
     """Return the fields that a pair of runs with an overflow shows to be the same."""
-    number = next((n for n, one in enumerate(left.attempts) if one.skipped), -1)
+    number = next((n for n, attempt in enumerate(left.attempts) if attempt.skipped), -1)
     if number < 0:
         return {}
     found = dict.fromkeys(
-        ("loss_scaling.mode", "step check_finite"), "both skip the update whose gradients overflow"
+        ("loss_scaling.mode", "step check_finite"),
+        "both skip the update with overflowing gradients",
     )
     if number + 1 < len(left.attempts):
         before, after = left.attempts[number].scale, left.attempts[number + 1].scale

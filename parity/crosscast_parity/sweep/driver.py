@@ -28,10 +28,10 @@ FROM_OUTSIDE = frozenset(
 
 
 class Watch(Protocol):
-    """Is told how a sweep comes on."""
+    """Receives the progress of a sweep."""
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
-        """Called once, with all cells and those that were done before."""
+        """Called once, with all cells and the cells that were already done."""
 
     def tick(self) -> None:
         """Called now and then while cells run."""
@@ -49,7 +49,7 @@ def run_sweep(
     """Run all cells that have no result yet; return what is known of each, by its folder.
 
     A cell whose training was killed, or that vanished with its process, is submitted again, at most
-    `retries` times; it goes on from its last checkpoint. What ends in an error of its own is not.
+    `retries` times; it resumes from its last checkpoint. What ends in an error of its own is not.
 
     Raises:
         DiagnosticError: the executor cannot go on. The cells that ended until then are kept.
@@ -93,7 +93,7 @@ def _result(ended: Ended) -> CellResult:
     found = read_result(ended.cell)
     if found is not None:
         return found
-    return CellResult(kind="interrupted", message=ended.problem or "it left no result")
+    return CellResult(kind="interrupted", message=ended.problem or "it wrote no result")
 
 
 def _from_outside(ended: Ended, result: CellResult) -> bool:

@@ -155,7 +155,7 @@ def _read(path: str) -> YamlDocument:
 
 
 def _with(document: YamlDocument, settings: Settings) -> YamlDocument:
-    """Return a document with other values, as if the file said so."""
+    """Return a document with values replaced, as if written in the file."""
     data = document.data
     for path, value in settings:
         data = _set(data, path.split("."), value, path)

@@ -48,7 +48,7 @@ class Cell:
 def prepare(
     points: Sequence[Point], folder: Path, training: Training, compile_to: CompileTo
 ) -> list[Cell]:
-    """Write what every cell needs below `folder`; what is there already stays as it is.
+    """Write the inputs of every cell below `folder`; existing files are kept.
 
     Raises:
         DiagnosticError: CC733 for a recipe of several processes, CC6xx for its data, CC3xx from
@@ -138,8 +138,8 @@ def _rows(base: Recipe, inputs: Path) -> tuple[Path, Path]:
     # What else a recipe may say is NpzData, and synthetic rows are for BERT only.
     assert isinstance(data, SyntheticData)
     assert isinstance(model, BertModel)
-    asked = {**_plain(data), "vocab_size": model.vocab_size, "seed": base.seed}
-    folder = inputs / f"rows-{content_hash(asked)}"
+    settings = {**_plain(data), "vocab_size": model.vocab_size, "seed": base.seed}
+    folder = inputs / f"rows-{content_hash(settings)}"
     if not (folder / "eval.npz").exists():
         from crosscast.data.synthetic import nli_synthetic
 
@@ -162,8 +162,8 @@ def _weights(recipe: Recipe, inputs: Path) -> Path | None:
     model = recipe.model
     if not isinstance(model, BertModel):
         return None
-    asked = {**_plain(model), "seed": recipe.seed}
-    path = inputs / f"weights-{content_hash(asked)}.safetensors"
+    settings = {**_plain(model), "seed": recipe.seed}
+    path = inputs / f"weights-{content_hash(settings)}.safetensors"
     if not path.exists():
         from crosscast_parity.inputs.weights import bert_weights, save
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 
 
-class Tally:
-    """Counts windows: those that the cells of this run are to train, and those they have."""
+class WindowCounter:
+    """Counts the windows that this run's cells have to train and have trained."""
 
     def __init__(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         left = {cell.folder for cell in cells} - {cell.folder for cell in done}
@@ -69,12 +69,12 @@ class Lines(Watch):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._done = self._all = 0
-        self._tally = Tally((), ())
+        self._counter = WindowCounter((), ())
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         """Say how much there is to do."""
         self._all, self._done = len(cells), len(done)
-        self._tally = Tally(cells, done)
+        self._counter = WindowCounter(cells, done)
         self._say(f"{_cells(len(cells))}, {len(done)} done before")
 
     def tick(self) -> None:
@@ -83,11 +83,11 @@ class Lines(Watch):
     def ended(self, cell: Cell, result: CellResult, *, again: bool) -> None:
         """Say how a cell ended and what is left."""
         if again:
-            self._say(f"{cell.point}: {in_words(result)}; it goes on from its last checkpoint")
+            self._say(f"{cell.point}: {in_words(result)}; it resumes from its last checkpoint")
             return
         self._done += 1
-        self._tally.end(cell)
-        seconds = self._tally.seconds_left()
+        self._counter.end(cell)
+        seconds = self._counter.seconds_left()
         left = f", {duration(seconds)} left" if seconds and self._done < self._all else ""
         self._say(f"{self._done}/{self._all} {cell.point}: {in_words(result)}{left}")
 
@@ -116,14 +116,14 @@ class Bars(Watch):
         )
         self._task: TaskID | None = None
         self._lines = Lines(_Above(self._console))  # type: ignore[arg-type]
-        self._tally = Tally((), ())
+        self._counter = WindowCounter((), ())
         self._looked = 0.0
 
     def begin(self, cells: Sequence[Cell], done: Sequence[Cell]) -> None:
         """Draw the bar."""
-        self._tally = Tally(cells, done)
+        self._counter = WindowCounter(cells, done)
         self._lines.begin(cells, done)
-        self._task = self._bar.add_task("sweep", total=self._tally.total, left="")
+        self._task = self._bar.add_task("sweep", total=self._counter.total, left="")
         self._bar.start()
 
     def tick(self) -> None:
@@ -131,14 +131,14 @@ class Bars(Watch):
         if self._task is None or time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
-        seconds = self._tally.seconds_left()
+        seconds = self._counter.seconds_left()
         left = "" if seconds is None else f"{duration(seconds)} left"
-        self._bar.update(self._task, completed=self._tally.look(), left=left)
+        self._bar.update(self._task, completed=self._counter.look(), left=left)
 
     def ended(self, cell: Cell, result: CellResult, *, again: bool) -> None:
         """Write a line above the bar."""
         if not again:
-            self._tally.end(cell)
+            self._counter.end(cell)
         self._lines.ended(cell, result, again=again)
         self._looked = 0.0
         self.tick()

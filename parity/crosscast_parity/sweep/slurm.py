@@ -40,7 +40,7 @@ class CellTask:
         return run_cell(Path(self.cell)).kind
 
     def checkpoint(self) -> Any:
-        """Return what is to be queued again when SLURM takes the node away."""
+        """Return the submission to queue again after SLURM revokes the node."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -69,7 +69,7 @@ class SlurmExecutor:
         """Submit the cells and say which have left the queue.
 
         Raises:
-            DiagnosticError: CC731 if sbatch refuses, or squeue does not answer for long.
+            DiagnosticError: CC731 if sbatch refuses, or squeue does not respond for long.
         """
         try:
             while self._waiting or self._jobs:
@@ -95,8 +95,8 @@ class SlurmExecutor:
             with self._engine.batch():
                 jobs = [self._engine.submit(CellTask(str(cell))) for cell in cells]
         except (FailedJobError, FailedSubmissionError, OSError) as error:
-            said = str(error).strip().splitlines()[-1:] or ["no reason given"]
-            raise refuse(f"SLURM did not take the cells: {said[0]}") from None
+            reasons = str(error).strip().splitlines()[-1:] or ["no reason given"]
+            raise refuse(f"SLURM rejected the cells: {reasons[0]}") from None
         self._jobs |= {job.job_id: cell for job, cell in zip(jobs, cells, strict=True)}
 
     def _queued(self) -> set[str]:
@@ -104,7 +104,7 @@ class SlurmExecutor:
         answer = _ask(["squeue", "--me", "--noheader", "--array", "--format=%i"])
         self._failures = 0 if answer is not None else self._failures + 1
         if self._failures > PATIENCE:
-            raise refuse("squeue does not answer", "the same command goes on with the sweep later")
+            raise refuse("squeue does not respond", "the same command resumes the sweep later")
         return set(self._jobs) if answer is None else set(answer.split())
 
 
@@ -157,7 +157,7 @@ def make(resources: Resources) -> Executor:
     try:
         engine.update_parameters(**_parameters(resources))
     except (TypeError, ValueError) as error:
-        raise refuse(f"submitit refuses the resources: {str(error).splitlines()[0]}") from None
+        raise refuse(f"submitit rejects the resources: {str(error).splitlines()[0]}") from None
     return SlurmExecutor(engine)
 
 

@@ -21,7 +21,7 @@ KINDS = frozenset(get_args(OutcomeKind))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSpec:
-    """What a cell's process is told. Paths are relative to the cell's folder, or absolute.
+    """Input of a cell's process. Paths are relative to the cell's folder, or absolute.
 
     `script`: the folder of train.py. `weights`: empty if the framework draws them. `timeout`: in
     seconds, of one attempt; infinite if None. `checkpoint_every`: None for the script's own.
@@ -66,17 +66,17 @@ class CellResult:
 
     @property
     def complete(self) -> bool:
-        """Whether it is a result to keep: the script came to an end of its own."""
+        """Whether the result is final: the script ended by itself."""
         return self.kind in ("finished", "stopped")
 
 
 def write_spec(folder: Path, spec: CellSpec) -> None:
-    """Write what a cell is told."""
+    """Write the input of a cell."""
     write_json(folder / SPEC, {"format": FORMAT, **asdict(spec)})
 
 
 def read_spec(folder: Path) -> CellSpec:
-    """Read what a cell is told.
+    """Read the input of a cell.
 
     Raises:
         DiagnosticError: CC729 if the folder is no cell.

@@ -172,7 +172,7 @@ def _point(cell: Cell) -> dict[str, Any]:
 
 
 def _seeds(rows: Sequence[tuple[Cell, CellResult]]) -> list[SeedResult]:
-    """Return the results that are the script's own; a cell that was killed says nothing."""
+    """Return the results of scripts that ended by themselves, without killed cells."""
     return [
         SeedResult(
             seed=cell.point.seed,

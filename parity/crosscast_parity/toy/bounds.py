@@ -58,7 +58,7 @@ class Window:
     @cached_property
     def _nudged(self) -> list[list[Row]]:
         parts = ["parameters", *self.state.moments, *(("ema",) if self.state.ema else ())]
-        parts += [part for one in self._toy.parts(self.number) for part in one]
+        parts += [part for group in self._toy.parts(self.number) for part in group]
         sizes = dict.fromkeys(parts, ULP) | {"rate": ULP + self._powers}
         return [
             [self._run(Nudge(part, sign * size)) for sign in (1.0, -1.0)]

@@ -76,7 +76,7 @@ class Report:
 
 
 def compare(plan: Plan, toy: Toy, seen: Seen, framework: str) -> Report:
-    """Hold what a worker saw against what a plan means.
+    """Compare a worker's observations with the meaning of a plan.
 
     Args:
         plan: what the recipe of the step means.
@@ -165,13 +165,13 @@ def _moved(window: Window, before: Arrays, after: Arrays, state: State) -> Itera
         held = np.asarray(before.get(key, fresh))
         if array.tobytes() != held.tobytes():
             what = f"{key} after a skip"
-            yield Difference("L1b", window.number, what, "moved", "what it was before")
+            yield Difference("L1b", window.number, what, "moved", "its previous value")
 
 
 def _changed(window: Window, after: Arrays, report: Report) -> Iterator[Difference]:
     expected = tensors(window.single)
     for key in sorted(after.keys() - expected.keys()):
-        yield Difference("L1b", window.number, key, "there", "nothing of that name")
+        yield Difference("L1b", window.number, key, "there", "nothing with that name")
     for key in expected:
         if key not in after:
             yield Difference("L1b", window.number, key, "missing", "a tensor")
@@ -205,9 +205,9 @@ def _wrong(
 ) -> np.ndarray:
     """Return where a number is off. Where float32 leaves its range, only that it does counts."""
     with np.errstate(all="ignore"):
-        usual = np.isfinite(single) & np.isfinite(exact) & np.isfinite(bound)
+        finite = np.isfinite(single) & np.isfinite(exact) & np.isfinite(bound)
         far = ~(np.abs(found - exact) <= bound)
-        return np.asarray(np.where(usual, far, np.isfinite(found) != np.isfinite(single)))
+        return np.asarray(np.where(finite, far, np.isfinite(found) != np.isfinite(single)))
 
 
 def _go_on(after: State, held: Arrays) -> State:

@@ -22,7 +22,7 @@ SAFE = 32768.0
 
 
 def course_of(recipe: Recipe, stage: Stage) -> Faults:
-    """Return the windows that a recipe makes of the rows of a stage, and what overflows in them.
+    """Return the windows of a recipe for the rows of a stage, and their overflows.
 
     Overflows lie in the windows in which the harness has them in the stage, each in another
     parameter: what looks for them must not pass one over. Gradients are so small that nothing else
@@ -37,13 +37,13 @@ def course_of(recipe: Recipe, stage: Stage) -> Faults:
     found = stress_faults(recipe, stage.windows) if stage.stress else choose_faults(recipe, None)
     faults = tuple(
         Fault(
-            window=one.window,
-            micro_batch=min(one.micro, len(windows[one.window]) - 1),
+            window=fault.window,
+            micro_batch=min(fault.micro, len(windows[fault.window]) - 1),
             parameter=PARAMETERS[number % len(PARAMETERS)],
-            value=float(one.kind),
+            value=float(fault.kind),
         )
-        for number, one in enumerate(found if recipe.scaling_on else ())
-        if one.window < len(windows)
+        for number, fault in enumerate(found if recipe.scaling_on else ())
+        if fault.window < len(windows)
     )
     calm = _calm(recipe)
     surges = dict.fromkeys(range(len(windows)), calm) if calm else {}

@@ -21,7 +21,7 @@ def shown_on_toy(runs: Sequence[ToyRun], path: str) -> str:
     the field, until one does not fit.
 
     Args:
-        runs: of one target; those that differ from their own recipe show nothing.
+        runs: of one target; runs that differ from their own recipe are ignored.
         path: of the field.
     """
     if path.startswith(OF_THE_TOY):

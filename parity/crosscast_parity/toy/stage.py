@@ -48,7 +48,7 @@ class CompileForm(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToyRun:
-    """One step that came to its end: its recipe, what it was given and what it did."""
+    """One finished step: its recipe, its inputs and its results."""
 
     name: str
     framework: str
@@ -92,7 +92,7 @@ def step_on_toy(
     """
     worker = Worker(target)
     if not has_toy(worker.framework):
-        return OnToy(unable=f"the harness has no toy for {worker.framework}")
+        return OnToy(unable=f"the harness has no toy model for {worker.framework}")
     checks: list[Check] = []
     runs: list[ToyRun] = []
     try:
@@ -101,7 +101,7 @@ def step_on_toy(
             compile_to(derived, [target], folder / stage.name, form="step")
             title = f"{target} {STAGE}/{stage.name}"
             try:
-                with _told(title, on_progress):
+                with _progress(title, on_progress):
                     run = _run(worker, derived, stage, folder / stage.name)
             except WorkerFailure as failure:
                 if failure.kind == "cannot_run":
@@ -119,8 +119,8 @@ def step_on_toy(
 
 
 @contextmanager
-def _told(title: str, on_progress: OnProgress) -> Iterator[None]:
-    """Tell of the beginning and the end of a run. Beside the runs of a BERT it is little work."""
+def _progress(title: str, on_progress: OnProgress) -> Iterator[None]:
+    """Report the start and the end of a run, as small work compared with runs of a BERT."""
     on_progress(Progress("started", title, None, 0.0, 1.0))
     began, outcome = time.monotonic(), Outcome(kind="finished")
     try:
@@ -167,7 +167,7 @@ def _checks(run: ToyRun) -> Iterator[Check]:
     report, count = run.report, len(run.seen.rows)
     first = report.differences[0].window if report.differences else report.reached
     for level, name in CHECKS:
-        own = [one for one in report.differences if one.level == level]
+        own = [difference for difference in report.differences if difference.level == level]
         result: Result = "unclear"
         if own:
             result, words = "fail", _first(own)

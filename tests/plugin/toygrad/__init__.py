@@ -39,7 +39,7 @@ class Tensor:
         backward: Callable[[Array], Sequence[Array | None]] | None = None,
     ) -> None:
         self.data: Array = np.asarray(data, np.float32)
-        known = _recording and any(one.requires_grad for one in parents)
+        known = _recording and any(parent.requires_grad for parent in parents)
         self.requires_grad: bool = known
         self.grad: Array | None = None
         self.hooks: list[Hook] = []
@@ -100,9 +100,11 @@ class Tensor:
         """Return the same numbers in another shape."""
         return Tensor(self.data.reshape(shape), (self,), lambda g: (g.reshape(self.data.shape),))
 
-    def transpose(self, one: int, other: int) -> Tensor:
+    def transpose(self, first: int, other: int) -> Tensor:
         """Return the array with two axes exchanged."""
-        return Tensor(self.data.swapaxes(one, other), (self,), lambda g: (g.swapaxes(one, other),))
+        return Tensor(
+            self.data.swapaxes(first, other), (self,), lambda g: (g.swapaxes(first, other),)
+        )
 
 
 class Handle:
@@ -142,7 +144,7 @@ def _ordered(last: Tensor) -> list[Tensor]:
         elif id(tensor) not in seen:
             seen.add(id(tensor))
             work.append((tensor, True))
-            work += [(one, False) for one in tensor._parents if one.requires_grad]
+            work += [(parent, False) for parent in tensor._parents if parent.requires_grad]
     return found
 
 
@@ -294,7 +296,7 @@ class AdamW:
 def clip_grad_norm(weights: Sequence[Parameter], most: float, eps: float) -> float:
     """Scale all gradients so that their norm is `most` at most; return what it was."""
     found = [w.grad for w in weights if w.grad is not None]
-    norm = math.sqrt(sum(float(np.square(one, dtype=np.float64).sum()) for one in found))
+    norm = math.sqrt(sum(float(np.square(array, dtype=np.float64).sum()) for array in found))
     factor = np.float32(most / (norm + eps) if norm + eps > most else 1.0)
     for weight in weights:
         if weight.grad is not None:

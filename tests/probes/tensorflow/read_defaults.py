@@ -147,8 +147,8 @@ def clip() -> Any:
 
 if __name__ == "__main__":
     FORMS, FIXED = {}, {}
-    for one in ("tensorflow.keras", "tf_keras"):
-        forms, fixed = keras2(one)
+    for package in ("tensorflow.keras", "tf_keras"):
+        forms, fixed = keras2(package)
         FORMS.update(forms)
         FIXED.update(fixed)
     FIXED.update(

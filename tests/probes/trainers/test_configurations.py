@@ -150,7 +150,7 @@ def wanted(schedule: str, count: int) -> list[float]:
 @exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_transformers_has_the_schedules(tmp_path: Path) -> None:
-    found = read(tmp_path, "transformers", *({"schedule": one} for one in SCHEDULES))
+    found = read(tmp_path, "transformers", *({"schedule": schedule} for schedule in SCHEDULES))
     for schedule, entry in zip(SCHEDULES, found, strict=True):
         assert entry["rates"] == pytest.approx(wanted(schedule, 9)), schedule
 

@@ -255,7 +255,7 @@ def test_a_mistake_in_the_users_code_has_its_place(folder: Path) -> None:
     ("said", "code", "words"),
     [
         ({"kind": "refused", "words": "not linear"}, 1, "the model cannot be traced: not linear"),
-        ({"kind": "fake"}, 1, "the model must not look at values"),
+        ({"kind": "fake"}, 1, "the model must not read values"),
         ({"module": "net"}, 1, "where train.py would be started"),
         ({"module": "safetensors"}, 3, "has no package safetensors"),
     ],

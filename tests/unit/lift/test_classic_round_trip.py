@@ -30,12 +30,12 @@ every_script = pytest.mark.parametrize("script", sorted(SCRIPTS))
 
 
 def compiled(recipe: Recipe, script: str) -> Compiled:
-    (one,) = compile_recipe(recipe, [f"paddle@{script}"])
-    return one
+    (compiled,) = compile_recipe(recipe, [f"paddle@{script}"])
+    return compiled
 
 
-def sources_of(one: Compiled) -> list[Source]:
-    return [Source(f"out/{path}", file.text) for path, file in one.files.items()]
+def sources_of(compiled: Compiled) -> list[Source]:
+    return [Source(f"out/{path}", file.text) for path, file in compiled.files.items()]
 
 
 def lifted(sources: list[Source]) -> Lifted:
@@ -60,10 +60,10 @@ def kept(built: Compiled) -> set[str]:
 @given(data=st.data())
 def test_every_field_that_is_expressed_comes_back(script: str, data: st.DataObject) -> None:
     recipe = data.draw(classic_recipes(script))
-    one = compiled(recipe, script)
-    found = lifted(sources_of(one)).recipe
+    emitted = compiled(recipe, script)
+    found = lifted(sources_of(emitted)).recipe
     assert found is not None
-    exact = kept(one)
+    exact = kept(emitted)
     assert [d for d in differences(side(recipe), side(found)) if d.path in exact] == []
     assert found.name == recipe.name
     assert found.schedule.total_steps == recipe.schedule.total_steps
@@ -92,11 +92,11 @@ def test_nothing_differs_between_recipe_and_folder(script: str, tmp_path: Path) 
 @every_script
 def test_the_reader_knows_the_flags_that_are_always_given(script: str) -> None:
     table = SCRIPTS[script]
-    asked = {variable.name for variable in table.variables if not variable.default}
+    required = {variable.name for variable in table.variables if not variable.default}
     always = {
         flag.name
         for flag in table.flags
-        if flag.variable not in asked - {"TASK_NAME", "CHECKPOINTS"}
+        if flag.variable not in required - {"TASK_NAME", "CHECKPOINTS"}
     }
     assert COMMON | CLASSICS[script].own == always
 

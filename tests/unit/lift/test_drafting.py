@@ -256,8 +256,8 @@ def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
     alone = analysis((fact("optimizer.learning_rate", 1e-3),), "run.sh")
     launch = replace(alone.subject, commands=(Command(program="train.py"),))
     found = lift(replace(alone, subject=launch))
-    one = found.fields["accumulation.steps"]
-    assert (one.value, one.how, one.note) == (1, "stand_in", "train.py was not read")
+    filled = found.fields["accumulation.steps"]
+    assert (filled.value, filled.how, filled.note) == (1, "stand_in", "train.py was not read")
     assert "accumulation.steps" in found.unsaid
     assert lift(alone).fields["accumulation.steps"].how == "absent"
 
@@ -299,13 +299,13 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
 def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
     warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
     start = fact("schedule.warmup_start", "above_zero", 3, expression="(step + 1) / WARMUP")
-    (told,) = [
+    (note,) = [
         diagnostic
         for diagnostic in lifted(*PLAIN, *warm, start).diagnostics
         if diagnostic.code == "CC911"
     ]
-    assert told.path == "schedule.warmup_steps"
-    assert "(step + 1) / WARMUP" in told.message
+    assert note.path == "schedule.warmup_steps"
+    assert "(step + 1) / WARMUP" in note.message
     assert "CC911" not in codes(lifted(*PLAIN, *warm))
 
 
@@ -335,16 +335,18 @@ def test_one_decay_alone_stands_beside_the_default_of_the_other(
 
 
 def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() -> None:
-    unknown_class = [replace(one, value="lib.AdamOfMine") if one.field == "optimizer.name" else one
-                     for one in KERAS_ADAM]  # fmt: skip
+    unknown_class = [
+        replace(given, value="lib.AdamOfMine") if given.field == "optimizer.name" else given
+        for given in KERAS_ADAM
+    ]
     found = lifted(*unknown_class, fact("optimizer.beta2", 0.98, 42, subject="opt"))
     assert found.fields["optimizer.betas"].how == "stand_in"
     assert found.fields["optimizer.betas"].value == [0.9, 0.98]
     assert "beta1 is not in the source" in found.fields["optimizer.betas"].note
     open_one = open_fact("optimizer.beta1", "args.b1", 42, subject="opt")
     for more in ((), (fact("optimizer.beta2", 0.98, 42, subject="opt"),)):
-        asked = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
-        assert asked.how == "stand_in"
+        betas = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
+        assert betas.how == "stand_in"
     both = (fact("optimizer.beta1", 0.8, 42, subject="opt"),
             fact("optimizer.beta2", 0.98, 42, subject="opt"))  # fmt: skip
     assert lifted(*KERAS_ADAM, *both).fields["optimizer.betas"].note == ""

@@ -44,7 +44,7 @@ def test_what_an_edit_takes_out_is_missing() -> None:
         type(source)(source.name, source.text.replace("state.optimizer.zero_grad(", "print("))
         for source in sources
     ]
-    assert [one.text for one in edited] != [source.text for source in sources]
+    assert [source.text for source in edited] != [source.text for source in sources]
     lifted = lift(analyse(edited))
     assert lifted.recipe is not None
     rows = beside(lifted.analysis.subject.steps[0], canonical_plan(lifted.recipe), lifted.fields)

@@ -51,7 +51,7 @@ def recipe(**more: object) -> str:
         "schedule": {"name": "constant", "total_steps": 10},
         "batch": {"micro_batch_size": 8},
     }
-    return "".join(f"{name}: {json.dumps(one)}\n" for name, one in {**sections, **more}.items())
+    return "".join(f"{name}: {json.dumps(value)}\n" for name, value in {**sections, **more}.items())
 
 
 PLAIN = SCRIPT.format(before="", clip="pass")
@@ -87,7 +87,7 @@ def test_the_scale_of_a_source_that_may_not_scale_is_not_compared() -> None:
     found = sides(head + on + model + plain, head + policy + model + plain)
     scale = found["loss_scaling.init_scale"]
     assert (scale.state, scale.left, scale.right) == ("unknown", None, 2.0**15)
-    assert not [one for one in found.values() if one.state == "different"]
+    assert not [difference for difference in found.values() if difference.state == "different"]
 
 
 def test_a_seed_that_a_script_does_not_set_is_not_compared() -> None:

@@ -37,9 +37,9 @@ def lifted(unused: str, call: str) -> tuple[object, list[str]]:
 
 
 def test_it_is_not_lifted() -> None:
-    name, said = lifted(SGD, "rewrite(unused)")
+    name, messages = lifted(SGD, "rewrite(unused)")
     assert name == "adam"
-    assert not any("train together" in one for one in said), said
+    assert not any("train together" in message for message in messages), messages
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_it_is_not_lifted() -> None:
     ],
 )
 def test_one_that_may_train_is(unused: str, call: str) -> None:
-    _, said = lifted(unused, call)
-    assert any("2 optimizers train together" in one for one in said), said
+    _, messages = lifted(unused, call)
+    assert any("2 optimizers train together" in message for message in messages), messages

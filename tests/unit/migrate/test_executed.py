@@ -26,7 +26,7 @@ SAME = Execution(
     updates=8,
     exact=True,
     shown={"optimizer.learning_rate": "0.0003 on both sides in 8 updates", "data.train": "x"},
-    notes=("half precision itself was not shown",),
+    notes=("half precision was not verified",),
 )
 DIFFERENT = Execution(
     outcome="different",
@@ -106,7 +106,7 @@ def test_what_a_run_shows_is_told(script: Path, monkeypatch: pytest.MonkeyPatch)
     assert found.stderr.endswith(
         "(1 of these by execution)\n"
         "executed: same: 8 updates on both sides, no difference\n"
-        "  half precision itself was not shown\n"
+        "  half precision was not verified\n"
     )
     data = json.loads(migrate("train.py", *RUN, "--json").stdout)
     assert data["execution"] == {
@@ -115,7 +115,7 @@ def test_what_a_run_shows_is_told(script: Path, monkeypatch: pytest.MonkeyPatch)
         "updates": 8,
         "exact": True,
         "difference": None,
-        "notes": ["half precision itself was not shown"],
+        "notes": ["half precision was not verified"],
     }
     (rate,) = [entry for entry in data["verification"] if entry["evidence"] == "executed"]
     assert rate["field"] == "optimizer.learning_rate"

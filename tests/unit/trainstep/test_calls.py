@@ -206,7 +206,7 @@ def test_two_loops(steps: Find) -> None:
         warm_up()
         train()
         """)
-    assert [len(one.of("update_scale")) for one in found] == [0, 1]
+    assert [len(training_step.of("update_scale")) for training_step in found] == [0, 1]
 
 
 def test_conditions_around_all_of_it(loop: Loop) -> None:

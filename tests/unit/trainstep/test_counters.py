@@ -126,4 +126,4 @@ def test_a_counter_of_the_object(loop: Loop) -> None:
     window = step.of("step")[0].window
     assert window is not None
     assert (window.aligned, window.restarts, window.counter) == (True, False, "self.seen")
-    assert [one.role for one in step.of("step")[0].loops] == ["epoch", "batch"]
+    assert [loop.role for loop in step.of("step")[0].loops] == ["epoch", "batch"]

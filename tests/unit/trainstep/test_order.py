@@ -52,7 +52,7 @@ def test_a_plain_loop(loop: Loop, kinds: Kinds) -> None:
     assert step.loop is not None
     assert step.loop.role == "batch"
     assert [e.kind for e in step.around("schedule")] == ["schedule"]
-    assert [one.role for one in step.of("backward")[0].loops] == ["epoch", "batch"]
+    assert [loop.role for loop in step.of("backward")[0].loops] == ["epoch", "batch"]
 
 
 def test_a_loop_with_a_scaler(loop: Loop, kinds: Kinds) -> None:

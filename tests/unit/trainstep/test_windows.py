@@ -162,7 +162,7 @@ def test_a_loop_over_micro_batches(loop: Loop) -> None:
         """)
     assert step.windowed
     assert value_of(step.steps) == 4
-    assert [one.role for one in step.of("backward")[0].loops] == ["batch", "micro"]
+    assert [loop.role for loop in step.of("backward")[0].loops] == ["batch", "micro"]
     assert step.of("step")[0].window is None
 
 
@@ -176,7 +176,7 @@ def test_a_loop_over_micro_batches_with_a_test(loop: Loop) -> None:
                 opt.step()
                 opt.zero_grad()
         """)
-    assert [one.role for one in step.of("backward")[0].loops] == ["batch", "micro"]
+    assert [loop.role for loop in step.of("backward")[0].loops] == ["batch", "micro"]
     window = step.of("step")[0].window
     assert window is not None
     assert window.aligned is True

@@ -1,4 +1,4 @@
-"""A fact: one thing that a source says about a training recipe, and where it says it."""
+"""A fact: a statement of a source about a training recipe, with its location."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from the shape of the code."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One field of the vocabulary, what a source says of it, and where.
+    """A field of the vocabulary, its value in a source, and the location.
 
     Exactly one of three holds: there is a `value`; there is none but an `expression` (text of the
     source that could not be resolved to a value); there is neither, and `reason` says why.

@@ -33,7 +33,7 @@ class Profile:
         return tuple(dict.fromkeys(f.subject for f in self.all(field)))
 
     def of_file(self, name: str) -> Profile:
-        """Return what one file itself says, alone or together with others."""
+        """Return the facts to which one file contributes, alone or with others."""
         return Profile(tuple(f for f in self.facts if name in f.files))
 
     def __iter__(self) -> Iterator[Fact]:

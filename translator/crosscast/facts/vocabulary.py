@@ -1,4 +1,4 @@
-"""The fields that readers may speak of: what a source can say about a recipe, and in which words.
+"""The vocabulary of facts: the fields that readers may report, with their possible words.
 
 It is wider than the recipe: a script can divide its loss twice or clip before it unscales, which no
 recipe can. `recipe` names the field of the recipe that an entry fills.

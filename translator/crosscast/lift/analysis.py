@@ -97,7 +97,7 @@ def _same(fact: Fact, flag: Fact) -> bool:
 def together(sources: Sequence[Source]) -> tuple[Source, ...]:
     """Return sources that a user says belong together, the program's main file first."""
     first = next((g for g in group(sources) if sources and sources[0] in g), ())
-    return (*first, *(one for one in sources if one not in first))
+    return (*first, *(source for source in sources if source not in first))
 
 
 def _recipe(source: Source, found: list[Diagnostic]) -> Recipe | None:

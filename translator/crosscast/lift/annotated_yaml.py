@@ -29,9 +29,9 @@ def recipe_yaml(fields: Mapping[str, Filled], sources: Sequence[str]) -> str:
     """
     shown = ", ".join(_plain(name) for name in sources[:4]) + (", ..." if len(sources) > 4 else "")
     lines = [f"# Lifted by crosscast {__version__} from {shown}."]
-    if any(one.how == "stand_in" for one in fields.values()):
+    if any(filled.how == "stand_in" for filled in fields.values()):
         lines.append(f"# {FILL_IN}: the source does not say it; what stands here is only a start.")
-    tree = nested({path: (path, one) for path, one in fields.items()})
+    tree = nested({path: (path, filled) for path, filled in fields.items()})
     for name in sorted(tree, key=lambda n: ORDER.index(n) if n in ORDER else len(ORDER)):
         _write(name, tree[name], 0, lines)
     return "\n".join(lines) + "\n"
@@ -41,27 +41,27 @@ def _write(name: str, value: Any, depth: int, lines: list[str]) -> None:
     indent = "  " * depth
     if isinstance(value, dict):
         lines.append(f"{indent}{name}:")
-        for key, one in value.items():
-            _write(key, one, depth + 1, lines)
+        for key, entry in value.items():
+            _write(key, entry, depth + 1, lines)
         return
     if value and isinstance(value[0], dict):  # items with fields of their own
         lines.append(f"{indent}{name}:")
         for item in value:
             start = len(lines)
-            for key, one in item.items():
-                _write(key, one, depth + 2, lines)
+            for key, entry in item.items():
+                _write(key, entry, depth + 2, lines)
             lines[start] = f"{indent}  - {lines[start].lstrip()}"
         return
     _, filled = value
     text = f"{indent}{name}: {scalar(filled.value)}"
-    said = comment(filled)
-    lines.append(f"{text:{_WIDTH}}  # {said}" if said else text)
+    note = comment(filled)
+    lines.append(f"{text:{_WIDTH}}  # {note}" if note else text)
 
 
 def scalar(value: Any) -> str:
     """Return a value as YAML 1.2 reads it back."""
     if isinstance(value, list | tuple):
-        return f"[{', '.join(scalar(one) for one in value)}]"
+        return f"[{', '.join(scalar(element) for element in value)}]"
     if isinstance(value, bool) or value is None:
         return "null" if value is None else str(value).lower()
     if isinstance(value, float):
@@ -87,15 +87,15 @@ def _quoted(word: str) -> str:
 
 def comment(filled: Filled) -> str:
     """Return where a field comes from: places, confidence, what else one must know."""
-    lines = list(dict.fromkeys(f"{_plain(one.file)}:{one.line}" for one in filled.places))
+    lines = list(dict.fromkeys(f"{_plain(place.file)}:{place.line}" for place in filled.places))
     places = ", ".join(lines[:_PLACES]) + (", ..." if len(lines) > _PLACES else "")
     parts = [places] if places else []
     if filled.note:
         parts.append(f"({_plain(filled.note)})" if places else _plain(filled.note))
     if filled.confidence != "certain":
         parts.append(filled.confidence)
-    said = " ".join(parts)
-    return f"{FILL_IN}: {said}".rstrip(": ") if filled.how == "stand_in" else said
+    note = " ".join(parts)
+    return f"{FILL_IN}: {note}".rstrip(": ") if filled.how == "stand_in" else note
 
 
 def _plain(text: str) -> str:

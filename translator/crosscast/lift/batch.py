@@ -46,13 +46,16 @@ def read_sources(paths: Sequence[str]) -> tuple[list[Source], list[Diagnostic]]:
 def groups_of(sources: Sequence[Source], named: Sequence[str]) -> list[tuple[Source, ...]]:
     """Return the sources that belong together; a file that the user named is never left out."""
     groups = group(sources)
-    taken = {one.name for members in groups for one in members}
-    left = [one for one in sources if one.name not in taken]
-    return [*groups, *((one,) for one in left if one.name in named or one.name.startswith("<"))]
+    taken = {source.name for members in groups for source in members}
+    left = [source for source in sources if source.name not in taken]
+    return [
+        *groups,
+        *((source,) for source in left if source.name in named or source.name.startswith("<")),
+    ]
 
 
 def lift_sources(sources: Sequence[Source], versions: Mapping[str, str]) -> Report:
-    """Return what is said of sources that belong together."""
+    """Return the report on sources that belong together."""
     return report(lift(analyse(sources, versions)))
 
 
@@ -71,7 +74,7 @@ def lift_groups(
         jobs: most processes; 0 chooses.
         progress: told after every group.
     """
-    size = sum(len(one.text) for members in groups for one in members)
+    size = sum(len(source.text) for members in groups for source in members)
     count = jobs or min(os.cpu_count() or 1, 1 + size // ENOUGH)
     reports: list[Report] = []
     if count < 2 or len(groups) < 2:
@@ -79,8 +82,8 @@ def lift_groups(
             reports.append(lift_sources(members, versions))
             progress(len(reports), len(groups))
         return reports
-    for one in _spread(groups, versions, count):
-        reports.append(one)
+    for lifted in _spread(groups, versions, count):
+        reports.append(lifted)
         progress(len(reports), len(groups))
     return reports
 

@@ -1,4 +1,4 @@
-"""From what was read to a recipe: fill every field, check it, say what is missing."""
+"""Turn facts into a recipe: fill every field, validate it, report what is missing."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Lifted:
     @property
     def unsaid(self) -> tuple[str, ...]:
         """Fields of the recipe that no source speaks of and that it needs."""
-        return tuple(path for path, one in self.fields.items() if one.how == "stand_in")
+        return tuple(path for path, filled in self.fields.items() if filled.how == "stand_in")
 
 
 def is_unread(diagnostics: Iterable[Diagnostic]) -> bool:
     """Whether a file is among the sources that is no Python that can be read."""
-    return any(one.code in _UNREAD for one in diagnostics)
+    return any(diagnostic.code in _UNREAD for diagnostic in diagnostics)
 
 
 def lift(analysis: Analysis) -> Lifted:
@@ -56,13 +56,17 @@ def lift(analysis: Analysis) -> Lifted:
     if not _trains(analysis):
         message = "nothing here trains, as far as the readers can tell"
         note = Diagnostic(code="CC915", message=message, severity=Severity.NOTE)
-        said = [*analysis.diagnostics]
-        if not is_unread(said) and not any(one.code == "CC913" for one in said):
-            said.append(replace(note, message=f"{analysis.name}: {message}"))
-        return Lifted(analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(said))
+        diagnostics = [*analysis.diagnostics]
+        if not is_unread(diagnostics) and not any(
+            diagnostic.code == "CC913" for diagnostic in diagnostics
+        ):
+            diagnostics.append(replace(note, message=f"{analysis.name}: {message}"))
+        return Lifted(
+            analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(diagnostics)
+        )
     draft = fill(analysis)
     found = [*analysis.diagnostics, *conflicts(analysis), *draft.notes]
-    text = recipe_yaml(draft.fields, [one.name for one in analysis.subject.sources])
+    text = recipe_yaml(draft.fields, [source.name for source in analysis.subject.sources])
     recipe, problems = _build(text, draft)
     return Lifted(
         analysis=analysis,
@@ -75,8 +79,8 @@ def lift(analysis: Analysis) -> Lifted:
 
 def _trains(analysis: Analysis) -> bool:
     subject = analysis.subject
-    told = (fact.field for fact in subject.profile if fact.field.startswith(DIRECT))
-    return subject.trains or any(not field.startswith(f"{DIRECT}model.") for field in told)
+    fields = (fact.field for fact in subject.profile if fact.field.startswith(DIRECT))
+    return subject.trains or any(not field.startswith(f"{DIRECT}model.") for field in fields)
 
 
 def fill(analysis: Analysis) -> Draft:
@@ -107,7 +111,7 @@ def fill(analysis: Analysis) -> Draft:
 def _unread(analysis: Analysis) -> str:
     """Return the program that is started, if no Python of it was given."""
     subject = analysis.subject
-    started = [one.program for one in subject.commands if one.program]
+    started = [command.program for command in subject.commands if command.program]
     return started[0] if started and subject.program is None else ""
 
 
@@ -132,7 +136,7 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
             draft.without(f"{choice.split('.')[0]}.")
     draft.fields.update(direct)
     if "accumulation.normalize_by" in direct:  # then it is known how losses are divided
-        draft.notes = [one for one in draft.notes if one.path != "accumulation"]
+        draft.notes = [note for note in draft.notes if note.path != "accumulation"]
     if "distributed.processes_per_node" in direct:
         run_sections.spread(step_sections.looking(analysis.settled), draft)
 
@@ -142,18 +146,18 @@ def _build(text: str, draft: Draft) -> tuple[Recipe | None, list[Diagnostic]]:
     try:
         return build_recipe(parse(text, "recipe.yaml")), []
     except DiagnosticError as error:
-        return None, [_explained(one, draft) for one in error.diagnostics]
+        return None, [_explained(diagnostic, draft) for diagnostic in error.diagnostics]
 
 
-def _explained(one: Diagnostic, draft: Draft) -> Diagnostic:
-    filled = draft.fields.get(one.path)
+def _explained(diagnostic: Diagnostic, draft: Draft) -> Diagnostic:
+    filled = draft.fields.get(diagnostic.path)
     place = filled.places[0] if filled and filled.places else None
     return Diagnostic(
         code="CC914",
-        message=f"{one.message} ({one.code})",
-        path=one.path,
+        message=f"{diagnostic.message} ({diagnostic.code})",
+        path=diagnostic.path,
         span=place,
-        hint=one.hint,
+        hint=diagnostic.hint,
         severity=Severity.ERROR,
     )
 

@@ -34,7 +34,9 @@ def _is_foreign(path: str) -> bool:
     found = read_text(Path(path))
     if not isinstance(found, Text) or _VERSION.search(found.source.text):
         return False
-    return any(one.sniff(found.source) for one in text_readers() if one.name != READER.name)
+    return any(
+        reader.sniff(found.source) for reader in text_readers() if reader.name != READER.name
+    )
 
 
 def explain_program(path: str, *, json: bool) -> int:
@@ -53,7 +55,7 @@ def explain_program(path: str, *, json: bool) -> int:
     if not sources:
         raise DiagnosticError(*problems)
     groups = groups_of(sources, [path])
-    own = [one for one in groups if any(source.name == path for source in one)]
+    own = [group for group in groups if any(source.name == path for source in group)]
     lifted = lift(analyse((own or groups or [tuple(sources)])[0]))
     steps = lifted.analysis.subject.steps
     if lifted.recipe is None or not steps:

@@ -11,11 +11,17 @@ UNSAID = "pytorch"
 
 def framework_of(name: str) -> Framework | None:
     """Return what is known of the framework that a word means; None without a backend for it."""
-    found = (one.framework for one in installed_backends())
-    return next((one for one in found if one is not None and one.word == name), None)
+    found = (backend.framework for backend in installed_backends())
+    return next(
+        (framework for framework in found if framework is not None and framework.word == name), None
+    )
 
 
 def backend_for(name: str) -> str:
     """Return the backend to compile to for a word; that of the usual framework if none has it."""
-    of = {one.framework.word: one.name for one in installed_backends() if one.framework}
+    of = {
+        backend.framework.word: backend.name
+        for backend in installed_backends()
+        if backend.framework
+    }
     return of.get(name) or of[UNSAID]

@@ -1,4 +1,4 @@
-"""What libraries do where a source says nothing: from the tables of defaults, by version."""
+"""Library defaults for values that a source does not set, from the tables by version."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def tables() -> tuple[Defaults, ...]:
 
 
 def find(api: str, versions: Mapping[str, str]) -> tuple[Defaults, str] | None:
-    """Return the defaults of an API and what to say of them: `default of torch 2.13.0`.
+    """Return the defaults of an API and their label: `default of torch 2.13.0`.
 
     Args:
         api: name, with the form of an overload in brackets where it is not the usual one.
@@ -106,8 +106,8 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         versions: package to version.
     """
     apis = _apis(look)
-    said = look("framework")
-    framework = framework_of(str(said.value) if said is not None else UNSAID)
+    fact = look("framework")
+    framework = framework_of(str(fact.value) if fact is not None else UNSAID)
     for api in apis:
         if api in _LIBRARIES and (found := find(_LIBRARIES[api], versions)):
             _library(*found, draft)
@@ -181,7 +181,7 @@ def _optimizer(
 
 
 def _other_beta(defaults: Sequence[float], note: str, draft: Draft) -> None:
-    """Fill the one of two decays that a call leaves out beside the one that it says."""
+    """Fill the decay that a call omits if it sets only one of two."""
     filled = draft.fields.get("optimizer.betas")
     for index, name in enumerate(BETAS):
         if filled is not None and filled.note == f"{name} {NOT_IN_SOURCE}":
@@ -225,7 +225,7 @@ def _library(entry: Defaults, note: str, draft: Draft) -> None:
 
 
 def _replace(draft: Draft, path: str, value: Any, note: str) -> None:
-    """Fill a field that is not said, whatever stands in for it."""
+    """Fill a field that no source sets with a stand-in."""
     filled = draft.fields.get(path)
     if filled is not None and filled.how == "stand_in" and filled.note == "not in the source":
         del draft.fields[path]

@@ -17,16 +17,16 @@ _SWITCHES = {
 
 
 def supposed(subject: Subject) -> Iterator[Fact]:
-    """Yield facts of precision that nothing but the name of a switch says; never certain ones."""
+    """Yield facts about precision inferred from names of switches; never certain ones."""
     if subject.program is not None or any(
         f.field.startswith("precision.") for f in subject.profile
     ):
         return
     given = [
-        (Setting(name=normal(one.expression), value=one.value, known=one.known), one)
+        (Setting(name=normal(flag.expression), value=flag.value, known=flag.known), flag)
         for command in subject.commands
-        for one in command.flags
-        if normal(one.expression) in _SWITCHES
+        for flag in command.flags
+        if normal(flag.expression) in _SWITCHES
     ]
     on = [(setting, flag) for setting, flag in given if setting.switch is True]
     if on:

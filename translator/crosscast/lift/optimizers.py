@@ -33,16 +33,16 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
         return ""
     chosen = _choose(settled, everyone, draft)
     family = settled["optimizer.family", chosen].fact
-    said = word(family)
-    if said in FAMILIES:
-        draft.put("optimizer.name", said, family)
-    elif said in _VAGUE:
-        note = f"{family.expression or said or 'the name'} is not known here".replace("_", " ")
+    name = word(family)
+    if name in FAMILIES:
+        draft.put("optimizer.name", name, family)
+    elif name in _VAGUE:
+        note = f"{family.expression or name or 'the name'} is not known here".replace("_", " ")
         draft.put("optimizer.name", "adamw", family, how="stand_in", note=note)
     else:
         hint = f"a recipe knows {', '.join(FAMILIES)}"
-        draft.note("CC911", "optimizer", f"the optimizer is {said}", family, hint)
-        draft.put("optimizer.name", "adamw", family, how="stand_in", note=f"in place of {said}")
+        draft.note("CC911", "optimizer", f"the optimizer is {name}", family, hint)
+        draft.put("optimizer.name", "adamw", family, how="stand_in", note=f"in place of {name}")
     _settings(settled, chosen, draft)
     if "optimizer.learning_rate" not in draft.fields:
         lr = settled.get(("optimizer.learning_rate", chosen))
@@ -61,7 +61,7 @@ def _only_settings(settled: Settlement) -> str:
 
 
 def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
-    """Return the optimizer that a recipe is about, and say what of the others is lost."""
+    """Return the optimizer of the recipe, and report the others as lost."""
     usable = [w for w in everyone if word(settled["optimizer.family", w].fact) in FAMILIES]
     chosen = (usable or list(everyone))[0]
     others = [w for w in everyone if w != chosen]
@@ -78,9 +78,9 @@ def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
     return chosen
 
 
-def _alternatives(settled: Settlement, one: str, other: str) -> bool:
+def _alternatives(settled: Settlement, name: str, other: str) -> bool:
     """Whether only one of two optimizers is made, by a condition."""
-    first = settled["optimizer.family", one].fact.under
+    first = settled["optimizer.family", name].fact.under
     second = settled["optimizer.family", other].fact.under
     return first != second and bool(first or second)
 
@@ -116,17 +116,17 @@ def _settings(settled: Settlement, who: str, draft: Draft) -> None:
 
 
 def _betas(first: Fact | None, second: Fact | None, draft: Draft) -> None:
-    said = first or second
-    if said is None:
+    source = first or second
+    if source is None:
         return
     values = [number(first), number(second)]
     both = [
-        usual if one is None else float(one)
-        for one, usual in zip(values, (0.9, 0.999), strict=True)
+        default if value is None else float(value)
+        for value, default in zip(values, (0.9, 0.999), strict=True)
     ]
     if None not in values:
-        draft.put("optimizer.betas", both, said)
+        draft.put("optimizer.betas", both, source)
         return
-    unsaid = [name for name, one in zip(BETAS, (first, second), strict=True) if one is None]
+    unsaid = [name for name, beta in zip(BETAS, (first, second), strict=True) if beta is None]
     note = f"{unsaid[0]} {NOT_IN_SOURCE}" if unsaid and values != [None, None] else ""
-    draft.put("optimizer.betas", both, said, how="stand_in", **({"note": note} if note else {}))
+    draft.put("optimizer.betas", both, source, how="stand_in", **({"note": note} if note else {}))

@@ -93,7 +93,7 @@ def _named(op: Op, event: Event) -> str:
 
 
 def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) -> tuple[str, str]:
-    """Return how an operation is done that no event of its own does, and where that is said."""
+    """Return how an operation without its own event is done, and the location that says so."""
     if (isinstance(op, Autocast) and op.compute_dtype == "float32") or (
         isinstance(op, Clip) and op.mode == "none"
     ):
@@ -101,12 +101,12 @@ def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) ->
     within = _within(op.kind, events)
     if within != "-":
         return within, "-"
-    said = fields.get(FIELDS_OF_OPERATIONS[op.kind])
-    if op.kind == "zero" and said is not None and said.how == "source":
+    filled = fields.get(FIELDS_OF_OPERATIONS[op.kind])
+    if op.kind == "zero" and filled is not None and filled.how == "source":
         # Where the step is in code that was not understood, so is what follows it.
         return ("-" if any(event.kind == "step" for event in events) else OWN), "-"
-    if said is not None and said.how == "source" and said.places:
-        return OWN, f"{said.places[0].file}:{said.places[0].line}"
+    if filled is not None and filled.how == "source" and filled.places:
+        return OWN, f"{filled.places[0].file}:{filled.places[0].line}"
     return "-", "-"
 
 

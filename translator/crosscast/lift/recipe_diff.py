@@ -66,14 +66,18 @@ def side_of(path: str, versions: Mapping[str, str]) -> Side:
     if len(sources) == 1 and (given := _recipe_file(sources[0])):
         return given
     found = [lift(analyse(group, versions)) for group in groups_of(sources, [path])]
-    lifted = [one for one in found if one.fields or one.recipe is not None]
-    named = [one for one in lifted if any(s.name == path for s in one.analysis.subject.sources)]
+    lifted = [candidate for candidate in found if candidate.fields or candidate.recipe is not None]
+    named = [
+        candidate
+        for candidate in lifted
+        if any(s.name == path for s in candidate.analysis.subject.sources)
+    ]
     lifted = named or lifted
     if len(lifted) != 1:
         message = f"{path} holds {len(lifted) or 'no'} runs that could be compared"
         hint = "name the files of one run" if lifted else "see what `crosscast lift` says of it"
-        said = [d for one in found for d in one.diagnostics]
-        raise DiagnosticError(*said, Diagnostic(code="CC917", message=message, hint=hint))
+        diagnostics = [d for candidate in found for d in candidate.diagnostics]
+        raise DiagnosticError(*diagnostics, Diagnostic(code="CC917", message=message, hint=hint))
     return side_of_lifted(path, lifted[0])
 
 
@@ -95,11 +99,11 @@ def side_of_lifted(path: str, lifted: Lifted) -> Side:
     if lifted.recipe is not None:
         values = flat(lifted.recipe)
     else:
-        values = {name: _plain(one.value) for name, one in lifted.fields.items()}
+        values = {name: _plain(filled.value) for name, filled in lifted.fields.items()}
     return Side(
         path=path,
         values=values,
-        places={name: one.places for name, one in lifted.fields.items()},
+        places={name: filled.places for name, filled in lifted.fields.items()},
         unknown=frozenset(lifted.unsaid) | _beside(lifted.fields),
         filled=frozenset(lifted.fields),
         diagnostics=lifted.diagnostics,
@@ -108,14 +112,14 @@ def side_of_lifted(path: str, lifted: Lifted) -> Side:
 
 def _beside(fields: Mapping[str, Filled]) -> frozenset[str]:
     """Return derived fields that are as unknown as what they are made of."""
-    unknown = {path for path, one in fields.items() if one.how == "stand_in"}
+    unknown = {path for path, filled in fields.items() if filled.how == "stand_in"}
     if unknown & {"batch.micro_batch_size", "accumulation.steps"}:
         return frozenset({"batch.global_batch_size"})
     return frozenset()
 
 
 def _silent(side: Side, path: str) -> bool:
-    """Whether a side says nothing of a field, whatever value its recipe has there."""
+    """Whether a side has no fact about a field, whatever the value in its recipe."""
     if path in side.unknown:
         return True
     if side.filled is None or path in side.filled:
@@ -130,11 +134,11 @@ def flat(recipe: Recipe) -> dict[str, Any]:
 
     def visit(path: str, value: Any) -> None:
         if isinstance(value, dict):
-            for name, one in value.items():
-                visit(f"{path}.{name}" if path else name, one)
+            for name, entry in value.items():
+                visit(f"{path}.{name}" if path else name, entry)
         elif isinstance(value, list) and value and isinstance(value[0], dict):
-            for index, one in enumerate(value):
-                visit(f"{path}.{index}", one)
+            for index, element in enumerate(value):
+                visit(f"{path}.{index}", element)
         else:
             values[path] = _plain(value)
 
@@ -147,25 +151,25 @@ def differences(left: Side, right: Side) -> Iterator[Difference]:
 
     A field without an effect on one side is none of them, nor is another word for the same.
     """
-    meant, also = meaning(left.values), meaning(right.values)
+    ours, theirs = meaning(left.values), meaning(right.values)
     for path in dict.fromkeys((*left.values, *right.values)):
         if path in _NAMES or path in _DERIVED:
             continue
-        one, two = left.values.get(path), right.values.get(path)
+        first, second = left.values.get(path), right.values.get(path)
         unknown = path in left.unknown or path in right.unknown
         # A script knows only its own framework's factory and settings.
-        unknown = unknown or (path.startswith(_OF_BACKEND) and None in (one, two))
+        unknown = unknown or (path.startswith(_OF_BACKEND) and None in (first, second))
         idle = (
-            path in left.values.keys() - meant.keys() or path in right.values.keys() - also.keys()
+            path in left.values.keys() - ours.keys() or path in right.values.keys() - theirs.keys()
         )
-        if not unknown and (one == two or idle or meant.get(path) == also.get(path)):
+        if not unknown and (first == second or idle or ours.get(path) == theirs.get(path)):
             continue
         silent = _silent(left, path), _silent(right, path)
         yield Difference(
             path=path,
             state="unknown" if unknown or any(silent) else "different",
-            left=None if silent[0] else one,
-            right=None if silent[1] else two,
+            left=None if silent[0] else first,
+            right=None if silent[1] else second,
             left_places=tuple(left.places.get(path, ())),
             right_places=tuple(right.places.get(path, ())),
         )
@@ -173,5 +177,5 @@ def differences(left: Side, right: Side) -> Iterator[Difference]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(element) for element in value]
     return value

@@ -28,7 +28,7 @@ class Filled:
 
 @dataclass(slots=True)
 class Draft:
-    """The fields so far, by their path in the recipe, and what cannot be said in a recipe."""
+    """The fields so far, by their path in the recipe, and facts that a recipe cannot express."""
 
     fields: dict[str, Filled] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Draft:
         self.fields[path] = replace(filled, **more)
 
     def default(self, path: str, value: Any, note: str) -> None:
-        """Fill a field with what a library does where nothing is said; never over a source."""
+        """Fill a field with a library's default; never override a source."""
         if path in self.unknown:
             self._unsaid(path, value)
         elif path not in self.fields:
@@ -96,13 +96,13 @@ class Draft:
         return any(path.startswith(beginning) for path in self.fields)
 
     def without(self, *beginnings: str) -> None:
-        """Drop all fields whose paths begin like this."""
+        """Drop all fields with this path prefix."""
         for path in [p for p in self.fields if p.startswith(beginnings)]:
             del self.fields[path]
 
     def nested(self) -> dict[str, Any]:
         """Return the fields as a recipe has them."""
-        return nested({path: one.value for path, one in self.fields.items()})
+        return nested({path: filled.value for path, filled in self.fields.items()})
 
 
 def of_fact(value: Any, fact: Fact) -> Filled:
@@ -126,7 +126,7 @@ def nested(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return list(value) if isinstance(value, tuple) else value
-    parts = {name: _lists(one) for name, one in value.items()}
+    parts = {name: _lists(part) for name, part in value.items()}
     if parts and all(name.isdigit() for name in parts):
         return [parts[name] for name in sorted(parts, key=int)]
     return parts

@@ -30,16 +30,16 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> list[Source]
         sources: what was read so far.
         named: the files that the user named, and not folders above them: these are complete.
     """
-    found = {Path(one.name): one for one in sources}
-    todo = [one for one in sources if one.name in named]
-    for one in todo:
-        for path in _needed(one):
+    found = {Path(source.name): source for source in sources}
+    todo = [source for source in sources if source.name in named]
+    for source in todo:
+        for path in _needed(source):
             if len(found) - len(sources) >= MAX_FILES:
                 return list(found.values())
             if path in found or not _is_file(path):
                 continue
             text = read_text(path, named=False)
-            if isinstance(text, Text) and not _is_foreign_recipe(text.source, one):
+            if isinstance(text, Text) and not _is_foreign_recipe(text.source, source):
                 found[path] = text.source
                 todo.append(text.source)
     return list(found.values())
@@ -47,14 +47,14 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> list[Source]
 
 def missing_programs(sources: Sequence[Source]) -> Iterator[Diagnostic]:
     """Yield a note for every program that a launch script starts and that was not found."""
-    python = {Path(one.name).name for one in sources if kind_of(one) == "python"}
-    for one in sources:
-        if kind_of(one) != "shell":
+    python = {Path(source.name).name for source in sources if kind_of(source) == "python"}
+    for source in sources:
+        if kind_of(source) != "shell":
             continue
-        for number, line in enumerate(one.text.splitlines(), 1):
+        for number, line in enumerate(source.text.splitlines(), 1):
             match = _STARTED.search(line.partition("#")[0])
             if match and match.group(1) not in python:
-                message = f"{one.name}:{number}: {match.group()} was not found beside it"
+                message = f"{source.name}:{number}: {match.group()} was not found beside it"
                 hint = "name it, too: its defaults and its training step are there"
                 yield Diagnostic(code="CC918", message=message, severity=Severity.NOTE, hint=hint)
                 break
@@ -79,7 +79,7 @@ def _is_file(path: Path) -> bool:
 def _needed(source: Source) -> Iterator[Path]:
     folder = Path(source.name).parent
     if kind_of(source) in ("python", "shell"):
-        yield from (one / "requirements.txt" for one in (folder, *list(folder.parents)[:_UP]))
+        yield from (above / "requirements.txt" for above in (folder, *list(folder.parents)[:_UP]))
     if kind_of(source) == "python":
         yield from _imported(source.text, folder)
     elif kind_of(source) == "shell":

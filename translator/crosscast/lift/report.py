@@ -38,7 +38,7 @@ def report(lifted: Lifted) -> Report:
     """Return all that is shown of a group."""
     return Report(
         name=lifted.analysis.name,
-        sources=tuple(one.name for one in lifted.analysis.subject.sources),
+        sources=tuple(source.name for source in lifted.analysis.subject.sources),
         text=lifted.text,
         is_recipe=lifted.recipe is not None,
         rows=tuple(rows(lifted)),
@@ -49,7 +49,7 @@ def report(lifted: Lifted) -> Report:
 
 def lost(sources: Sequence[Source], reason: Diagnostic) -> Report:
     """Return the report of a group that could not be read at all."""
-    names = [one.name for one in sources]
+    names = [source.name for source in sources]
     nothing: dict[str, Any] = {
         "profile": {},
         "by_file": {},
@@ -84,10 +84,10 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
     subject = lifted.analysis.subject
     return {
         "name": lifted.analysis.name,
-        "sources": [one.name for one in subject.sources],
+        "sources": [source.name for source in subject.sources],
         "profile": profile(lifted.analysis.settled),
         "by_file": by_file(lifted),
-        "fields": {path: _field(one) for path, one in lifted.fields.items()},
+        "fields": {path: _field(filled) for path, filled in lifted.fields.items()},
         "recipe": lifted.recipe.model_dump(mode="json") if lifted.recipe is not None else None,
         "not_said": list(lifted.unsaid),
         "not_understood": [
@@ -95,15 +95,17 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
             for fact in subject.profile
             if not fact.known
         ],
-        "diagnostics": [one.to_json() for one in lifted.diagnostics],
+        "diagnostics": [diagnostic.to_json() for diagnostic in lifted.diagnostics],
     }
 
 
 def by_file(lifted: Lifted) -> dict[str, Any]:
-    """Return what each file itself says: no file has here what only another one says."""
+    """Return the facts by file; each file has only the facts that it contains."""
     subject = lifted.analysis.subject
-    said = {one.name: settle(subject.profile.of_file(one.name)) for one in subject.sources}
-    return {name: profile(settled) for name, settled in said.items() if settled}
+    by_source = {
+        source.name: settle(subject.profile.of_file(source.name)) for source in subject.sources
+    }
+    return {name: profile(settled) for name, settled in by_source.items() if settled}
 
 
 def profile(settlement: Settlement) -> dict[str, Any]:
@@ -126,22 +128,22 @@ def profile(settlement: Settlement) -> dict[str, Any]:
 def _leaf(settled: Settled) -> dict[str, Any]:
     leaf = _fact(settled.fact)
     if settled.others:
-        leaf["others"] = [_fact(one) for one in settled.others]
+        leaf["others"] = [_fact(other) for other in settled.others]
     return leaf
 
 
 def _fact(fact: Fact) -> dict[str, Any]:
-    said: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     if fact.known:
-        said["value"] = list(fact.value) if isinstance(fact.value, tuple) else fact.value
+        content["value"] = list(fact.value) if isinstance(fact.value, tuple) else fact.value
     if fact.expression:
-        said["expression"] = fact.expression
+        content["expression"] = fact.expression
     if fact.reason:
-        said["reason"] = fact.reason
+        content["reason"] = fact.reason
     return {
-        **said,
+        **content,
         "files": list(fact.files),
-        "places": [place(one) for one in fact.places],
+        "places": [place(span) for span in fact.places],
         "layer": str(fact.layer),
         "confidence": fact.confidence,
         "origin": fact.origin,
@@ -161,5 +163,5 @@ def _field(filled: Filled) -> dict[str, Any]:
         "how": filled.how,
         "confidence": filled.confidence,
         "note": filled.note,
-        "places": [place(one) for one in filled.places],
+        "places": [place(span) for span in filled.places],
     }

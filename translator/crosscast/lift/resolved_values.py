@@ -48,9 +48,9 @@ def unknown_fields(facts: Iterable[Fact], optimizer: str) -> dict[str, Fact]:
         facts: of the whole source.
         optimizer: the one that the recipe is about; those of others set nothing.
     """
-    told = [
-        (set_by(one), one)
-        for one in facts
-        if not one.known and (not one.field.startswith("optimizer.") or one.subject == optimizer)
+    by_path = [
+        (set_by(fact), fact)
+        for fact in facts
+        if not fact.known and (not fact.field.startswith("optimizer.") or fact.subject == optimizer)
     ]
-    return {path: one for path, one in reversed(told) if path}
+    return {path: fact for path, fact in reversed(by_path) if path}

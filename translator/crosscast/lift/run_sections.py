@@ -36,18 +36,18 @@ def schedule(look: Look, draft: Draft) -> None:
     """Fill `schedule`."""
     decay, warmup = look("schedule.decay"), look("schedule.warmup")
     warms = look("schedule.has_warmup")
-    said = word(decay)
+    name = word(decay)
     if decay is None and warmup is None and word(warms) != "yes":
         draft.absent("schedule.name", "constant", "no schedule in the source")
     elif decay is None:
         draft.absent("schedule.name", "constant", "no fall after the warm-up")
-    elif said in _DECAYS:
-        draft.put("schedule.name", _DECAYS[str(said)], decay)
-    elif said in _VAGUE:
-        note = (decay.expression or decay.reason or str(said)).replace("_", " ")
+    elif name in _DECAYS:
+        draft.put("schedule.name", _DECAYS[str(name)], decay)
+    elif name in _VAGUE:
+        note = (decay.expression or decay.reason or str(name)).replace("_", " ")
         draft.put("schedule.name", "constant", decay, how="stand_in", note=note)
     else:
-        shown = str(said).replace("_", " ")
+        shown = str(name).replace("_", " ")
         draft.note("CC911", "schedule", f"the schedule is {shown}; a recipe cannot say that", decay)
         draft.put("schedule.name", "constant", decay, how="stand_in", note=f"in place of {shown}")
     total = look("schedule.total_steps")
@@ -90,7 +90,7 @@ def _warmup(fact: Fact, draft: Draft) -> None:
 
 
 def _fit(warmup: Fact | None, draft: Draft) -> None:
-    """Make stand-ins fit what is said: a schedule is longer than its warm-up."""
+    """Make stand-ins consistent with facts: a schedule is longer than its warm-up."""
     steps = draft.value("schedule.warmup_steps") or 0
     if draft.value("schedule.name") == "inverse_sqrt" and not steps:
         draft.without("schedule.warmup_ratio")
@@ -150,9 +150,9 @@ def _parallel(look: Look, draft: Draft) -> None:
         return
     if kinds - _ALONE:
         draft.put("distributed.strategy", "data_parallel", kind)
-        said = processes is not None
-        how = "source" if said else "stand_in"
-        note = "" if said else "the launch decides"
+        stated = processes is not None
+        how = "source" if stated else "stand_in"
+        note = "" if stated else "the launch decides"
         draft.put("distributed.processes_per_node", 1, size or kind, how=how, note=note)
         return
     if apart and kind is not None and kind.places:
@@ -164,11 +164,11 @@ def _parallel(look: Look, draft: Draft) -> None:
 
 def spread(look: Look, draft: Draft) -> None:
     """Divide the processes by the machines that a launch names, if they are so many."""
-    told = look("parallel.nodes")
-    nodes, whole = number(told), draft.fields.get("distributed.processes_per_node")
+    fact = look("parallel.nodes")
+    nodes, whole = number(fact), draft.fields.get("distributed.processes_per_node")
     if nodes is None or nodes <= 1 or whole is None or whole.value % nodes:
         return
-    draft.put("distributed.nodes", int(nodes), told)
+    draft.put("distributed.nodes", int(nodes), fact)
     each = replace(whole, value=int(whole.value // nodes))
     draft.fields["distributed.processes_per_node"] = each
 

@@ -74,7 +74,7 @@ def _definitions() -> dict[str, Any]:
         "reason": {**_TEXT, "description": "why the value is not known"},
         "files": {"type": "array", "items": _TEXT, "description": "the sources that say it"},
         "places": {"type": "array", "items": {"$ref": "#/$defs/place"}},
-        "layer": {"enum": [str(one) for one in Layer]},
+        "layer": {"enum": [str(layer) for layer in Layer]},
         "confidence": {"enum": ["certain", "likely", "guess"]},
         "origin": {"enum": list(_ORIGINS)},
         "under": {"type": "array", "items": _TEXT},
@@ -108,12 +108,12 @@ def _definitions() -> dict[str, Any]:
 
 def _value(entry: Field) -> dict[str, Any]:
     if entry.values == NUMBER:
-        one: dict[str, Any] = {"type": ["number", "string", "null"]}
+        schema: dict[str, Any] = {"type": ["number", "string", "null"]}
     elif entry.values == TEXT:
-        one = {"type": ["string", "number", "boolean", "null"]}
+        schema = {"type": ["string", "number", "boolean", "null"]}
     else:
-        one = {"enum": [*entry.values, None]}
-    return {"type": "array", "items": one} if entry.many else one
+        schema = {"enum": [*entry.values, None]}
+    return {"type": "array", "items": schema} if entry.many else schema
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:

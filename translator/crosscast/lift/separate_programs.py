@@ -51,21 +51,27 @@ def trained_apart(subject: Subject) -> tuple[Profile, tuple[Diagnostic, ...]]:
     if program is None or not kinds or not subject.steps or not all(map(_of_launch, kinds)):
         return subject.profile, ()
     launches = [
-        one
-        for one in subject.commands
-        if one.launcher and starts(one, program.modules[0].source) and one.processes is not None
+        command
+        for command in subject.commands
+        if command.launcher
+        and starts(command, program.modules[0].source)
+        and command.processes is not None
     ]
     if not launches or not _joins_nothing(subject, program):
         return subject.profile, ()
-    told = launches[0].processes
-    count = f"{told.value} processes" if told is not None and told.known else "several processes"
-    shared = any("DistributedSampler" in one.source.text for one in program.modules)
+    processes = launches[0].processes
+    count = (
+        f"{processes.value} processes"
+        if processes is not None and processes.known
+        else "several processes"
+    )
+    shared = any("DistributedSampler" in module.source.text for module in program.modules)
     data = "its own part of" if shared else "all of"
     warning = Diagnostic(
         code="CC934",
         severity=Severity.WARNING,
         path="distributed.strategy",
-        span=next((place for one in kinds for place in one.places), None),
+        span=next((place for kind in kinds for place in kind.places), None),
         message=(
             f"{count} are started, but nothing in {program.modules[0].source.name} joins their"
             f" gradients: each trains a model of its own on {data} the data"
@@ -86,14 +92,14 @@ def _apart(profile: Profile) -> Iterator[Fact]:
 
 
 def _joins_nothing(subject: Subject, program: Program) -> bool:
-    if any(one.severity == "error" for one in subject.unread):
+    if any(diagnostic.severity == "error" for diagnostic in subject.unread):
         return False
-    return all(_known(one, program) and not _may_join(one) for one in program.modules)
+    return all(_known(module, program) and not _may_join(module) for module in program.modules)
 
 
 def _may_join(module: Module) -> bool:
     text = module.source.text
-    if "Trainer" in text and any(one.startswith("transformers") for one in module.imported):
+    if "Trainer" in text and any(name.startswith("transformers") for name in module.imported):
         return True
     return _JOINS.search(_HARMLESS.sub("", text)) is not None
 

@@ -35,12 +35,12 @@ def looking(settled: Settlement) -> Look:
 
 
 def word(fact: Fact | None) -> object:
-    """Return the word that a fact says; None if it says none."""
+    """Return the word of a fact; None if it has none."""
     return fact.value if fact is not None and fact.known else None
 
 
 def number(fact: Fact | None) -> float | int | None:
-    """Return the number that a fact says; None if it says none."""
+    """Return the number of a fact; None if it has none."""
     value = word(fact)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
@@ -64,12 +64,12 @@ def precision(look: Look, draft: Draft) -> None:
         draft.put("precision.mode", "none", chosen or enabled, note=_switch(enabled, halves))
         draft.put("precision.compute_dtype", "float32", chosen or enabled)
     elif enabled is not None or halves:
-        said = enabled or kinds
-        draft.put("precision.mode", "none", said, how="stand_in", note=_switch(enabled, halves))
-        draft.put("precision.compute_dtype", "float32", said, how="stand_in")
-        which = " or ".join(HALF[str(one)] for one in halves) or "a half type"
+        fact = enabled or kinds
+        draft.put("precision.mode", "none", fact, how="stand_in", note=_switch(enabled, halves))
+        draft.put("precision.compute_dtype", "float32", fact, how="stand_in")
+        which = " or ".join(HALF[str(half_type)] for half_type in halves) or "a half type"
         hint = f"if it runs in {which}, write `mode: mixed` and `compute_dtype`"
-        draft.note("CC912", "precision", "who starts it decides about half precision", said, hint)
+        draft.note("CC912", "precision", "who starts it decides about half precision", fact, hint)
     else:
         draft.absent("precision.mode", "none", "no half precision in the source")
         draft.absent("precision.compute_dtype", "float32", "")
@@ -80,20 +80,20 @@ def precision(look: Look, draft: Draft) -> None:
 def _switch(enabled: Fact | None, halves: Sequence[object]) -> str:
     if not halves or enabled is None:
         return ""
-    which = " or ".join(HALF[str(one)] for one in halves)
+    which = " or ".join(HALF[str(half_type)] for half_type in halves)
     return f"{enabled.expression or 'a switch'} makes it {which}"
 
 
 def loss_scaling(look: Look, draft: Draft) -> None:
     """Fill `loss_scaling`, for what runs by default."""
     mode = look("loss_scaling.mode")
-    said = word(mode)
+    kind = word(mode)
     if draft.value("precision.mode") == "none":
-        note = "off, as half precision is" if mode and said != "none" else "no loss scale"
+        note = "off, as half precision is" if mode and kind != "none" else "no loss scale"
         draft.put("loss_scaling.mode", "none", mode, how="absent", note=note)
         return
     half = draft.value("precision.compute_dtype")
-    if said == "static":
+    if kind == "static":
         scale = look("loss_scaling.scale") or look("loss_scaling.init_scale")
         draft.put("loss_scaling.mode", "static", mode)
         if (value := number(scale)) is not None:
@@ -101,15 +101,15 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         else:
             draft.stand_in("loss_scaling.scale", 128.0, "the source does not show the number")
         return
-    if said == "none" or (mode is None and half == "bfloat16"):
+    if kind == "none" or (mode is None and half == "bfloat16"):
         draft.put("loss_scaling.mode", "none", mode, how="source" if mode else "absent")
         return
-    if mode is None or said in (None, "caller", "inherit", "selectable", "env_default"):
+    if mode is None or kind in (None, "caller", "inherit", "selectable", "env_default"):
         draft.put("loss_scaling.mode", "dynamic", mode, how="stand_in")
         if half != "float16":
             draft.put("loss_scaling.mode", "none", mode, how="stand_in")
             return
-    elif said == "library" and half == "bfloat16":
+    elif kind == "library" and half == "bfloat16":
         draft.put("loss_scaling.mode", "none", mode, note="the library scales float16 only")
         return
     else:
@@ -146,10 +146,10 @@ def accumulation(look: Look, draft: Draft) -> None:
         message = "losses are added up and not divided; a recipe always means their mean"
         hint = "multiply the learning rate by accumulation.steps to keep the size of the steps"
         draft.note("CC911", "accumulation", message, divided, hint)
-    said = word(tail)
-    if said in _TAILS:
-        draft.put("accumulation.tail", _TAILS[str(said)], tail)
-        if said == "leak":
+    kind = word(tail)
+    if kind in _TAILS:
+        draft.put("accumulation.tail", _TAILS[str(kind)], tail)
+        if kind == "leak":
             message = "gradients left over at the end of an epoch leak into the next window"
             draft.note("CC911", "accumulation.tail", message, tail)
 
@@ -157,22 +157,22 @@ def accumulation(look: Look, draft: Draft) -> None:
 def clipping(look: Look, draft: Draft) -> None:
     """Fill `clipping`."""
     kind, limit = look("clip.kind"), look("clip.value")
-    said, value = word(kind), number(limit)
-    if said == "library_default":
-        said = "global_norm"
-    if kind is None or (said in ("none", None) and (kind is None or kind.known)):
+    norm, value = word(kind), number(limit)
+    if norm == "library_default":
+        norm = "global_norm"
+    if kind is None or (norm in ("none", None) and (kind is None or kind.known)):
         draft.absent("clipping.kind", "none", "no clipping in the source")
         return
     if value is not None and value <= 0:
         draft.put("clipping.kind", "none", limit, note=f"{value:g} means off")
         return
-    if said not in ("global_norm", "value", "per_param_norm"):
-        shown = str(said or kind.expression or kind.reason).replace("_", " ")
+    if norm not in ("global_norm", "value", "per_param_norm"):
+        shown = str(norm or kind.expression or kind.reason).replace("_", " ")
         draft.note("CC911", "clipping", f"clipping is {shown}; a recipe cannot say that", kind)
         draft.put("clipping.kind", "none", kind, how="stand_in", note=shown)
         return
-    draft.put("clipping.kind", said, kind)
-    name = "clipping.max_value" if said == "value" else "clipping.max_norm"
+    draft.put("clipping.kind", norm, kind)
+    name = "clipping.max_value" if norm == "value" else "clipping.max_norm"
     if value is not None:
         draft.put(name, float(value), limit)
         return

@@ -124,7 +124,7 @@ class Project(Program):
     def unpacked(
         self, node: ast.expr, module: Module
     ) -> Iterator[tuple[str | None, ast.expr | None]]:
-        """Yield the entries of what a call unpacks with `**`; None for what is not known."""
+        """Yield the entries that a call unpacks with `**`; None for unknown ones."""
         return unpacked(node, module)
 
 

@@ -196,10 +196,10 @@ class Event:
 def _contradict(first: Guard, second: Guard) -> bool:
     if first.node is second.node:
         return first.holds != second.holds
-    one, two = first.window, second.window
-    if one is not None and two is not None:
-        same = (one.counter, one.key, one.opens) == (two.counter, two.key, two.opens)
-        return same and first.at_end != second.at_end and one.first == two.first
+    window, other = first.window, second.window
+    if window is not None and other is not None:
+        same = (window.counter, window.key, window.opens) == (other.counter, other.key, other.opens)
+        return same and first.at_end != second.at_end and window.first == other.first
     return first.holds != second.holds and first.text == second.text
 
 
@@ -241,9 +241,9 @@ class TrainingStep:
         return tuple(e for e in self.of(*kinds) if self.holds(e))
 
     def around(self, *kinds: EventKind) -> tuple[Event, ...]:
-        """Return those of them before and behind the loop: once an epoch, or once a run."""
+        """Return the events before and after the loop: once per epoch, or once per run."""
         return tuple(e for e in self.of(*kinds) if not self.holds(e))
 
     def holds(self, event: Event) -> bool:
         """Whether an event happens within the loop."""
-        return self.loop is None or any(one.node is self.loop.node for one in event.loops)
+        return self.loop is None or any(loop.node is self.loop.node for loop in event.loops)

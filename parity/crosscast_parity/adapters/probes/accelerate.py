@@ -16,7 +16,7 @@ PACKAGES = ("accelerate", "torch")
 
 
 def make_accelerator(steps: int, precision: str) -> Accelerator:
-    """Start anew: its state is otherwise kept from one case to the next."""
+    """Reset the state, which is otherwise kept from one case to the next."""
     AcceleratorState._reset_state(reset_partial_state=True)
     GradientState._reset_state()
     return Accelerator(cpu=True, mixed_precision=precision, gradient_accumulation_steps=steps)

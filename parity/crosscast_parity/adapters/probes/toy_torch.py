@@ -46,7 +46,7 @@ def make_optimizer(case: Case, model: torch.nn.Module) -> torch.optim.Optimizer:
 
 
 def make_schedule(case: Case, optimizer: torch.optim.Optimizer) -> Any:
-    """The case's rates, in the class that PyTorch has for rates of one's own."""
+    """The case's rates as a LambdaLR."""
     return torch.optim.lr_scheduler.LambdaLR(optimizer, case.rate)
 
 
@@ -83,7 +83,7 @@ class Matmul(torch.nn.Module):
 
 
 def half_facts(train: Callable[[torch.nn.Module], bool]) -> dict[str, Any]:
-    """Ask for float16 on this CPU, as the trainer's documentation says; report what happened.
+    """Request float16 on this CPU as documented by the trainer; report the result.
 
     Args:
         train: trains a model in float16; says whether there was a scaler.

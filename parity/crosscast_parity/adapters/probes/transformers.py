@@ -28,7 +28,7 @@ class Losses(torch.nn.Module):
 
 
 def summed(outputs: Any, labels: Any, num_items_in_batch: Any = None) -> torch.Tensor:
-    """A `compute_loss_func`: the Trainer says by what to divide the sum."""
+    """A `compute_loss_func`: the Trainer passes the divisor of the sum."""
     total: torch.Tensor = outputs["losses"].sum() / num_items_in_batch
     return total
 

@@ -1,4 +1,4 @@
-"""Train with somebody else's trainer what the script beside it, emitted.py, trains by itself.
+"""Train the model of emitted.py, in the same folder, with a third-party trainer.
 
 Data, order, model, optimizer, schedule and evaluation are those of emitted.py; loop.py hands them
 to the trainer. Options and results are those of emitted.py, but for --resume.
@@ -88,7 +88,7 @@ def versions() -> dict[str, str]:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            continue  # run() says so
+            continue  # reported by run()
     return found
 
 

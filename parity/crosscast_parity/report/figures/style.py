@@ -94,7 +94,7 @@ class Series:
     place: int = 0
 
     def drawable(self, *, log: bool = False, zero: float = math.nan) -> list[float]:
-        """Return the values with nan for what cannot be drawn; `zero` stands for 0 if `log`."""
+        """Return the values, nan where they cannot be drawn; `zero` replaces 0 if `log`."""
         return [_drawable(value, log=log, zero=zero) for value in self.values]
 
 

@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table. `note` says what to look for. `folded`: closed at first, open on paper."""
+    """A table. `note` explains it. `folded`: initially closed on screen, open in print."""
 
     kind: ClassVar[str] = "table"
     title: str

@@ -69,7 +69,7 @@ def _some(places: list[str], most: int = 4) -> str:
 
 
 def limits_blocks(report: ParityReport) -> list[Block]:
-    """Return what was not tested here, and what never is."""
+    """Return what this run did not test, and what the harness never tests."""
     blocks: list[Block] = []
     missing = untested(report)
     if missing:

@@ -27,7 +27,7 @@ RATE_CAPTION = (
 
 
 def stage_plots(report: ParityReport, stage: StageRecord) -> list[Plot]:
-    """Return the figures of one stage, those that have something to show."""
+    """Return the figures of one stage that are not empty."""
     runs = _in_order(report, stage.name, MAIN)
     plots = [_trajectory(report, stage, runs)] if runs else []
     plots += _timeline(report, stage, FAULTS, "Loss scale with injected faults")
@@ -177,9 +177,9 @@ def bisection_plots(bisections: Sequence[BisectionRecord]) -> list[Plot]:
 
 
 def drawn_stages(report: ParityReport) -> tuple[list[StageRecord], list[StageRecord]]:
-    """Return the stages to draw: the first of every size and type, and those that did not pass.
+    """Return the stages to draw: the first of every size and type, and all that failed.
 
-    Also return those that are left out. Stages of paired seeds are neither.
+    Also return the stages left out. Stages of paired seeds are in neither group.
     """
     troubled = {
         check.stage

@@ -56,7 +56,7 @@ def entrant_differs(entrant: Entrant) -> bool:
 
 
 def facts(report: ParityReport) -> list[tuple[str, str]]:
-    """Return name and value of what was asked for."""
+    """Return the names and values of the options."""
     found = [
         ("recipe", report.recipe),
         ("check", report.check),

@@ -50,7 +50,7 @@ def loss(model: Module, batch: serve.Arrays) -> Tensor:
 
 
 def start(step: ModuleType, toy: serve.Toy) -> serve.Session:
-    """Build model and optimizer, and what lets the caller look at them."""
+    """Build model and optimizer, and access to their state for the caller."""
     model = ToyModel(toy.start)
     state = step.TrainState(model, step.make_optimizer(model))
     return serve.Session(state, loss, lambda: tensors(state), lambda: (None, None), NAMES)

@@ -25,32 +25,32 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 
-def of_binding(one: Binding) -> Value:
+def of_binding(binding: Binding) -> Value:
     """Return the value that an assignment gives."""
-    module, program = one.module, one.module.program
+    module, program = binding.module, binding.module.program
     if program is None:
         return Unknown("", "it is not part of a program")
-    if one.kind == "import":
-        return _imported(one, module, program)
-    if one.kind in ("function", "class"):
-        return Symbol(f"{module.source.name}:{module.qualname(one.node)}")
-    if one.kind == "parameter" and isinstance(one.node, ast.arg):
-        return _parameter(one, one.node, module, program)
-    if one.value is None:
-        return Unknown(module.text(one.node)[:200], "it gets no value that can be read")
-    if one.kind == "loop":
-        return Unknown(module.text(one.node)[:200], "it changes in every round of a loop")
-    if one.kind == "augment":
-        return _augmented(one, module)
-    if _carried(one, module):
-        return Unknown(module.text(one.node)[:200], "it changes in every round of a loop")
-    value = evaluate(one.value, module)
-    for place in one.path:
-        value = _element(value, place, one, module)
+    if binding.kind == "import":
+        return _imported(binding, module, program)
+    if binding.kind in ("function", "class"):
+        return Symbol(f"{module.source.name}:{module.qualname(binding.node)}")
+    if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+        return _parameter(binding, binding.node, module, program)
+    if binding.value is None:
+        return Unknown(module.text(binding.node)[:200], "it gets no value that can be read")
+    if binding.kind == "loop":
+        return Unknown(module.text(binding.node)[:200], "it changes in every round of a loop")
+    if binding.kind == "augment":
+        return _augmented(binding, module)
+    if _carried(binding, module):
+        return Unknown(module.text(binding.node)[:200], "it changes in every round of a loop")
+    value = evaluate(binding.value, module)
+    for place in binding.path:
+        value = _element(value, place, binding, module)
     return value
 
 
-def _element(value: Value, place: int, one: Binding, module: Module) -> Value:
+def _element(value: Value, place: int, binding: Binding, module: Module) -> Value:
     listed = value.value if isinstance(value, Known) else None
     if isinstance(listed, tuple | list) and isinstance(value, Known) and place < len(listed):
         part = listed[place]
@@ -58,15 +58,15 @@ def _element(value: Value, place: int, one: Binding, module: Module) -> Value:
             return part
         return Known(part, value.origin, value.flag)
     program = module.program
-    for meaning in meanings_of_binding(one, program) if program is not None else ():
+    for meaning in meanings_of_binding(binding, program) if program is not None else ():
         if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
             return Instance(meaning.name, meaning.module.call(meaning.call))
-    assert one.value is not None
-    return Unknown(module.text(one.value)[:200], f"part {place + 1} of what it returns")
+    assert binding.value is not None
+    return Unknown(module.text(binding.value)[:200], f"part {place + 1} of what it returns")
 
 
-def _imported(one: Binding, module: Module, program: Program) -> Value:
-    found = program.global_bindings(one.target, module)
+def _imported(import_: Binding, module: Module, program: Program) -> Value:
+    found = program.global_bindings(import_.target, module)
     if found:
         options: list[Option] = []
         for binding in found:
@@ -77,17 +77,17 @@ def _imported(one: Binding, module: Module, program: Program) -> Value:
         if isinstance(value, Known) and value.origin == "literal":
             return Known(value.value, "constant", value.flag)
         return value
-    for meaning in imported(one.target, module, program):
+    for meaning in imported(import_.target, module, program):
         number = NUMBERS.get(meaning.name)
         return Known(number, "constant") if number is not None else Symbol(meaning.name)
-    return Unknown(one.target, "it is imported from a file that is not given")
+    return Unknown(import_.target, "it is imported from a file that is not given")
 
 
-def _augmented(one: Binding, module: Module) -> Value:
-    node = one.node
+def _augmented(binding: Binding, module: Module) -> Value:
+    node = binding.node
     assert isinstance(node, ast.AugAssign)
     text = module.text(node)
-    if _in_loop(one, module):
+    if _in_loop(binding, module):
         return Unknown(text[:200], "it changes in every round of a loop")
     before = evaluate(node.target, module)
     kind = type(node.op)
@@ -95,34 +95,34 @@ def _augmented(one: Binding, module: Module) -> Value:
     return spread(text, values, lambda a, b: arithmetic.binary(kind, a, b))
 
 
-def _carried(one: Binding, module: Module) -> bool:
+def _carried(binding: Binding, module: Module) -> bool:
     """Whether an assignment in a loop uses what it assigned in the round before."""
-    target = one.node.targets[0] if isinstance(one.node, ast.Assign) else None
-    if not isinstance(target, ast.Name | ast.Attribute) or not _in_loop(one, module):
+    target = binding.node.targets[0] if isinstance(binding.node, ast.Assign) else None
+    if not isinstance(target, ast.Name | ast.Attribute) or not _in_loop(binding, module):
         return False
     text = module.text(target)
-    assert one.value is not None
-    return any(isinstance(n, type(target)) and module.text(n) == text for n in walk(one.value))
+    assert binding.value is not None
+    return any(isinstance(n, type(target)) and module.text(n) == text for n in walk(binding.value))
 
 
-def _in_loop(one: Binding, module: Module) -> bool:
-    here = module.parents.get(one.node)
-    while here is not None and here is not one.scope.node:
+def _in_loop(binding: Binding, module: Module) -> bool:
+    here = module.parents.get(binding.node)
+    while here is not None and here is not binding.scope.node:
         if isinstance(here, ast.For | ast.While | ast.AsyncFor):
             return True
         here = module.parents.get(here)
     return False
 
 
-def _parameter(one: Binding, node: ast.arg, module: Module, program: Program) -> Value:
-    for itself in own_instance(one):
+def _parameter(binding: Binding, node: ast.arg, module: Module, program: Program) -> Value:
+    for itself in own_instance(binding):
         return itself
-    flag = flags.flag_of_parameter(one, program)
+    flag = flags.flag_of_parameter(binding, program)
     if flag is not None:
         return flags.value_of(flag, node.arg)
-    default = default_of(one)
-    given = program.arguments_for(one, node.arg)
-    scope = one.scope
+    default = default_of(binding)
+    given = program.arguments_for(binding, node.arg)
+    scope = binding.scope
     sites: tuple[object, ...] = ()
     if isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
         sites = program.sites(module, scope.node)
@@ -148,28 +148,28 @@ def _starred(site: object) -> bool:
     return bool(getattr(site, "has_star", True))
 
 
-def own_instance(one: Binding) -> Sequence[Value]:
+def own_instance(binding: Binding) -> Sequence[Value]:
     """Return the instance that `self` is."""
-    scope = one.scope
+    scope = binding.scope
     owner = scope.parent if scope.is_function and scope.self_name else None
-    if owner is None or not owner.is_class or not isinstance(one.node, ast.arg):
+    if owner is None or not owner.is_class or not isinstance(binding.node, ast.arg):
         return ()
-    if one.node.arg != scope.self_name:
+    if binding.node.arg != scope.self_name:
         return ()
-    return (Instance(f"{one.module.source.name}:{owner.qualname}", None),)
+    return (Instance(f"{binding.module.source.name}:{owner.qualname}", None),)
 
 
-def default_of(one: Binding) -> ast.expr | None:
+def default_of(binding: Binding) -> ast.expr | None:
     """Return the default of a parameter."""
-    node = one.scope.node
+    node = binding.scope.node
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         return None
     args = node.args
     names = [*args.posonlyargs, *args.args]
     for arg, default in zip(reversed(names), reversed(args.defaults), strict=False):
-        if arg is one.node:
+        if arg is binding.node:
             return default
     for arg, given in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        if arg is one.node:
+        if arg is binding.node:
             return given
     return None

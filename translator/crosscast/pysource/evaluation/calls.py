@@ -65,12 +65,17 @@ def _builtin(name: str, node: ast.Call, module: Module) -> Value:
     values = [evaluate(a, module) for a in node.args]
     found = spread(module.text(node), values, lambda *parts: arithmetic.call(name, parts))
     if name in arithmetic.CONVERSIONS and len(values) == 1:
-        one = values[0]
-        if isinstance(found, Known) and isinstance(one, Known):
-            return Known(found.value, one.origin, one.flag)
-        if isinstance(found, Unknown) and isinstance(one, Unknown):
+        argument = values[0]
+        if isinstance(found, Known) and isinstance(argument, Known):
+            return Known(found.value, argument.origin, argument.flag)
+        if isinstance(found, Unknown) and isinstance(argument, Unknown):
             return Unknown(
-                found.text, one.reason, one.origin, found.default, found.has_default, one.names
+                found.text,
+                argument.reason,
+                argument.origin,
+                found.default,
+                found.has_default,
+                argument.names,
             )
     return found
 
@@ -169,12 +174,16 @@ def _own(node: ast.Call, module: Module, program: Program, text: str, name: str)
         value = _returned(found[0], found[1], text)
         if value is not None:
             return value
-    for one in meanings_of(node, module):
-        if one.kind == "instance":
-            made = one.module.call(one.call) if one.call is not None and one.module else None
-            return Instance(one.name, made)
-        if one.kind == "symbol":
-            return Symbol(one.name)
+    for meaning in meanings_of(node, module):
+        if meaning.kind == "instance":
+            made = (
+                meaning.module.call(meaning.call)
+                if meaning.call is not None and meaning.module
+                else None
+            )
+            return Instance(meaning.name, made)
+        if meaning.kind == "symbol":
+            return Symbol(meaning.name)
     what = f"the result of a call of {name or module.text(node.func)[:100]}"
     return Unknown(text, what, names=())
 

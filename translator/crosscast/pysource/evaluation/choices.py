@@ -1,4 +1,4 @@
-"""One of several values, by a condition: what holds by default, and what is certain."""
+"""Values that depend on conditions: the default choice, and what is certain."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def choice(options: Sequence[Option], module: Module, places: Sequence[str] = ()
             ]
         else:
             flat.append((likely, words, value))
-    flat.sort(key=lambda one: not one[0])
+    flat.sort(key=lambda option: not option[0])
     return Choice(tuple((words, value) for _, words, value in flat[:32]))
 
 
@@ -76,11 +76,11 @@ def certain_truth(condition: ast.expr, module: Module) -> bool | None:
         return None
     for part in walk(condition):
         if isinstance(part, ast.Attribute | ast.Name | ast.Subscript):
-            one = evaluate(part, module)
+            part_value = evaluate(part, module)
             if (
-                isinstance(one, Known)
-                and one.flag
-                and not reading.is_given(one.flag, module.program)
+                isinstance(part_value, Known)
+                and part_value.flag
+                and not reading.is_given(part_value.flag, module.program)
             ):
                 return None
     return bool(value.value)

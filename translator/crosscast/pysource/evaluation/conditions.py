@@ -31,7 +31,7 @@ def truth(node: ast.expr, module: Module) -> bool | None:
 
 
 def _optional_flag(node: ast.expr, module: Module) -> bool:
-    """Whether an expression is a flag that is None if nobody gives it."""
+    """Whether an expression is a flag whose default is None."""
     if not isinstance(node, ast.Attribute | ast.Subscript | ast.Name):
         return False
     flag = flag_read(node, module)

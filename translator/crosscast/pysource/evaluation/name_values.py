@@ -25,8 +25,8 @@ def of_name(node: ast.Name, module: Module) -> Value:
     """Return the value of a name."""
     found = definitions(node, module)
     if not found:
-        for one in meanings_of(node, module):
-            return Symbol(one.name)
+        for meaning in meanings_of(node, module):
+            return Symbol(meaning.name)
         return Unknown(node.id, "nothing in the files given defines it", names=(node.id,))
     return _of_bindings(found, node, module, constant=True)
 
@@ -48,20 +48,24 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
     found = definitions(node, module)
     if found:
         return _of_bindings(found, node, module, constant=True)
-    for one in meanings_of(node, module):
-        if one.kind == "symbol" and flags.is_namespace(one.name.rpartition(".")[0]):
-            return _member(one.name, text)
-        if one.kind == "symbol" and ":" not in one.name:
+    for meaning in meanings_of(node, module):
+        if meaning.kind == "symbol" and flags.is_namespace(meaning.name.rpartition(".")[0]):
+            return _member(meaning.name, text)
+        if meaning.kind == "symbol" and ":" not in meaning.name:
             if _of_instance(node, module):
                 break
-            number = NUMBERS.get(one.name)
-            return Known(number, "constant") if number is not None else Symbol(one.name)
-        if one.kind == "symbol" and program is not None and program.function_named(one.name):
-            return Symbol(one.name)
-        if one.kind == "member":
-            return _member(one.name, text)
-        if one.kind == "instance" and one.call is not None and one.module is not None:
-            return Instance(one.name, one.module.call(one.call))
+            number = NUMBERS.get(meaning.name)
+            return Known(number, "constant") if number is not None else Symbol(meaning.name)
+        if (
+            meaning.kind == "symbol"
+            and program is not None
+            and program.function_named(meaning.name)
+        ):
+            return Symbol(meaning.name)
+        if meaning.kind == "member":
+            return _member(meaning.name, text)
+        if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
+            return Instance(meaning.name, meaning.module.call(meaning.call))
     return Unknown(text[:200], "nothing in the files given assigns it", names=(text[:200],))
 
 
@@ -79,7 +83,7 @@ def _of_instance(node: ast.Attribute, module: Module) -> bool:
     parent = module.parent(node)
     if isinstance(parent, ast.Call) and parent.func is node:
         return False
-    return any(one.kind == "instance" for one in meanings_of(node.value, module))
+    return any(meaning.kind == "instance" for meaning in meanings_of(node.value, module))
 
 
 def of_subscript(node: ast.Subscript, module: Module) -> Value:
@@ -142,17 +146,17 @@ def _of_bindings(
         return Unknown(module.text(use)[:200], "it is assigned at many places")
     options: list[Option] = [] if initial is None else [(None, True, initial)]
     places = [""] * len(options)
-    for one in found:
-        here = use if one.scope is module.scope_of(use) else None
-        condition = condition_of(one, here, one.module)
-        value = bindings.of_binding(one)
+    for binding in found:
+        here = use if binding.scope is module.scope_of(use) else None
+        condition = condition_of(binding, here, binding.module)
+        value = bindings.of_binding(binding)
         if condition is None:
-            if one.scope.module is not module or here is not None or len(found) == 1:
+            if binding.scope.module is not module or here is not None or len(found) == 1:
                 options, places = [], []
             options.append((None, True, value))
-            places.append(f"set in {one.scope.qualname or 'the module'}")
+            places.append(f"set in {binding.scope.qualname or 'the module'}")
             continue
-        decided = certain_truth(condition[0], one.module)
+        decided = certain_truth(condition[0], binding.module)
         if decided is None:
             options.append((condition[0], condition[1], value))
             places.append("")

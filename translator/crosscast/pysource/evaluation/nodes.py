@@ -33,13 +33,13 @@ MAX_ENTRIES = 2000
 
 
 def value_of_node(node: ast.expr, module: Module) -> Value:
-    """Return the value of an expression, looked up anew."""
+    """Return the value of an expression without using the cache."""
     handler = _HANDLERS.get(node.__class__)
     return handler(node, module) if handler is not None else _other(node, module)
 
 
 def circular(node: ast.expr, module: Module) -> Value:
-    """Return the value of what depends on itself."""
+    """Return the value of an expression that depends on itself."""
     return Unknown(module.text(node)[:200], "it depends on itself")
 
 
@@ -73,10 +73,10 @@ def _unary(node: ast.UnaryOp, module: Module) -> Value:
 
 
 def _compare(node: ast.Compare, module: Module) -> Value:
-    values = [evaluate(one, module) for one in (node.left, *node.comparators)]
+    values = [evaluate(side, module) for side in (node.left, *node.comparators)]
     if len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
-        one, other = values
-        if isinstance(one, Symbol | Instance) and isinstance(other, Known) and other.value is None:
+        left, right = values
+        if isinstance(left, Symbol | Instance) and isinstance(right, Known) and right.value is None:
             return Known(isinstance(node.ops[0], ast.IsNot), "derived")
 
     def all_of(*parts: object) -> object:
@@ -106,9 +106,9 @@ def _boolean(node: ast.BoolOp, module: Module) -> Value:
         return values[0]
 
     def first(*parts: object) -> object:
-        for one in parts:
-            if bool(one) == decisive:
-                return one
+        for part in parts:
+            if bool(part) == decisive:
+                return part
         return parts[-1]
 
     return spread(module.text(node), values, first)
@@ -131,14 +131,14 @@ def _sequence(node: ast.List | ast.Tuple | ast.Set, module: Module) -> Value:
     if len(node.elts) > MAX_ENTRIES:
         return Unknown(module.text(node)[:200], "it is too long")
     found: list[object] = []
-    for one in node.elts:
-        if isinstance(one, ast.Starred):
-            inner = evaluate(one.value, module)
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
+            inner = evaluate(element.value, module)
             if not isinstance(inner, Known) or not isinstance(inner.value, list | tuple):
                 return Unknown(module.text(node)[:200], "it holds parts that are not known")
             found.extend(inner.value)
         else:
-            found.append(plain(evaluate(one, module)))
+            found.append(plain(evaluate(element, module)))
     if isinstance(node, ast.List):
         return Known(found)
     if isinstance(node, ast.Tuple):
@@ -169,13 +169,13 @@ def _dictionary(node: ast.Dict, module: Module) -> Value:
 
 def _text(node: ast.JoinedStr, module: Module) -> Value:
     values: list[Value] = []
-    for one in node.values:
-        if isinstance(one, ast.FormattedValue):
-            if one.format_spec is not None or one.conversion not in (-1, 115):
+    for piece in node.values:
+        if isinstance(piece, ast.FormattedValue):
+            if piece.format_spec is not None or piece.conversion not in (-1, 115):
                 return Unknown(module.text(node)[:200], "it is formatted")
-            values.append(evaluate(one.value, module))
+            values.append(evaluate(piece.value, module))
         else:
-            values.append(evaluate(one, module))
+            values.append(evaluate(piece, module))
     return spread(module.text(node), values, lambda *parts: "".join(map(_shown, parts)))
 
 

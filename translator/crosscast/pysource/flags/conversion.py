@@ -12,7 +12,7 @@ _FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
 
 
 def convert(content: object, kind: str, parser: str = "argparse") -> Value:
-    """Return what a parser makes of one value.
+    """Return the result of a parser for one value.
 
     Args:
         content: text of the command line, or a default (which argparse converts only if it is

@@ -36,7 +36,7 @@ _ABSL = {
 
 
 def flags_of(program: Program) -> Iterator[Flag]:
-    """Yield all flags of a program with what the launch command says of them."""
+    """Yield all flags of a program with their values in the launch command."""
     found: list[Flag] = []
     defaults: dict[str, ast.expr] = {}
     for module in program.modules:
@@ -76,9 +76,9 @@ def _kept_method(name: ast.Name, module: Module) -> str:
     """Return the method of a parser that a name stands for: `add = parser.add_argument`."""
     if _KEPT.search(module.source.text) is None:
         return ""
-    for one, _ in chase(name, module):
-        if isinstance(one, ast.Attribute) and one.attr in _READERS:
-            return one.attr
+    for assigned, _ in chase(name, module):
+        if isinstance(assigned, ast.Attribute) and assigned.attr in _READERS:
+            return assigned.attr
     return ""
 
 

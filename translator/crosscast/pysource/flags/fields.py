@@ -47,8 +47,8 @@ def _dataclasses(
     node: ast.expr, module: Module, program: Program, seen: set[str]
 ) -> Iterator[Flag]:
     listed = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-    for one in listed:
-        for name in module.resolve_all(one):
+    for class_ in listed:
+        for name in module.resolve_all(class_):
             scope = program.class_named(name) if ":" in name else None
             if scope is not None and name not in seen:
                 seen.add(name)
@@ -136,7 +136,7 @@ def _click(node: ast.Call, module: Module) -> Flag | None:
     plain = [w for w in spellings if not w.startswith("-")]
     first = long[0].partition("/")[0]
     switch = "/" in long[0] or (
-        isinstance(one := given.get("is_flag"), ast.Constant) and one.value is True
+        isinstance(is_flag := given.get("is_flag"), ast.Constant) and is_flag.value is True
     )
     default: Value = Known(False) if switch else Unknown(first, "the option has no default", "flag")
     if "default" in given:

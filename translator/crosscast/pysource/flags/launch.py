@@ -52,7 +52,7 @@ def _value(flag: Flag, content: object) -> Value:
     if flag.action in _SWITCHES:
         return Known(_SWITCHES[flag.action])
     if isinstance(content, tuple | list):
-        parts = [convert(one, flag.type, flag.parser) for one in content]
+        parts = [convert(item, flag.type, flag.parser) for item in content]
         if all(isinstance(p, Known) for p in parts):
             return Known([p.value for p in parts if isinstance(p, Known)])
         return parts[0]

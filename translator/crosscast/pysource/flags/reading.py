@@ -1,4 +1,4 @@
-"""Flags: what the command line can set, and what it is if nobody does.
+"""Command-line flags: their definitions, defaults and values.
 
 A flag is read through the namespace that the parser returns: `args.x`, `vars(args)["x"]`,
 `FLAGS.x`, a field of a dataclass that a parser fills, a parameter that click or fire fills.
@@ -77,10 +77,10 @@ def flag_read(node: ast.expr, module: Module) -> Flag | None:
 
 
 def _is_vars(base: ast.expr, module: Module) -> bool:
-    for one, where in chase(base, module):
-        if isinstance(one, ast.Call) and where.resolve(one.func) == "vars":
+    for origin, where in chase(base, module):
+        if isinstance(origin, ast.Call) and where.resolve(origin.func) == "vars":
             return True
-        if isinstance(one, ast.Attribute) and one.attr == "__dict__":
+        if isinstance(origin, ast.Attribute) and origin.attr == "__dict__":
             return True
     return False
 
@@ -88,33 +88,33 @@ def _is_vars(base: ast.expr, module: Module) -> bool:
 def _owner(base: ast.expr, module: Module, program: Program) -> str | None:
     """Return whose flags an expression holds: empty for a namespace, None if it holds none."""
     found = False
-    for one in module_meanings(base, module):
+    for name in module_meanings(base, module):
         found = True
-        if one.endswith(_PARSED):
+        if name.endswith(_PARSED):
             return ""
-        if ":" in one and program.is_flag_owner(one):
-            return one
+        if ":" in name and program.is_flag_owner(name):
+            return name
     if found and not _open(base, module):
         return "" if _is_parsed_elsewhere(base, module) else None
     return "" if _is_called_so(base, module) else None
 
 
 def _is_parsed_elsewhere(base: ast.expr, module: Module) -> bool:
-    """Whether an expression is what another file makes of a parser: `read_config(parser)`."""
+    """Whether an expression is another file's result for a parser: `read_config(parser)`."""
     return any(
-        isinstance(one, ast.Call)
-        and len(one.args) == 1
-        and ":" not in where.resolve(one.func)
-        and where.resolve(one.args[0]).endswith("ArgumentParser")
-        for one, where in chase(base, module)
+        isinstance(origin, ast.Call)
+        and len(origin.args) == 1
+        and ":" not in where.resolve(origin.func)
+        and where.resolve(origin.args[0]).endswith("ArgumentParser")
+        for origin, where in chase(base, module)
     )
 
 
 def _is_called_so(base: ast.expr, module: Module) -> bool:
     """Whether an expression, or what it was assigned from, has a name that parsed flags have."""
-    for one, _ in chase(base, module):
-        written = one.attr if isinstance(one, ast.Attribute) else ""
-        written = one.id if isinstance(one, ast.Name) else written
+    for origin, _ in chase(base, module):
+        written = origin.attr if isinstance(origin, ast.Attribute) else ""
+        written = origin.id if isinstance(origin, ast.Name) else written
         small = written.lower().strip("_")
         if small in _NAMESPACES or "args" in small or "flags" in small or small.endswith("opt"):
             return True
@@ -135,22 +135,22 @@ def _open(base: ast.expr, module: Module) -> bool:
 
 
 def _absl_holder(base: ast.expr, module: Module, program: Program) -> Flag | None:
-    for one in meanings_of(base, module):
-        if one.call is not None and ".DEFINE_" in one.name:
+    for meaning in meanings_of(base, module):
+        if meaning.call is not None and ".DEFINE_" in meaning.name:
             for flag in program.all_flags:
-                if flag.node is one.call:
+                if flag.node is meaning.call:
                     return flag
     return None
 
 
-def flag_of_parameter(one: Binding, program: Program) -> Flag | None:
+def flag_of_parameter(binding: Binding, program: Program) -> Flag | None:
     """Return the flag that fills a parameter of a function (click, fire)."""
-    if not isinstance(one.node, ast.arg) or not program.has_flag(one.node.arg):
+    if not isinstance(binding.node, ast.arg) or not program.has_flag(binding.node.arg):
         return None
-    owner = f"{one.module.source.name}:{one.scope.qualname}"
+    owner = f"{binding.module.source.name}:{binding.scope.qualname}"
     if not program.is_flag_owner(owner):
         return None
-    return program.flag_named(one.node.arg, one.module, owner)
+    return program.flag_named(binding.node.arg, binding.module, owner)
 
 
 def is_given(text: str, program: Program | None) -> bool:
@@ -164,9 +164,9 @@ def is_given(text: str, program: Program | None) -> bool:
 def environment(key: str, text: str, default: Value | None, program: Program | None) -> Value:
     """Return the value of a variable of the environment."""
     launch = program.launch if program is not None else None
-    for one in launch.environment if launch is not None else ():
-        if one.expression == key and one.known:
-            return Known(one.value, "shell_variable", key)
+    for variable in launch.environment if launch is not None else ():
+        if variable.expression == key and variable.known:
+            return Known(variable.value, "shell_variable", key)
     reason = f"the environment variable {key}"
     if isinstance(default, Known):
         return Unknown(text[:200], reason, "shell_variable", default.value, True, (key,))

@@ -1,4 +1,4 @@
-"""What is known of libraries beside signatures: public names, what calls hand through, versions."""
+"""Facts about libraries besides signatures: public names, pass-through calls, versions."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def public_name(name: str) -> str:
 def same_name(name: str) -> str:
     """Return one name for what libraries offer under several, for comparisons."""
     name = public_name(name)
-    for other, one in _ONE_NAME:
+    for other, shared in _ONE_NAME:
         if name == other or name.startswith(f"{other}."):
-            return one + name[len(other) :]
+            return shared + name[len(other) :]
     return name
 
 

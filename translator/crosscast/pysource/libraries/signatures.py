@@ -33,7 +33,7 @@ def table() -> dict[str, Signature]:
 def positional(name: str, version: str = "") -> tuple[str, ...]:
     """Return the positional parameters of a function, as far as they are certain.
 
-    Without a version only those that all versions agree on.
+    Without a version, only the parameters that all versions agree on.
     """
     found = table().get(name) or table().get(_handed_on(name))
     if found is None:
@@ -45,7 +45,7 @@ def positional(name: str, version: str = "") -> tuple[str, ...]:
 
 
 def _handed_on(name: str) -> str:
-    """Return the own name of what another package hands on: `ourpackage.keras.layers.Dense`."""
+    """Return the original name of a re-exported object: `ourpackage.keras.layers.Dense`."""
     place = name.find(".keras.")
     return name[place + 1 :] if place > 0 else ""
 
@@ -96,6 +96,6 @@ def _agreed(found: list[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the longest beginning that contradicts no window."""
     longest = max(found, key=len, default=())
     for place, name in enumerate(longest):
-        if any(place < len(one) and one[place] != name for one in found):
+        if any(place < len(names) and names[place] != name for names in found):
             return longest[:place]
     return longest

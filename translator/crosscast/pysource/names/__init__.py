@@ -1,1 +1,1 @@
-"""What names stand for: assignments, imports, classes, what calls return."""
+"""Resolve names: assignments, imports, classes, return values."""

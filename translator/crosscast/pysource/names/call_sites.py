@@ -50,9 +50,9 @@ def call_sites(program: Program, module: Module, function: Function) -> Iterator
     if last == "__init__" and scope is not None and scope.parent and scope.parent.is_class:
         made = set(_made_by(program, module, function))
     words = {last}
-    for one in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
-        words |= {one, *_aliases(program, one)}
-    found = [one for word in words for one in program.calls_written(word)]
+    for called in (last, *(n.rpartition(":")[2].rpartition(".")[2] for n in made)):
+        words |= {called, *_aliases(program, called)}
+    found = [position for word in words for position in program.calls_written(word)]
     if len(words) > 1:
         found.sort()
     for module_number, call_number in found:
@@ -72,7 +72,7 @@ def by_written_name(modules: Sequence[Module]) -> dict[str, list[tuple[int, int]
 
 
 def _made_by(program: Program, module: Module, function: Function) -> Iterator[str]:
-    """Yield the classes whose `__init__` a function is, those that inherit it too."""
+    """Yield the classes whose `__init__` a function is, including subclasses that inherit it."""
     for other in program.modules:
         for qualname, node in other.classes.items():
             made = initializer(other.scopes[node])
@@ -96,7 +96,7 @@ def _aliases(program: Program, name: str) -> Iterator[str]:
 
 
 def arguments_for(program: Program, binding: Binding, name: str) -> list[tuple[ast.expr, Module]]:
-    """Return what calls give for a parameter; nothing where a call may hide it."""
+    """Return the arguments that calls pass for a parameter; empty if a call may hide it."""
     scope = binding.scope
     function = scope.node
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -24,9 +24,9 @@ def bases(scope: Scope) -> tuple[Meaning, ...]:
         return ()
     found: list[Meaning] = []
     for base in node.bases:
-        for one in meanings_of(base, scope.module):
-            if one.kind == "symbol":
-                found.append(Meaning(one.name, "instance"))
+        for meaning in meanings_of(base, scope.module):
+            if meaning.kind == "symbol":
+                found.append(Meaning(meaning.name, "instance"))
     return tuple(found)
 
 
@@ -36,8 +36,8 @@ def lineage(program: Program, scope: Scope) -> Iterator[Scope]:
     while queue and len(seen) < _MAX_BASES:
         here = queue.pop(0)
         yield here
-        for one in bases(here):
-            above = program.class_named(one.name) if ":" in one.name else None
+        for base in bases(here):
+            above = program.class_named(base.name) if ":" in base.name else None
             if above is not None and above not in seen:
                 seen.add(above)
                 queue.append(above)
@@ -46,9 +46,9 @@ def lineage(program: Program, scope: Scope) -> Iterator[Scope]:
 def library_base(program: Program, scope: Scope) -> str:
     """Return the first base that is of a library."""
     for here in lineage(program, scope):
-        for one in bases(here):
-            if ":" not in one.name and one.name != "object":
-                return one.name
+        for base in bases(here):
+            if ":" not in base.name and base.name != "object":
+                return base.name
     return ""
 
 
@@ -57,7 +57,7 @@ def attribute_bindings(
 ) -> Sequence[Binding]:
     """Return the assignments to an attribute; of the nearest class that has it.
 
-    Of each method the ones that hold when it has run; of the method that `use` is in those that
+    Of each method the ones that hold after it has run; of the method that `use` is in those that
     hold there, and only those if one of them surely ran.
     """
     for here in lineage(program, scope):
@@ -76,8 +76,8 @@ def _of_methods(
     module = found[0].module
     here = module.scope_of(use) if use is not None and use in module.parents else None
     by_method: dict[Scope, list[Binding]] = {}
-    for one in found:
-        by_method.setdefault(one.scope, []).append(one)
+    for binding in found:
+        by_method.setdefault(binding.scope, []).append(binding)
     if here is not None and here in by_method and use is not None:
         seen = [b for b in reaching(by_method[here], use, module) if _ends(b) <= _starts(use)]
         if seen and module.parents.get(_statement(seen[0], module)) is here.node:
@@ -109,9 +109,9 @@ def initializer(scope: Scope) -> tuple[Module, Function] | None:
     """Return the `__init__` of a class or of a base in the program."""
     program = scope.module.program
     for here in lineage(program, scope) if program is not None else ():
-        for one in here.bindings.get("__init__", ()):
-            if isinstance(one.node, ast.FunctionDef):
-                return here.module, one.node
+        for binding in here.bindings.get("__init__", ()):
+            if isinstance(binding.node, ast.FunctionDef):
+                return here.module, binding.node
     return None
 
 
@@ -128,7 +128,7 @@ def fields(program: Program, scope: Scope) -> list[str]:
 def field_given(
     program: Program, scope: Scope, name: str, call: ast.Call, module: Module
 ) -> Binding | None:
-    """Return what a call gives for a field of a class without an `__init__` of its own."""
+    """Return the argument of a call for a field of a class without `__init__`."""
     if initializer(scope) is not None:
         return None
     given = next((k.value for k in call.keywords if k.arg == name), None)

@@ -1,4 +1,4 @@
-"""What stands behind `config["optim"]["lr"]`, `cfg.TRAIN.LR` and attributes of instances."""
+"""Resolve `config["optim"]["lr"]`, `cfg.TRAIN.LR` and attributes of instances."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def _saved_argument(node: ast.Attribute, module: Module) -> Sequence[Binding]:
     """Return the parameter that Lightning's `self.hparams.x` keeps."""
     owner = module.scope_of(node).owner
     made = owner.bindings.get("__init__", ()) if owner is not None else ()
-    for one in made:
-        scope = one.module.scopes.get(one.node)
+    for binding in made:
+        scope = binding.module.scopes.get(binding.node)
         found = scope.bindings.get(node.attr, []) if scope is not None else []
         if found and found[0].kind == "parameter":
             return found[:1]
@@ -110,7 +110,7 @@ def entries_of(node: ast.Attribute | ast.Subscript, module: Module) -> Sequence[
 
 
 def look_up_entries(node: ast.expr, module: Module) -> Sequence[Binding]:
-    """Return the same, looked up anew."""
+    """Return the same without using the cache."""
     assert isinstance(node, ast.Attribute | ast.Subscript)
     direct = assigned_paths(node, module)
     if direct:
@@ -157,13 +157,13 @@ def _entries(
 def _collected(node: ast.Name, module: Module, key: str) -> list[Binding]:
     """Return what the only call gives for `kwargs["key"]`, if the name is that of a `**kwargs`."""
     program = module.program
-    for one in bindings_of(node.id, node, module):
-        function = one.scope.node
-        if one.kind != "parameter" or not isinstance(function, ast.FunctionDef):
+    for binding in bindings_of(node.id, node, module):
+        function = binding.scope.node
+        if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
             continue
-        if function.args.kwarg is not one.node or program is None:
+        if function.args.kwarg is not binding.node or program is None:
             continue
-        sites = program.sites(one.module, function)
+        sites = program.sites(binding.module, function)
         given = sites[0].bound().get(key) if len(sites) == 1 else None
         if given is not None:
             return [Binding("assign", given, sites[0].module.owner_of(given).scope, given)]
@@ -209,8 +209,8 @@ def chase(node: ast.expr, module: Module) -> Iterator[Place]:
         seen.add(here)
         yield here, where
         if isinstance(here, ast.Name | ast.Attribute | ast.Subscript):
-            for one in definitions(here, where):
-                queue += _sources(one)
+            for definition in definitions(here, where):
+                queue += _sources(definition)
         elif isinstance(here, ast.Call):
             queue += _through_call(here, where)
         elif isinstance(here, ast.IfExp):
@@ -219,20 +219,20 @@ def chase(node: ast.expr, module: Module) -> Iterator[Place]:
             queue.append((here.value, where))
 
 
-def _sources(one: Binding) -> list[Place]:
-    program = one.module.program
-    if one.kind in ("assign", "with") and one.value is not None and not one.path:
-        return [(one.value, one.module)]
+def _sources(binding: Binding) -> list[Place]:
+    program = binding.module.program
+    if binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
+        return [(binding.value, binding.module)]
     if program is None:
         return []
-    if one.kind == "assign" and isinstance(one.value, ast.Call) and len(one.path) == 1:
-        return _part_returned(one.value, one.module, one.path[0])
-    if one.kind == "parameter" and isinstance(one.node, ast.arg):
-        return list(program.arguments_for(one, one.node.arg))
-    if one.kind == "import":
+    if binding.kind == "assign" and isinstance(binding.value, ast.Call) and len(binding.path) == 1:
+        return _part_returned(binding.value, binding.module, binding.path[0])
+    if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+        return list(program.arguments_for(binding, binding.node.arg))
+    if binding.kind == "import":
         return [
             (b.value, b.module)
-            for b in program.global_bindings(one.target, one.module)
+            for b in program.global_bindings(binding.target, binding.module)
             if b.kind == "assign" and b.value is not None and not b.path
         ]
     return []
@@ -241,8 +241,8 @@ def _sources(one: Binding) -> list[Place]:
 def _part_returned(node: ast.Call, module: Module, part: int) -> list[Place]:
     """Return one part of the tuples that a function of the program returns."""
     program = module.program
-    for one in meanings_of(node.func, module) if program is not None else ():
-        found = program.function_named(one.name) if program and ":" in one.name else None
+    for meaning in meanings_of(node.func, module) if program is not None else ():
+        found = program.function_named(meaning.name) if program and ":" in meaning.name else None
         scope = found[0].scopes.get(found[1]) if found is not None else None
         if found is None or scope is None or scope.generator:
             continue
@@ -256,13 +256,13 @@ def _through_call(node: ast.Call, module: Module) -> list[Place]:
     program = module.program
     if isinstance(function, ast.Attribute) and function.attr in _SAME:
         inner = node.args[:1] if function.attr in ("deepcopy", "copy") else []
-        return [(one, module) for one in (*inner, function.value)]
+        return [(item, module) for item in (*inner, function.value)]
     if program is None:
         return []
-    for one in meanings_of(function, module):
-        if one.name in ("copy.deepcopy", "copy.copy") and node.args:
+    for meaning in meanings_of(function, module):
+        if meaning.name in ("copy.deepcopy", "copy.copy") and node.args:
             return [(node.args[0], module)]
-        found = program.function_named(one.name) if ":" in one.name else None
+        found = program.function_named(meaning.name) if ":" in meaning.name else None
         if found is not None:
             scope = found[0].scopes.get(found[1])
             returned = scope.returns if scope is not None and not scope.generator else []
@@ -322,13 +322,15 @@ def unpacked(node: ast.expr, module: Module) -> Iterator[tuple[str | None, ast.e
     if len(found) != 1:
         yield None, None
         return
-    one = found[0]
-    if isinstance(one, ast.Dict):
-        for key, value in zip(one.keys, one.values, strict=True):
+    container = found[0]
+    if isinstance(container, ast.Dict):
+        for key, value in zip(container.keys, container.values, strict=True):
             text = key.value if isinstance(key, ast.Constant) else None
             yield (text, value) if isinstance(text, str) else (None, None)
-    elif isinstance(one.func, ast.Name) and one.func.id == "dict" and not one.args:
-        for keyword in one.keywords:
+    elif (
+        isinstance(container.func, ast.Name) and container.func.id == "dict" and not container.args
+    ):
+        for keyword in container.keywords:
             yield keyword.arg, keyword.value
     else:
         yield None, None

@@ -30,18 +30,18 @@ def reaching(bindings: Sequence[Binding], use: ast.AST | None, module: Module) -
     found: list[Binding] = []
     later: list[Binding] = []
     ancestors = _ancestors(use, module) if use is not None else None
-    for one in bindings:
-        if use is not None and not _before(one.node, use):
-            later.append(one)
+    for binding in bindings:
+        if use is not None and not _before(binding.node, use):
+            later.append(binding)
             continue
-        statement = _statement(one.node, module)
+        statement = _statement(binding.node, module)
         side = _side(statement, ancestors, module)
         if side == "excluded":
             continue
         if side == "sure":
-            found = [one] if one.kind != "augment" else [*found, one]
+            found = [binding] if binding.kind != "augment" else [*found, binding]
             continue
-        found = [*_uncovered(found, statement, module), one]
+        found = [*_uncovered(found, statement, module), binding]
     if ancestors is not None and later:
         found += [b for b in later if _comes_round(b, found, ancestors, module)]
     return found or bindings
@@ -146,7 +146,7 @@ def _other_branch(statement: ast.AST, ancestors: dict[ast.AST, ast.AST], module:
 
 
 def _uncovered(found: list[Binding], statement: ast.AST, module: Module) -> list[Binding]:
-    """Leave out what a name held before an `if` of which every branch assigns to it."""
+    """Drop assignments before an `if` in which every branch assigns to the name."""
     parent = module.parents.get(statement)
     if not isinstance(parent, ast.If) or statement not in parent.orelse:
         return found

@@ -23,7 +23,7 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 def look_up(node: ast.expr, module: Module) -> tuple[Meaning, ...]:
-    """Return everything that an expression can be, looked up anew."""
+    """Return everything that an expression can be, without using the cache."""
     assert module.program is not None
     return tuple(dict.fromkeys(_meanings(node, module, module.program)))
 
@@ -40,8 +40,8 @@ def _meanings(node: ast.expr, module: Module, program: Program) -> Iterator[Mean
         assert isinstance(node, ast.Call)
         yield from results_of(node, module, program)
     elif isinstance(node, ast.Subscript):
-        for one in entries_of(node, module):
-            yield from meanings_of_binding(one, program)
+        for binding in entries_of(node, module):
+            yield from meanings_of_binding(binding, program)
     elif isinstance(node, ast.IfExp):
         yield from meanings_of(node.body, module)
         yield from meanings_of(node.orelse, module)
@@ -54,8 +54,8 @@ def _meanings(node: ast.expr, module: Module, program: Program) -> Iterator[Mean
 
 def _of_name(node: ast.Name, module: Module, program: Program) -> Iterator[Meaning]:
     found = bindings_of(node.id, node, module)
-    for one in found:
-        yield from meanings_of_binding(one, program)
+    for binding in found:
+        yield from meanings_of_binding(binding, program)
     if not found:
         star = list(_from_stars(node.id, module, program))
         if star:
@@ -74,25 +74,25 @@ def _from_stars(name: str, module: Module, program: Program) -> Iterator[Meaning
             yield Meaning(public_names.public_name(f"{star}.{name}"))
 
 
-def meanings_of_binding(one: Binding, program: Program) -> Iterator[Meaning]:
+def meanings_of_binding(binding: Binding, program: Program) -> Iterator[Meaning]:
     """Yield what a name is after one assignment."""
-    module = one.module
-    kind = one.kind
+    module = binding.module
+    kind = binding.kind
     if kind == "import":
-        yield from imported(one.target, module, program)
+        yield from imported(binding.target, module, program)
     elif kind in ("function", "class"):
-        yield Meaning(f"{module.source.name}:{module.qualname(one.node)}")
-    elif kind in ("assign", "with") and one.value is not None:
-        if not one.path:
-            yield from meanings_of(one.value, module)
+        yield Meaning(f"{module.source.name}:{module.qualname(binding.node)}")
+    elif kind in ("assign", "with") and binding.value is not None:
+        if not binding.path:
+            yield from meanings_of(binding.value, module)
         else:
-            yield from part_of(one.value, one.path, module, program)
-    elif kind == "declare" and isinstance(one.node, ast.AnnAssign):
-        yield from _annotation(one.node.annotation, module)
-    elif kind == "parameter" and isinstance(one.node, ast.arg):
-        yield from _of_parameter(one, one.node, program)
-    elif kind == "loop" and one.value is not None:
-        yield from _of_loop(one.value, one.path, module)
+            yield from part_of(binding.value, binding.path, module, program)
+    elif kind == "declare" and isinstance(binding.node, ast.AnnAssign):
+        yield from _annotation(binding.node.annotation, module)
+    elif kind == "parameter" and isinstance(binding.node, ast.arg):
+        yield from _of_parameter(binding, binding.node, program)
+    elif kind == "loop" and binding.value is not None:
+        yield from _of_loop(binding.value, binding.path, module)
 
 
 def _of_loop(value: ast.expr, path: tuple[int, ...], module: Module) -> Iterator[Meaning]:
@@ -145,13 +145,13 @@ def part_of(
 
 def _annotation(node: ast.expr, module: Module) -> Iterator[Meaning]:
     if isinstance(node, ast.Name | ast.Attribute):
-        for one in meanings_of(node, module):
-            if one.kind == "symbol" and one.name not in _BUILTINS:
-                yield Meaning(one.name, "instance")
+        for meaning in meanings_of(node, module):
+            if meaning.kind == "symbol" and meaning.name not in _BUILTINS:
+                yield Meaning(meaning.name, "instance")
 
 
-def _of_parameter(one: Binding, node: ast.arg, program: Program) -> Iterator[Meaning]:
-    module, scope = one.module, one.scope
+def _of_parameter(binding: Binding, node: ast.arg, program: Program) -> Iterator[Meaning]:
+    module, scope = binding.module, binding.scope
     if scope.is_function and scope.parent is not None and scope.parent.is_class:
         owner = f"{module.source.name}:{scope.parent.qualname}"
         if node.arg == scope.self_name:
@@ -160,8 +160,8 @@ def _of_parameter(one: Binding, node: ast.arg, program: Program) -> Iterator[Mea
         if node.arg == "cls" and _is_first(scope, node):
             yield Meaning(owner)
             return
-    sites = [meanings_of(given, where) for given, where in program.arguments_for(one, node.arg)]
-    sites = [one for one in sites if one]
+    sites = [meanings_of(given, where) for given, where in program.arguments_for(binding, node.arg)]
+    sites = [meanings for meanings in sites if meanings]
     if not sites and node.annotation is not None:
         sites = [tuple(_annotation(node.annotation, module))]
     if len({frozenset(m.name for m in site) for site in sites}) == 1:
@@ -195,8 +195,8 @@ def members(module: Module, name: str, program: Program) -> Iterator[Meaning]:
     """Yield what a global name of a module of the program is."""
     found = module.scope.bindings.get(name)
     if found:
-        for one in reaching(found, None, module):
-            yield from meanings_of_binding(one, program)
+        for binding in reaching(found, None, module):
+            yield from meanings_of_binding(binding, program)
     elif module.stars:
         yield from _from_stars(name, module, program)
 
@@ -204,8 +204,8 @@ def members(module: Module, name: str, program: Program) -> Iterator[Meaning]:
 def _of_attribute(node: ast.Attribute, module: Module, program: Program) -> Iterator[Meaning]:
     paths = assigned_paths(node, module)
     known = False
-    for one in paths:
-        for meaning in meanings_of_binding(one, program):
+    for binding in paths:
+        for meaning in meanings_of_binding(binding, program):
             known = True
             yield meaning
     if known:
@@ -230,12 +230,12 @@ def attribute_of(
         yield Meaning(f"{base.name}.{name}", kind)
         return
     known = False
-    for one in program.attribute_bindings(found, name, use):
-        if one.kind == "function":
+    for binding in program.attribute_bindings(found, name, use):
+        if binding.kind == "function":
             known = True
-            yield Meaning(f"{one.module.source.name}:{one.module.qualname(one.node)}")
+            yield Meaning(f"{binding.module.source.name}:{binding.module.qualname(binding.node)}")
             continue
-        for meaning in meanings_of_binding(one, program):
+        for meaning in meanings_of_binding(binding, program):
             known = True
             yield meaning
     if not known:

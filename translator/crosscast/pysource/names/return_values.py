@@ -28,8 +28,8 @@ def results_of(
     if isinstance(function, ast.Name) and function.id in ("getattr", "super"):
         yield from _special(node, function.id, module, program)
         return
-    for one in meanings_of(function, module):
-        for result in _result(one, node, module, program, part):
+    for meaning in meanings_of(function, module):
+        for result in _result(meaning, node, module, program, part):
             known = True
             yield result
     if not known and isinstance(function, ast.Name) and part is None:
@@ -37,12 +37,12 @@ def results_of(
 
 
 def _result(
-    one: Meaning, node: ast.Call, module: Module, program: Program, part: int | None
+    meaning: Meaning, node: ast.Call, module: Module, program: Program, part: int | None
 ) -> Iterator[Meaning]:
-    name = one.name
-    if one.kind == "instance":
+    name = meaning.name
+    if meaning.kind == "instance":
         name = f"{name}.__call__"
-        method = list(program.attribute_of(one, "__call__")) if ":" in one.name else []
+        method = list(program.attribute_of(meaning, "__call__")) if ":" in meaning.name else []
         if method and ":" in method[0].name:
             name = method[0].name
     if name == "functools.partial" and node.args:
@@ -66,7 +66,7 @@ def _result(
         if found is not None:
             yield from _returned(found[0], found[1], program, part, name)
             return
-        if program.class_named(name) is None and one.kind != "instance":
+        if program.class_named(name) is None and meaning.kind != "instance":
             if part is None:
                 yield Meaning(name, "instance", node, module)
             return
@@ -76,8 +76,8 @@ def _result(
 
 def part_sources(node: ast.Call, module: Module, program: Program, part: int) -> Iterator[ast.expr]:
     """Yield the argument that is handed through as a part of the result."""
-    for one in meanings_of(node.func, module):
-        given = _handed_through(one.name, node, module, program, part)
+    for meaning in meanings_of(node.func, module):
+        given = _handed_through(meaning.name, node, module, program, part)
         if given is not None:
             yield given
 
@@ -158,5 +158,5 @@ def _dataclass_part(
         given = parser.call.args[0]
         listed = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
         if part < len(listed):
-            for one in meanings_of(listed[part], parser.module):
-                yield Meaning(one.name, "instance", node, module)
+            for meaning in meanings_of(listed[part], parser.module):
+                yield Meaning(meaning.name, "instance", node, module)

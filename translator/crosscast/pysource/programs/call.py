@@ -58,7 +58,7 @@ class Call:
 
     @property
     def method(self) -> str:
-        """Last part of the name: `backward`, `step`; of an alias, that of what it stands for."""
+        """Last part of the name, with aliases resolved: `backward`, `step`."""
         function = self.node.func
         if isinstance(function, ast.Attribute):
             return function.attr
@@ -75,7 +75,7 @@ class Call:
 
     @property
     def version(self) -> str:
-        """Version of the package that the call belongs to; empty if nobody says it."""
+        """Version of the package that the call belongs to; empty if unknown."""
         program = self.module.program
         return program.version_of(self.name) if program is not None else ""
 
@@ -115,10 +115,10 @@ class Call:
         assert self._bound is not None
         names = self.parameters() if args else ()
         place = done
-        for one in args:
-            if isinstance(one, ast.Starred):
-                if isinstance(one.value, ast.Tuple | ast.List):
-                    for inner in one.value.elts:
+        for argument in args:
+            if isinstance(argument, ast.Starred):
+                if isinstance(argument.value, ast.Tuple | ast.List):
+                    for inner in argument.value.elts:
                         if place < len(names):
                             self._bound[names[place]] = inner
                         place += 1
@@ -126,7 +126,7 @@ class Call:
                 self._open = True
                 break
             if place < len(names):
-                self._bound[names[place]] = one
+                self._bound[names[place]] = argument
             elif names:
                 self._unplaced = True
             place += 1

@@ -37,11 +37,11 @@ class Memo(Generic[_Result]):
 
     @property
     def settled(self) -> bool:
-        """Whether no look-up is under way, so that what it says now it says for good."""
+        """Whether no look-up is in progress, so that results are final."""
         return not self._busy
 
     def get(self, node: ast.expr, module: Module) -> _Result:
-        """Return the result for a node; what `cut` says if it depends on itself."""
+        """Return the result for a node; `cut` if it depends on itself."""
         found = self._kept.get(node)
         if found is not None:
             return found

@@ -104,9 +104,9 @@ class Module:
             self._imports = {}
             for scope in self.scopes.values():
                 for name, bindings in scope.bindings.items():
-                    for one in bindings:
-                        if one.kind == "import":
-                            self._imports.setdefault(name, one.target)
+                    for binding in bindings:
+                        if binding.kind == "import":
+                            self._imports.setdefault(name, binding.target)
         return self._imports
 
     # ---- places
@@ -152,7 +152,7 @@ class Module:
 
     @property
     def nodes(self) -> list[ast.AST]:
-        """Every node of the file, outer ones first; those that can never run too."""
+        """Every node of the file, outer ones first, including unreachable ones."""
         if self._nodes is None:
             self._nodes = walk(self.tree)
         return self._nodes

@@ -133,7 +133,7 @@ class Program(ABC):
 
     @property
     def all_flags(self) -> tuple[Flag, ...]:
-        """All flags, those that share a name too."""
+        """All flags, including flags that share a name."""
         _ = self.flags
         return self._all_flags
 
@@ -246,11 +246,11 @@ class Program(ABC):
     def unpacked(
         self, node: ast.expr, module: Module
     ) -> Iterator[tuple[str | None, ast.expr | None]]:
-        """Yield the entries of what a call unpacks with `**`; None for what is not known."""
+        """Yield the entries that a call unpacks with `**`; None for unknown ones."""
 
 
 def _position(node: ast.Call) -> tuple[int, int, int, int]:
-    """Return what calls are ordered by: where they begin, outer ones first."""
+    """Return the sort key of calls: their start, outer ones first."""
     return (
         node.lineno,
         node.col_offset,

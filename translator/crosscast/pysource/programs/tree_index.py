@@ -104,13 +104,13 @@ class Indexer:
                     continue
                 if value.__class__ is list:
                     into = inner if name in _INNER else scope
-                    one: Any
-                    for one in value:
-                        if one.__class__ in _LEAVES:
-                            parents[one] = node
-                        elif one is not None:
-                            parents[one] = node
-                            children.append((one, None if one in dead else into))
+                    child: Any
+                    for child in value:
+                        if child.__class__ in _LEAVES:
+                            parents[child] = node
+                        elif child is not None:
+                            parents[child] = node
+                            children.append((child, None if child in dead else into))
                 elif value.__class__ in _LEAVES:
                     parents[value] = node
                 else:
@@ -129,11 +129,11 @@ class Indexer:
         scope: Scope | None,
     ) -> None:
         assert isinstance(node, ast.arguments)
-        for one in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
-            if one is not None and one.annotation is not None:
-                self.parents[one.annotation] = one
-                if one.annotation.__class__ not in _LEAVES:
-                    children.append((one.annotation, scope))
+        for argument in (*node.posonlyargs, *node.args, node.vararg, *node.kwonlyargs, node.kwarg):
+            if argument is not None and argument.annotation is not None:
+                self.parents[argument.annotation] = argument
+                if argument.annotation.__class__ not in _LEAVES:
+                    children.append((argument.annotation, scope))
 
     def _mark_dead(self, node: Any) -> None:
         kind = node.__class__
@@ -172,9 +172,9 @@ class Indexer:
         return scope
 
     def _parameters(self, args: ast.arguments, scope: Scope) -> None:
-        for one in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
-            if one is not None:
-                scope.bind(one.arg, Binding("parameter", one, scope))
+        for argument in (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg):
+            if argument is not None:
+                scope.bind(argument.arg, Binding("parameter", argument, scope))
 
     def _target(
         self,
@@ -188,11 +188,11 @@ class Indexer:
         if isinstance(target, ast.Name):
             scope.bind(target.id, Binding(kind, node, scope, value, path))
         elif isinstance(target, ast.Tuple | ast.List):
-            for place, one in enumerate(target.elts):
-                if isinstance(one, ast.Starred):
-                    self._target(one.value, None, scope, "other", node)
+            for place, element in enumerate(target.elts):
+                if isinstance(element, ast.Starred):
+                    self._target(element.value, None, scope, "other", node)
                 else:
-                    self._target(one, value, scope, kind, node, (*path, place))
+                    self._target(element, value, scope, kind, node, (*path, place))
         elif isinstance(target, ast.Attribute | ast.Subscript):
             key = path_of(target)
             if key is None:

@@ -20,13 +20,13 @@ def walk(node: ast.AST) -> list[ast.AST]:
     found = [node]
     add = found.append
     fields_of = _FIELDS
-    for one in found:  # which grows meanwhile
-        kind = one.__class__
+    for outer in found:  # which grows meanwhile
+        kind = outer.__class__
         fields = fields_of.get(kind)
         if fields is None:
             fields = fields_of[kind] = tuple(f for f in kind._fields if f not in _PLAIN_FIELDS)
         for name in fields:
-            value: Any = getattr(one, name, None)
+            value: Any = getattr(outer, name, None)
             if value.__class__ is list:
                 for inner in value:
                     if isinstance(inner, ast.AST):

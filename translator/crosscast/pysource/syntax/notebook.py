@@ -42,7 +42,7 @@ def cells_as_source(source: Source) -> tuple[Source | None, Diagnostic | None]:
         number += 1
         text = cell.get("source", cell.get("input", ""))
         if isinstance(text, list):
-            text = "".join(one for one in text if isinstance(one, str))
+            text = "".join(line for line in text if isinstance(line, str))
         if isinstance(text, str):
             lines.append(f"# cell {number}")
             lines += _neutral(text.replace("\r\n", "\n").split("\n"))
@@ -85,7 +85,7 @@ def _help(bare: str) -> bool:
 
 
 def _open_text(rows: list[str]) -> bool:
-    """Whether an odd number of triple quotes stands open: what looks like a magic is text."""
+    """Whether a triple-quoted string is open, in which a magic is text."""
     text = "\n".join(rows)
     return text.count('"""') % 2 == 1 or text.count("'''") % 2 == 1
 

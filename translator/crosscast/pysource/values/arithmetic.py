@@ -124,8 +124,8 @@ def is_method(name: str) -> bool:
 
 def call(name: str, arguments: Sequence[object]) -> object:
     """Return the result of a built-in function; raises like `binary`."""
-    for one in arguments:
-        if isinstance(one, str) and len(one) > MAX_LENGTH:
+    for argument in arguments:
+        if isinstance(argument, str) and len(argument) > MAX_LENGTH:
             raise NoValueError
     return _checked(_FUNCTIONS[name], *arguments)
 
@@ -172,16 +172,16 @@ def _bound(kind: type[ast.operator], left: object, right: object) -> None:
         raise NoValueError
 
 
-def _bound_repeats(one: object, times: object) -> None:
-    repeated = isinstance(one, str | list | tuple | bytes)
-    if repeated and not (isinstance(times, int) and len(one) * times <= MAX_LENGTH):  # type: ignore[arg-type]
+def _bound_repeats(operand: object, times: object) -> None:
+    repeated = isinstance(operand, str | list | tuple | bytes)
+    if repeated and not (isinstance(times, int) and len(operand) * times <= MAX_LENGTH):  # type: ignore[arg-type]
         raise NoValueError
 
 
 def _product(values: Sequence[Any]) -> object:
     result: object = 1
-    for one in values:
-        result = binary(ast.Mult, result, one)
+    for value in values:
+        result = binary(ast.Mult, result, value)
     return result
 
 

@@ -47,7 +47,7 @@ def names_of(values: Sequence[Value]) -> tuple[str, ...]:
             for name in value.names or ((value.text,) if value.origin == "flag" else ()):
                 found[name] = None
         elif isinstance(value, Choice):
-            for name in names_of([one for _, one in value.options]):
+            for name in names_of([value_of_option for _, value_of_option in value.options]):
                 found[name] = None
     return tuple(found)
 
@@ -75,8 +75,8 @@ def spread(text: str, values: Sequence[Value], compute: Callable[..., object]) -
         return derived(text, values, compute)
     options = [v.options if isinstance(v, Choice) else (("", v),) for v in values]
     total = 1
-    for one in options:
-        total *= len(one)
+    for option in options:
+        total *= len(option)
     if total > MAX_OPTIONS:
         return Unknown(text[:200], "it depends on conditions", names=names_of(values))
     found: list[tuple[str, Value]] = []
@@ -98,8 +98,8 @@ def _no_parts(content: object) -> object:
     if isinstance(content, Symbol | Unknown | Choice | Instance):
         raise NoValueError
     if isinstance(content, list | tuple | set):
-        for one in content:
-            _no_parts(one)
+        for item in content:
+            _no_parts(item)
     return content
 
 
@@ -109,12 +109,12 @@ def _origin(values: Sequence[Value]) -> Origin:
 
 
 def _why(values: Sequence[Value]) -> str:
-    for one in values:
-        if isinstance(one, Unknown):
-            return f"{one.text}: {one.reason}" if one.text else one.reason
-    for one in values:
-        if isinstance(one, Instance):
-            return f"the result of a call of {one.made_by}"
-        if isinstance(one, Symbol):
-            return f"{one.name} is a name of a library"
+    for value in values:
+        if isinstance(value, Unknown):
+            return f"{value.text}: {value.reason}" if value.text else value.reason
+    for value in values:
+        if isinstance(value, Instance):
+            return f"the result of a call of {value.made_by}"
+        if isinstance(value, Symbol):
+            return f"{value.name} is a name of a library"
     return "it cannot be computed here"

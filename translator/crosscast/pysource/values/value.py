@@ -11,7 +11,7 @@ from crosscast.facts.fact import Origin
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value that is certain: a literal, a constant, the default of a flag nobody overrode."""
+    """A certain value: a literal, a constant, the default of a flag that is not overridden."""
 
     value: object
     """Plain Python data: numbers, text, None, tuples, lists, sets and dictionaries of them (parts
@@ -57,7 +57,7 @@ class Unknown:
     """`an argument of the function train`, `the result of a call of load_config`."""
     origin: Origin = "derived"
     default: object = None
-    """A value it has if nobody says otherwise, where the source shows one (`has_default`)."""
+    """The default value, if the source shows one (`has_default`)."""
     has_default: bool = False
     names: tuple[str, ...] = ()
     """Flags and attributes that it is made of."""

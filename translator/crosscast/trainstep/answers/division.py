@@ -11,8 +11,8 @@ from crosscast.pysource.values.value import Known
 from crosscast.trainstep.answers.windows import (
     Answer,
     answer,
+    default_events,
     in_micro_loop,
-    usual,
     windows_of,
     with_windows,
 )
@@ -41,10 +41,10 @@ def division_of(step: TrainingStep) -> Answer | None:
     plain = [e for e in step.of("backward") if "functional" not in e.detail]
     if not tests:  # passes outside the loop over micro-batches are those without a window
         plain = [e for e in plain if in_micro_loop(e)] or plain
-    backward = usual(with_windows(step, plain))
+    backward = default_events(with_windows(step, plain))
     passes = [_divided(e, tests, divisions, step) for e in backward]
-    yes = [e for one in passes for e in one[1]]
-    words = {one[0] for one in passes}
+    yes = [e for found in passes for e in found[1]]
+    words = {word[0] for word in passes}
     if "yes" in words:
         return answer("yes", *yes)
     if "token_normalised" in words:
@@ -93,7 +93,7 @@ def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> b
 
 
 def _counts_items(backward: Event, step: TrainingStep) -> bool:
-    """Whether the model is told how many tokens a window has."""
+    """Whether the model receives the number of tokens of a window."""
     for event in step.of("forward"):
         node = event.node
         if not isinstance(node, ast.Call) or event.excludes(backward):
@@ -131,7 +131,7 @@ def _divisor(node: ast.AST) -> list[ast.expr] | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
         if name in ("div_", "div", "true_divide_", "multiply_grads", "scale_grads"):
-            return [one for a in node.args for one in _with_arguments(a)]
+            return [argument for a in node.args for argument in _with_arguments(a)]
     return None
 
 
@@ -140,7 +140,7 @@ def _with_arguments(node: ast.expr) -> list[ast.expr]:
 
 
 def _ends_with(text: str, texts: set[str]) -> bool:
-    return text in texts or any(one and text.endswith(f".{one}") for one in texts)
+    return text in texts or any(ending and text.endswith(f".{ending}") for ending in texts)
 
 
 def _of_gradient(node: ast.AST, module: Module) -> bool:

@@ -6,7 +6,13 @@ import re
 from collections.abc import Sequence
 
 from crosscast.pysource.values.value import Known, Value
-from crosscast.trainstep.answers.windows import Answer, answer, in_micro_loop, usual, with_windows
+from crosscast.trainstep.answers.windows import (
+    Answer,
+    answer,
+    default_events,
+    in_micro_loop,
+    with_windows,
+)
 from crosscast.trainstep.events import Event, TrainingStep
 
 _STATIC = frozenset({"paddle_static"})
@@ -32,7 +38,7 @@ def cleared(step: TrainingStep) -> Answer | None:
     if who & _DONE_BY_LIBRARY:
         return answer("library", *step.of("backward")[:1])
     own = (e for e in step.inside("zero_grad") if e.library not in _DONE_BY_LIBRARY)
-    events = usual(with_windows(step, own))
+    events = default_events(with_windows(step, own))
     if "tensorflow" in who and not step.of("accumulate"):
         return None
     found = [(_where(e, step), e) for e in events]
@@ -47,7 +53,7 @@ def _where(zero: Event, step: TrainingStep) -> str:
         return "window_start"
     inside = with_windows(step, step.inside("forward", "backward", "step"))
     if zero.usual:
-        inside = usual(inside)
+        inside = default_events(inside)
     before = [e for e in inside if e.order < zero.order and not e.excludes(zero)]
     if any(e.kind == "step" for e in before):
         later = [e for e in inside if e.order > zero.order and e.kind == "step"]
@@ -173,13 +179,13 @@ def scale_update(step: TrainingStep) -> Answer | None:
     if "jax" in who:
         scaled = [e for e in step.of("backward") if e.scaler]
         return answer("custom", *scaled) if scaled else None
-    updates = usual(step.inside("update_scale"))
+    updates = default_events(step.inside("update_scale"))
     if any("minimize" in e.detail for e in updates):
         return answer("library", *updates)
     if not updates:
         if who & _SCALED_BY_LIBRARY:
             return answer("library", *step.of("backward")[:1])
-        steps = [e for e in usual(step.inside("step")) if e.scaler]
+        steps = [e for e in default_events(step.inside("step")) if e.scaler]
         return answer("missing", *steps) if steps else None
     if step.windowed and step.by_hand and any(_each_time(e, step) for e in updates):
         return answer("per_micro", *updates)
@@ -188,10 +194,10 @@ def scale_update(step: TrainingStep) -> Answer | None:
 
 
 def _twice(updates: Sequence[Event]) -> tuple[Event, Event] | None:
-    for place, one in enumerate(updates):
+    for place, update in enumerate(updates):
         for other in updates[place + 1 :]:
-            if one.scaler == other.scaler and not one.excludes(other):
-                return one, other
+            if update.scaler == other.scaler and not update.excludes(other):
+                return update, other
     return None
 
 
@@ -202,7 +208,7 @@ _SKIP = re.compile(r"skip|overflow|get_scale|found_inf|is_fin|scale_before|old_s
 
 def rate_stepped(step: TrainingStep) -> Answer | None:
     """Return what moves the learning rate on."""
-    inside = usual(step.inside("schedule"))
+    inside = default_events(step.inside("schedule"))
     around = [e for e in step.around("schedule") if e.loops]
     if step.loop is None and not inside:
         return None
@@ -229,7 +235,7 @@ def _way(event: Event, step: TrainingStep) -> str:
 
 
 def _now_and_then(event: Event) -> bool:
-    """Whether it stands under a test such as `step % evaluate_every == 0`."""
+    """Whether it is under a test such as `step % evaluate_every == 0`."""
     return "argument" in event.detail and any(
         g.window is None and "%" in g.text for g in event.guards
     )
@@ -237,7 +243,7 @@ def _now_and_then(event: Event) -> bool:
 
 def rate_on_skip(step: TrainingStep) -> Answer | None:
     """Return whether the learning rate moves on when an update is skipped."""
-    inside = usual(step.inside("schedule"))
+    inside = default_events(step.inside("schedule"))
     if not inside:
         return None
     if libraries(step) & {"accelerate"}:

@@ -41,7 +41,7 @@ def windows_of(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     return sorted(found, key=lambda pair: not pair[0].usual)
 
 
-def usual(events: Iterable[Event]) -> list[Event]:
+def default_events(events: Iterable[Event]) -> list[Event]:
     """Return the events that happen with the defaults of the flags; all, if that leaves none."""
     every = list(events)
     return [e for e in every if e.usual] or every
@@ -78,7 +78,7 @@ def steps_value(step: TrainingStep) -> Value | None:
 
 
 def _by_library(step: TrainingStep) -> Value | None:
-    """Return what a library was told where the program counts by itself."""
+    """Return the setting of a library in a program that counts micro-batches itself."""
     for event in step.of("backward"):
         match event.node:
             case ast.Call(func=ast.Attribute(value=library)) if event.library == "accelerate":
@@ -151,7 +151,7 @@ def _by_flag(event: Event) -> bool:
     guards += context.guards if context is not None else ()
     flags = {flag for guard in guards for flag in guard.flags}
     tests = [guard.window for guard in guards if guard.window is not None]
-    texts = {one.key for one in tests} | {one.counter.replace("'", '"') for one in tests}
+    texts = {test.key for test in tests} | {test.counter.replace("'", '"') for test in tests}
     return any(flag not in texts and not _SEVERAL.search(flag) for flag in flags)
 
 
@@ -182,7 +182,7 @@ def tail_of(step: TrainingStep) -> Answer | None:
         return None
     if not test.restarts:
         return answer("carried_over", event)
-    if any(clears_first(one, step) for one in step.of("zero_grad")):
+    if any(clears_first(event, step) for event in step.of("zero_grad")):
         return answer("dropped", event)
     if not _per_epoch(step):
         return None
@@ -227,17 +227,17 @@ def _cut(text: str, step: TrainingStep) -> bool:
     if "islice" in text or not isinstance(node, ast.For | ast.AsyncFor):
         return "islice" in text
     module = next((e.module for e in step.events if node in e.module.parents), step.module)
-    return any("islice" in one for one in _meanings(node.iter, module))
+    return any("islice" in name for name in _meanings(node.iter, module))
 
 
 def _meanings(node: ast.expr, module: Module) -> list[str]:
     """Return the texts that the names of an expression were given."""
     found: list[str] = []
-    for one in walk(node):
-        if not isinstance(one, ast.Name):
+    for name in walk(node):
+        if not isinstance(name, ast.Name):
             continue
-        home = module.scope_of(one).lookup(one.id)
-        for binding in home.bindings.get(one.id, ()) if home is not None else ():
+        home = module.scope_of(name).lookup(name.id)
+        for binding in home.bindings.get(name.id, ()) if home is not None else ():
             if binding.kind == "assign" and binding.value is not None:
                 found.append(module.text(binding.value))
     return found

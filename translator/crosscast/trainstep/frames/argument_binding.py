@@ -12,7 +12,7 @@ from crosscast.trainstep.frames.frame import Frame, Reference, bare
 def bind(inner: Frame, call: ast.Call, function: Function, frame: Frame) -> None:
     """Give the parameters of a function what a call gives for them."""
     arguments = function.args
-    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
     place = 1 if names and _is_method(inner, function, names[0]) else 0
     defaults(inner, function)
     record = frame.module.call(call)
@@ -31,11 +31,11 @@ def bind(inner: Frame, call: ast.Call, function: Function, frame: Frame) -> None
 def _positional(
     inner: Frame, names: Sequence[str], place: int, given: Sequence[ast.expr], frame: Frame
 ) -> int:
-    for one in given:
-        if isinstance(one, ast.Starred):
+    for argument in given:
+        if isinstance(argument, ast.Starred):
             break
         if place < len(names):
-            inner.bound[names[place]] = Reference(one, frame)
+            inner.bound[names[place]] = Reference(argument, frame)
         place += 1
     return place
 
@@ -53,8 +53,8 @@ def defaults(inner: Frame, function: Function) -> None:
     positional = [*arguments.posonlyargs, *arguments.args]
     if arguments.defaults:
         tail = positional[-len(arguments.defaults) :]
-        for one, default in zip(tail, arguments.defaults, strict=True):
-            inner.bound[one.arg] = Reference(default, home)
-    for one, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        for parameter, default in zip(tail, arguments.defaults, strict=True):
+            inner.bound[parameter.arg] = Reference(default, home)
+    for parameter, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if given is not None:
-            inner.bound[one.arg] = Reference(given, home)
+            inner.bound[parameter.arg] = Reference(given, home)

@@ -46,9 +46,9 @@ _SIGNS: dict[type[ast.operator], str] = {
 
 
 def _follow(found: Reference, name: str, frame: Frame) -> bool:
-    """Whether the value behind a name says more than the name."""
+    """Whether the value of a name is more informative than the name."""
     if found.frame is frame and name in {
-        one.id for one in walk(found.node) if isinstance(one, ast.Name)
+        node.id for node in walk(found.node) if isinstance(node, ast.Name)
     }:
         return False
     return is_path(found.node) or isinstance(found.node, ast.Constant | ast.BinOp)

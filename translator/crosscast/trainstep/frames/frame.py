@@ -1,4 +1,4 @@
-"""A function that is being walked through: what its names stand for, seen from its callers."""
+"""A function during a walk: the values of its names as seen from its callers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Frame:
         return self.scope.self_name
 
     def find(self, name: str) -> Reference | None:
-        """Return what a name stands for here: last assignment, argument, or that of the outside."""
+        """Return the value of a name: last assignment, argument, or that of the outer scope."""
         found = self.latest.get(name) or self.bound.get(name)
         if found is not None:
             return found
@@ -107,8 +107,8 @@ class Frame:
         found = self.choices.get(name)
         if found:
             return found
-        one = self.find(name)
-        return [one] if one is not None else []
+        reference = self.find(name)
+        return [reference] if reference is not None else []
 
     def assign(
         self, name: str, value: ast.expr, under: tuple[object, ...] = (), depth: int = 0
@@ -134,7 +134,7 @@ class Frame:
 
 
 def bare(module: Module, scope: Scope) -> Frame:
-    """Return the frame of a scope that nobody is known to call."""
+    """Return the frame of a scope without known callers."""
     node = scope.node if isinstance(scope.node, _FUNCTIONS) else None
     return Frame(module, node)
 

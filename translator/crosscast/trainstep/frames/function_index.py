@@ -203,6 +203,6 @@ def _owner(node: ast.AST, module: Module, known: dict[ast.AST, Owner | None]) ->
             break
         passed.append(parent)
         here = parent
-    for one in passed:
-        known[one] = found
+    for ancestor in passed:
+        known[ancestor] = found
     return found

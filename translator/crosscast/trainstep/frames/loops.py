@@ -48,14 +48,14 @@ class LoopHead:
 
     def counter(self, name: str) -> Counter | None:
         """Return the counter of this name."""
-        for one in self.counters:
-            if one.name == name:
-                return one
+        for counter in self.counters:
+            if counter.name == name:
+                return counter
         return None
 
 
 def head_of(node: AnyLoop, frame: Frame) -> LoopHead:
-    """Return what the head of a loop says; the role is a first guess."""
+    """Return a loop from its head; its role is provisional."""
     if isinstance(node, ast.While):
         text = frame.module.text(node.test)
         endless = isinstance(node.test, ast.Constant)
@@ -78,7 +78,7 @@ _EPOCH = re.compile(r"epoch", re.I)
 
 
 def _role(node: ast.For | ast.AsyncFor, text: str) -> LoopRole:
-    names = " ".join(one.id for one in walk(node.target) if isinstance(one, ast.Name))
+    names = " ".join(node.id for node in walk(node.target) if isinstance(node, ast.Name))
     if _EPOCH.search(names) or (_EPOCH.search(text) and "range" in text):
         return "epoch"
     return "other"
@@ -145,8 +145,8 @@ def _length(arguments: list[ast.expr], frame: Frame) -> ast.expr | None:
     if first == 0:
         return stop
     if first == 1 and isinstance(stop, ast.BinOp) and isinstance(stop.op, ast.Add):
-        for one, other in ((stop.left, stop.right), (stop.right, stop.left)):
-            if isinstance(one, ast.Constant) and one.value == 1:
+        for operand, other in ((stop.left, stop.right), (stop.right, stop.left)):
+            if isinstance(operand, ast.Constant) and operand.value == 1:
                 return other
     return None
 

@@ -84,8 +84,8 @@ def loss_of(node: ast.expr, frame: Frame, depth: int = 0) -> Loss:
             return _of_call(node, frame, depth)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             joined = PLAIN
-            for one in parts[:16]:
-                joined = joined.join(loss_of(one, frame, depth + 1))
+            for part in parts[:16]:
+                joined = joined.join(loss_of(part, frame, depth + 1))
             return joined
         case ast.UnaryOp(operand=inner) | ast.Await(value=inner) | ast.Starred(value=inner):
             return loss_of(inner, frame, depth + 1)
@@ -117,8 +117,8 @@ def _divided(node: ast.expr, left: ast.expr, right: ast.expr, frame: Frame, dept
     times = None
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mult):
         parts = (left.left, left.right)
-        rest = [one for one in parts if _is_count(one)] or [
-            one for one in parts if not _holds_loss(one, frame)
+        rest = [part for part in parts if _is_count(part)] or [
+            part for part in parts if not _holds_loss(part, frame)
         ]
         if len(rest) == 1 and not isinstance(rest[0], ast.Constant):
             times = rest[0]
@@ -146,7 +146,7 @@ def _multiplied(node: ast.expr, left: ast.expr, right: ast.expr, frame: Frame, d
     joined = loss_of(left, frame, depth + 1).join(loss_of(right, frame, depth + 1))
     factors = [o for o in (left, right) if isinstance(o, ast.Name | ast.Attribute | ast.Subscript)]
     outside = [o for o in factors if not _holds_loss(o, frame)]
-    more = tuple(Division(node, one, frame) for one in outside)
+    more = tuple(Division(node, factor, frame) for factor in outside)
     return joined.join(Loss(multiplied=more)) if more else joined
 
 
@@ -161,15 +161,15 @@ def _share(node: ast.expr, frame: Frame) -> tuple[ast.expr, ast.expr | None] | N
         return None
     if _holds_loss(node.left, frame) or _holds_loss(node.right, frame):
         return None
-    one = isinstance(node.left, ast.Constant) and node.left.value == 1
-    return node.right, None if one else node.left
+    is_inverse = isinstance(node.left, ast.Constant) and node.left.value == 1
+    return node.right, None if is_inverse else node.left
 
 
 def _holds_loss(node: ast.expr, frame: Frame) -> bool:
-    for one in walk(node):
-        if isinstance(one, ast.Name) and (is_loss_name(one.id) or frame_loss(frame, one.id)):
+    for part in walk(node):
+        if isinstance(part, ast.Name) and (is_loss_name(part.id) or frame_loss(frame, part.id)):
             return True
-        if isinstance(one, ast.Attribute) and is_loss_name(one.attr):
+        if isinstance(part, ast.Attribute) and is_loss_name(part.attr):
             return True
     return False
 
@@ -197,15 +197,15 @@ def _of_call(node: ast.Call, frame: Frame, depth: int) -> Loss:
             known = loss_of(node.args[0], frame, depth + 1)
             return replace(known, scaler=canonical(function.value, frame))
     if name in _THROUGH or is_loss_name(name):
-        for one in node.args[:4]:
-            if name in _THROUGH or (isinstance(one, ast.Name) and is_loss_name(one.id)):
-                known = known.join(loss_of(one, frame, depth + 1))
+        for argument in node.args[:4]:
+            if name in _THROUGH or (isinstance(argument, ast.Name) and is_loss_name(argument.id)):
+                known = known.join(loss_of(argument, frame, depth + 1))
     return known
 
 
 def _merge(first: tuple[Division, ...], second: tuple[Division, ...]) -> tuple[Division, ...]:
-    seen = {id(one.node) for one in first}
-    return first + tuple(one for one in second if id(one.node) not in seen)
+    seen = {id(division.node) for division in first}
+    return first + tuple(division for division in second if id(division.node) not in seen)
 
 
 def join(first: object, second: object) -> object:

@@ -127,7 +127,7 @@ def kind_of_maker(made_by: str) -> Kind:
 
 
 def made_by(node: ast.expr, frame: Frame, depth: int = 0) -> str:
-    """Return the qualified name of what made the object behind an expression, if it is known."""
+    """Return the qualified name of the callable that created an object, if known."""
     if depth > 8:
         return ""
     if isinstance(node, ast.Name):
@@ -143,7 +143,7 @@ def made_by(node: ast.expr, frame: Frame, depth: int = 0) -> str:
 
 
 def kind_of(node: ast.expr, frame: Frame) -> Kind:
-    """Return what an expression is: by what made it, else by its name."""
+    """Return the kind of an expression: by the callable that created it, else by its name."""
     maker = made_by(node, frame)
     if maker:
         kind = kind_of_maker(maker)

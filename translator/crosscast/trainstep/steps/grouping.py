@@ -34,7 +34,7 @@ def steps_of(walker: Walker, module: Module, function: str) -> list[TrainingStep
     found: list[TrainingStep] = []
     taken: set[int] = set()
     for loop in loops:
-        inside = [e for e in events if any(one is loop for one in e.loops)]
+        inside = [e for e in events if any(around is loop for around in e.loops)]
         if loop is not None:
             taken.update(id(e) for e in inside)
             outer = _outer_of(loop, inside[0])
@@ -42,7 +42,7 @@ def steps_of(walker: Walker, module: Module, function: str) -> list[TrainingStep
                 e
                 for e in events
                 if e.kind in _AROUND
-                and not any(one is loop for one in e.loops)
+                and not any(around is loop for around in e.loops)
                 and (
                     len(e.loops) == len(outer)
                     or (e.kind in _ANYWHERE and len(e.loops) < len(outer))
@@ -59,15 +59,15 @@ def steps_of(walker: Walker, module: Module, function: str) -> list[TrainingStep
 
 def _together(events: Sequence[Event]) -> list[Event]:
     """Return the events outside all training loops; those of other loops are left out."""
-    live = {id(one) for e in events if e.kind in _ACTS for one in e.loops}
-    return [e for e in events if all(id(one) in live for one in e.loops)]
+    live = {id(loop) for e in events if e.kind in _ACTS for loop in e.loops}
+    return [e for e in events if all(id(loop) in live for loop in e.loops)]
 
 
 _ACTS = frozenset({"backward", "step", "zero_grad", "clip", "unscale", "accumulate"})
 
 
 def _outer_of(loop: Loop, event: Event) -> tuple[Loop, ...]:
-    place = next(i for i, one in enumerate(event.loops) if one is loop)
+    place = next(i for i, around in enumerate(event.loops) if around is loop)
     return event.loops[:place]
 
 
@@ -76,7 +76,7 @@ def _counted_out(loop: Loop, steps: Sequence[Event], periods: dict[int, str]) ->
     period = periods.get(id(loop))
     if period is None:
         return False
-    mine = [e.window for e in steps if any(one is loop for one in e.loops)]
+    mine = [e.window for e in steps if any(around is loop for around in e.loops)]
     return all(w is not None and (w.counter, w.key) == (loop.counter, period) for w in mine)
 
 
@@ -99,7 +99,7 @@ def _update_loops(events: Sequence[Event], periods: dict[int, str]) -> list[Loop
                 paths[id(loop)] = event.loops[:place]
                 break
         else:
-            if not steps and event.loops:  # nobody steps: the innermost loop
+            if not steps and event.loops:  # no step: the innermost loop
                 loop = event.loops[-1]
                 chosen[id(loop)] = loop
                 paths[id(loop)] = event.loops[:-1]
@@ -138,7 +138,10 @@ def _step(
 
 def _module_of(loop: Loop, events: Sequence[Event], home: Module) -> Module:
     for event in events:
-        if any(one.node is loop.node for one in event.loops) and loop.node in event.module.parents:
+        if (
+            any(around.node is loop.node for around in event.loops)
+            and loop.node in event.module.parents
+        ):
             return event.module
     return home
 
@@ -163,7 +166,11 @@ def _relevant(events: Sequence[Event]) -> list[Event]:
 
 
 def _differentiated(name: str, subjects: set[str]) -> bool:
-    return any(name == one or f"({name})" in one or f"{name}." in one for one in subjects if name)
+    return any(
+        name == subject or f"({name})" in subject or f"{name}." in subject
+        for subject in subjects
+        if name
+    )
 
 
 def _window(

@@ -11,21 +11,21 @@ from crosscast.trainstep.events import Event, Guard, Loop, LoopRole
 
 def micro_loops(events: Sequence[Event], loop: Loop | None) -> dict[int, Loop]:
     """Return the loops over the micro-batches of a window, within the loop over windows."""
-    stepped = {id(one) for e in events if e.kind == "step" and not e.window for one in e.loops}
-    running = {id(one) for e in events if e.kind == "forward" for one in e.loops}
-    clearing = {id(one) for e in events if _clears_most(e) for one in e.loops[-1:]}
+    stepped = {id(loop) for e in events if e.kind == "step" and not e.window for loop in e.loops}
+    running = {id(loop) for e in events if e.kind == "forward" for loop in e.loops}
+    clearing = {id(loop) for e in events if _clears_most(e) for loop in e.loops[-1:]}
     found: dict[int, Loop] = {}
     last = max((e.order for e in events if e.kind == "step"), default=-1)
     for event in events:
         if event.kind != "backward" or event.order > last:
             continue
         below = loop is None
-        for one in event.loops:
-            if id(one) in clearing:  # an attack on the inputs: its last pass alone counts
+        for around in event.loops:
+            if id(around) in clearing:  # an attack on the inputs: its last pass alone counts
                 continue
-            if below and id(one) not in stepped and _is_micro(one, id(one) in running):
-                found[id(one)] = one
-            below = below or one is loop
+            if below and id(around) not in stepped and _is_micro(around, id(around) in running):
+                found[id(around)] = around
+            below = below or around is loop
     return found
 
 
@@ -54,9 +54,9 @@ def _is_tower(loop: Loop) -> bool:
     """Whether every round builds the graph of another device: `with tf.device(devices[i])`."""
     heads = (
         item.context_expr
-        for one in ast.walk(loop.node)
-        if isinstance(one, ast.With)
-        for item in one.items
+        for node in ast.walk(loop.node)
+        if isinstance(node, ast.With)
+        for item in node.items
     )
     return any(
         isinstance(head, ast.Call)
@@ -71,28 +71,28 @@ def _is_tower(loop: Loop) -> bool:
 def roles(events: Sequence[Event], loop: Loop | None, micro: dict[int, Loop]) -> dict[int, Loop]:
     """Return every loop under the role it turned out to have."""
     found: dict[int, Loop] = {}
-    inside = [e for e in events if any(one is loop for one in e.loops)]
+    inside = [e for e in events if any(around is loop for around in e.loops)]
     for event in (*inside, *events):
         seen = False
-        for place, one in enumerate(event.loops):
-            if id(one) in found:
-                seen = seen or one is loop
+        for place, around in enumerate(event.loops):
+            if id(around) in found:
+                seen = seen or around is loop
                 continue
             role: LoopRole = "other"
-            if one is loop:
+            if around is loop:
                 role, seen = "batch", True
-            elif id(one) in micro:
+            elif id(around) in micro:
                 role = "micro"
             elif not seen and loop is not None:
                 direct = place + 1 < len(event.loops) and event.loops[place + 1] is loop
-                role = "epoch" if direct or one.role == "epoch" else "other"
-            found[id(one)] = replace(one, role=role) if one.role != role else one
+                role = "epoch" if direct or around.role == "epoch" else "other"
+            found[id(around)] = replace(around, role=role) if around.role != role else around
     return found
 
 
 def with_roles(event: Event, named: dict[int, Loop]) -> Event:
     """Return an event with its loops under their roles."""
-    loops = tuple(named.get(id(one), one) for one in event.loops)
+    loops = tuple(named.get(id(loop), loop) for loop in event.loops)
     if all(a is b for a, b in zip(loops, event.loops, strict=True)):
         return event
     return replace(event, loops=loops)
@@ -100,7 +100,7 @@ def with_roles(event: Event, named: dict[int, Loop]) -> Event:
 
 def common_guards(events: Sequence[Event], loop: Loop | None) -> tuple[Guard, ...]:
     """Return the conditions that the whole loop stands under."""
-    inside = [e for e in events if loop is None or any(one is loop for one in e.loops)]
+    inside = [e for e in events if loop is None or any(around is loop for around in e.loops)]
     if not inside:
         return ()
     common = inside[0].guards

@@ -34,7 +34,7 @@ _found: WeakKeyDictionary[Program, tuple[TrainingStep, ...]] = WeakKeyDictionary
 def training_steps(program: Program) -> tuple[TrainingStep, ...]:
     """Return the training steps of a program, in the order in which they are reached.
 
-    A loop that several calls lead to is told once. Empty if no gradients are computed.
+    A loop reached by several calls is reported once. Empty if no gradients are computed.
     """
     known = _found.get(program)
     if known is None:
@@ -46,7 +46,7 @@ def _find(program: Program) -> Iterator[TrainingStep]:
     if not any(_uses_framework(module) for module in program.modules):
         return
     index = index_of(program)
-    if not any(one.core for one in index.modules.values()):
+    if not any(module_index.core for module_index in index.modules.values()):
         return
     seen: set[tuple[object, ...]] = set()
     walked: set[ast.AST] = set()
@@ -66,7 +66,9 @@ def _find(program: Program) -> Iterator[TrainingStep]:
 
 def _uses_framework(module: Module) -> bool:
     """Whether gradients of a framework can be meant; a file may be given all objects by others."""
-    if any(one.startswith(".") or one.partition(".")[0] in _FRAMEWORKS for one in module.imported):
+    if any(
+        name.startswith(".") or name.partition(".")[0] in _FRAMEWORKS for name in module.imported
+    ):
         return True
     text = module.source.text
     return "zero_grad(" in text or "clear_grad" in text
@@ -92,13 +94,15 @@ def _identity(step: TrainingStep) -> tuple[object, ...]:
 def _roots(program: Program, index: Index) -> list[tuple[Module, Owner]]:
     """Return the functions that lead to a backward pass and that none of them calls."""
     core: dict[Owner, Module] = {
-        owner: module for module, one in index.modules.items() for owner in one.core
+        owner: module
+        for module, module_index in index.modules.items()
+        for owner in module_index.core
     }
     called: set[Owner] = set()
     waiting = list(core)
     names: dict[str, list[tuple[Module, Owner, ast.Call]]] = {}
-    for module, one in index.modules.items():
-        for owner, calls in one.by_owner.items():
+    for module, module_index in index.modules.items():
+        for owner, calls in module_index.by_owner.items():
             for call in calls:
                 name = called_name(call)
                 name = index.aliases.get(name, name)
@@ -146,9 +150,9 @@ def _as_closure(index: Index, function: Owner, core: dict[Owner, Module]) -> set
     """Return a function if it is given to an optimizer's step by name."""
     if isinstance(function, ast.Module):
         return set()
-    for one in index.modules.values():
-        for owner, calls in one.by_owner.items():
-            if owner not in core and owner not in one.hot:
+    for module_index in index.modules.values():
+        for owner, calls in module_index.by_owner.items():
+            if owner not in core and owner not in module_index.hot:
                 continue
             for call in calls:
                 if last_name(call.func) != "step" or not call.args or owner is function:
@@ -158,7 +162,7 @@ def _as_closure(index: Index, function: Owner, core: dict[Owner, Module]) -> set
                     for n in walk(call.args[0])
                     if isinstance(n, ast.Name | ast.Attribute)
                 ):
-                    core.setdefault(owner, one.module)
+                    core.setdefault(owner, module_index.module)
                     return {function}
     return set()
 
@@ -169,7 +173,7 @@ def _line(owner: Owner) -> int:
 
 def _left_over(index: Index, walked: set[ast.AST]) -> Iterator[tuple[Module, Owner]]:
     """Yield the functions with a backward pass that no walk has reached."""
-    for module, one in index.modules.items():
-        for owner in one.core:
+    for module, module_index in index.modules.items():
+        for owner in module_index.core:
             if owner not in walked:
                 yield module, owner

@@ -66,7 +66,7 @@ def _is_operator(name: str, call: ast.Call, frame: Frame) -> bool:
 
 
 def _empty(walker: Walker, call: ast.Call, name: str, frame: Frame) -> None:
-    """A function of the program in which nothing was seen: its name may tell what it does."""
+    """A function of the program without recognized events: its name may indicate its purpose."""
     if name in ("step", "step_update", "update", "zero_grad", "backward"):
         action = _ACTIONS.get(name)
         if action is not None:
@@ -100,9 +100,9 @@ _AVERAGE = re.compile(
 
 def _rate(walker: Walker, call: ast.Call, frame: Frame) -> None:
     subject = ""
-    for one in call.args:
-        if kind_by_name(last_name(one)) == "optimizer":
-            subject = canonical(one, frame)
+    for argument in call.args:
+        if kind_by_name(last_name(argument)) == "optimizer":
+            subject = canonical(argument, frame)
     detail: dict[str, Value] = {"by_hand": Known(True)}
     walker.emit("schedule", call, frame, subject=subject, detail=detail)
 

@@ -106,7 +106,7 @@ _BY_VALUE = frozenset({"tensorflow", "jax"})
 
 
 def keep(walker: Walker, name: str, loss: Loss, frame: Frame) -> None:
-    """Keep what is known of a variable that holds a loss, and tell of its divisions."""
+    """Keep the state of a variable that holds a loss, and add events for its divisions."""
     if loss:
         for division in loss.divisions:
             walker.divided(division)
@@ -118,25 +118,25 @@ def keep(walker: Walker, name: str, loss: Loss, frame: Frame) -> None:
 def _unpack(walker: Walker, target: ast.Tuple | ast.List, value: ast.expr, frame: Frame) -> None:
     parts = value.elts if isinstance(value, ast.Tuple | ast.List) else None
     if parts is not None and len(parts) == len(target.elts):
-        for one, given in zip(target.elts, parts, strict=True):
-            if isinstance(one, ast.Name):
-                keep(walker, one.id, loss_of(given, frame), frame)
-                frame.assign(one.id, given, tuple(walker.conditions), len(walker.heads))
+        for element, given in zip(target.elts, parts, strict=True):
+            if isinstance(element, ast.Name):
+                keep(walker, element.id, loss_of(given, frame), frame)
+                frame.assign(element.id, given, tuple(walker.conditions), len(walker.heads))
         return
     loss = loss_of(value, frame)
-    for one in target.elts:
-        if isinstance(one, ast.Name):
-            keep(walker, one.id, loss, frame)
-            frame.forget(one.id)
-            frame.live.pop(one.id, None)
+    for element in target.elts:
+        if isinstance(element, ast.Name):
+            keep(walker, element.id, loss, frame)
+            frame.forget(element.id)
+            frame.live.pop(element.id, None)
 
 
 def _gradient_of(target: ast.Attribute, frame: Frame) -> str:
     """Return whose gradients `p.grad` are: `model` of `for p in model.parameters()`."""
     if isinstance(target.value, ast.Name):
-        for one in frame.scope.bindings.get(target.value.id, []):
-            if one.kind == "loop" and one.value is not None:
-                inner = one.value
+        for binding in frame.scope.bindings.get(target.value.id, []):
+            if binding.kind == "loop" and binding.value is not None:
+                inner = binding.value
                 if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
                     return canonical(inner.func.value, frame)
                 return canonical(inner, frame)
@@ -151,9 +151,9 @@ def _subscript(walker: Walker, node: ast.stmt, target: ast.Subscript, frame: Fra
     if (walker.heads or walker.calls) and not _stays(walker, node, frame):
         subject = ""
         if isinstance(target.value, ast.Name):
-            for one in frame.scope.bindings.get(target.value.id, []):
-                if one.kind == "loop" and isinstance(one.value, ast.Attribute):
-                    subject = canonical(one.value.value, frame)
+            for binding in frame.scope.bindings.get(target.value.id, []):
+                if binding.kind == "loop" and isinstance(binding.value, ast.Attribute):
+                    subject = canonical(binding.value.value, frame)
         walker.emit("schedule", node, frame, subject=subject, detail={"by_hand": Known(True)})
 
 
@@ -165,10 +165,10 @@ def _stays(walker: Walker, node: ast.stmt, frame: Frame) -> bool:
     found = frame.scope.bindings.get(value.id, [])
     loops = [set(map(id, walk(head.loop.node))) for head in walker.heads]
     return bool(found) and all(
-        one.kind == "assign"
-        and isinstance(one.value, ast.Name | ast.Attribute | ast.Constant)
-        and not any(id(one.node) in inside for inside in loops)
-        for one in found
+        binding.kind == "assign"
+        and isinstance(binding.value, ast.Name | ast.Attribute | ast.Constant)
+        and not any(id(binding.node) in inside for inside in loops)
+        for binding in found
     )
 
 
@@ -223,7 +223,7 @@ def _reset(walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, fr
         bindings = frame.scope.owner.attributes.get(target.attr, [])
     else:
         return
-    if any(one.kind == "augment" for one in bindings):
+    if any(binding.kind == "augment" for binding in bindings):
         detail: dict[str, Value] = {"to": Known(value.value)}
         walker.emit("count", node, frame, subject=counter_name(target, frame), detail=detail)
 
@@ -233,15 +233,15 @@ def _reset(walker: Walker, node: ast.stmt, target: ast.expr, value: ast.expr, fr
 
 def looped(target: ast.expr, iterable: ast.expr, frame: Frame) -> None:
     """Note that a loop gives its variables new values."""
-    for one in walk(target):
-        if isinstance(one, ast.Name):
-            frame.forget(one.id)
-            frame.losses.pop(one.id, None)
-            frame.live.pop(one.id, None)
-            path = isinstance(iterable, ast.Name | ast.Attribute) and one is target
+    for part in walk(target):
+        if isinstance(part, ast.Name):
+            frame.forget(part.id)
+            frame.losses.pop(part.id, None)
+            frame.live.pop(part.id, None)
+            path = isinstance(iterable, ast.Name | ast.Attribute) and part is target
             if path and (kind_of(iterable, frame) or is_loss_name(last_name(iterable))):
-                frame.names[one.id] = canonical(iterable, frame)
-                frame.losses[one.id] = loss_of(iterable, frame)
+                frame.names[part.id] = canonical(iterable, frame)
+                frame.losses[part.id] = loss_of(iterable, frame)
 
 
 def entered(item: ast.withitem, contexts: Sequence[Context], frame: Frame) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def attempt(walker: Walker, node: ast.Try | ast.TryStar, frame: Frame) -> None:
-    """Walk through a `try`; what handlers do stands under a condition of its own."""
+    """Walk through a `try`; handlers get a separate condition."""
     walker.block(node.body, frame)
     walker.block(node.orelse, frame)
     for handler in node.handlers:

@@ -7,8 +7,8 @@ from crosscast.trainstep.frames.frame import Frame
 
 def framework(frame: Frame) -> str:
     """Return the framework that a module imports."""
-    for one in frame.module.imported:
-        head = one.partition(".")[0]
+    for name in frame.module.imported:
+        head = name.partition(".")[0]
         if head in ("paddle", "tensorflow", "jax", "flax", "optax"):
             return "jax" if head in ("flax", "optax") else head
-    return "tensorflow" if any("tf" in one.split(".") for one in frame.module.imported) else ""
+    return "tensorflow" if any("tf" in name.split(".") for name in frame.module.imported) else ""

@@ -49,8 +49,8 @@ def clipped(
 
 def _masters(node: ast.expr, frame: Frame) -> bool:
     """Whether the float32 copies of apex are clipped: `amp.master_params(optimizer)`."""
-    for one in walk(node):
-        if isinstance(one, ast.Call) and last_name(one.func) == "master_params":
+    for part in walk(node):
+        if isinstance(part, ast.Call) and last_name(part.func) == "master_params":
             return True
     if isinstance(node, ast.Name):
         found = frame.find(node.id)
@@ -106,7 +106,7 @@ def _value(walker: Walker, call: ast.Call, frame: Frame) -> bool:
 
 def _fabric(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     """`fabric.clip_gradients(model, optimizer, max_norm=...)`, `self.clip_gradients(...)`."""
-    words = {one.arg: one.value for one in call.keywords if one.arg}
+    words = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     if "clip_val" in words or "max_norm" in words:
         kind = "value" if "clip_val" in words else "global_norm"
         bound = words.get("clip_val") or words.get("max_norm")
@@ -133,7 +133,7 @@ def _of_other_file(call: ast.Call, frame: Frame) -> bool:
 
 
 def _dispatch(walker: Walker, call: ast.Call, frame: Frame) -> bool:
-    words = {one.arg: one.value for one in call.keywords if one.arg}
+    words = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     bound = words.get("value") or (call.args[1] if len(call.args) > 1 else None)
     mode = words.get("mode")
     value = frame.value(mode) if mode is not None else Known("norm")
@@ -163,7 +163,7 @@ def _clamp(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     text = frame.module.text(call.func)
     if ".grad" not in text:
         return False
-    words = {one.arg: one.value for one in call.keywords if one.arg}
+    words = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     bound = words.get("max") or (call.args[1] if len(call.args) > 1 else None)
     detail: dict[str, Value] = {"kind": Known("value"), "of": Known(text.partition(".grad")[0])}
     if bound is not None:
@@ -182,7 +182,7 @@ def _scaled(walker: Walker, call: ast.Call, frame: Frame) -> bool:
 
 
 def clipper_step(walker: Walker, call: ast.Call, frame: Frame) -> None:
-    """`clipper.step(parameters)` of an object that was told the limit when it was made."""
+    """`clipper.step(parameters)` of an object that received the limit at construction."""
     assert isinstance(call.func, ast.Attribute)
     made = maker_call(call.func.value, frame)
     kind, limit = "", None

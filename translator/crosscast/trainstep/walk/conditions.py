@@ -56,12 +56,12 @@ class PathCondition:
 def _counts(node: ast.expr, frame: Frame) -> bool:
     """Whether a condition reads a variable that changes while the program runs."""
     owner = frame.scope.owner
-    for one in walk(node):
-        if isinstance(one, ast.Name):
-            home = frame.scope.lookup(one.id)
-            bindings = home.bindings.get(one.id, ()) if home is not None else ()
-        elif isinstance(one, ast.Attribute) and owner is not None:
-            bindings = owner.attributes.get(one.attr, ())
+    for part in walk(node):
+        if isinstance(part, ast.Name):
+            home = frame.scope.lookup(part.id)
+            bindings = home.bindings.get(part.id, ()) if home is not None else ()
+        elif isinstance(part, ast.Attribute) and owner is not None:
+            bindings = owner.attributes.get(part.attr, ())
         else:
             continue
         if any(b.kind in ("augment", "loop") for b in bindings):
@@ -72,13 +72,13 @@ def _counts(node: ast.expr, frame: Frame) -> bool:
 def flags_of(node: ast.expr, frame: Frame, depth: int = 0) -> Iterator[str]:
     """Yield the flags that an expression reads."""
     if isinstance(node, ast.BoolOp):
-        for one in node.values:
-            yield from flags_of(one, frame, depth)
+        for operand in node.values:
+            yield from flags_of(operand, frame, depth)
     elif isinstance(node, ast.UnaryOp):
         yield from flags_of(node.operand, frame, depth)
     elif isinstance(node, ast.Compare):
-        for one in (node.left, *node.comparators):
-            yield from flags_of(one, frame, depth)
+        for operand in (node.left, *node.comparators):
+            yield from flags_of(operand, frame, depth)
     elif isinstance(node, ast.BinOp):
         yield from flags_of(node.left, frame, depth)
         yield from flags_of(node.right, frame, depth)
@@ -89,7 +89,7 @@ def flags_of(node: ast.expr, frame: Frame, depth: int = 0) -> Iterator[str]:
         elif isinstance(value, Unknown):
             if value.origin in ("flag", "config") and value.text:
                 yield value.text
-            yield from (one for one in value.names if one != value.text)
+            yield from (name for name in value.names if name != value.text)
         if isinstance(node, ast.Name) and depth < 4:
             found = frame.find(node.id)
             if found is not None and isinstance(found.node, ast.BoolOp | ast.Compare | ast.UnaryOp):
@@ -103,13 +103,13 @@ def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
     if is_combination(node):
         return of_combination(node, lambda part: truth_of(part, frame, depth + 1))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        sides = [_usual(frame.value(one)) for one in (node.left, node.comparators[0])]
+        sides = [_default_value(frame.value(side)) for side in (node.left, node.comparators[0])]
         if isinstance(sides[0], Instance | Symbol):
             return _of_object(node, sides[1])
         if not (isinstance(sides[0], Known) and isinstance(sides[1], Known)):
             return None
         return _compared(node.ops[0], sides[0].value, sides[1].value)
-    value = _usual(frame.value(node))
+    value = _default_value(frame.value(node))
     if isinstance(value, Known):
         return bool(value.value)
     if isinstance(node, ast.Name):
@@ -121,7 +121,7 @@ def truth_of(node: ast.expr, frame: Frame, depth: int = 0) -> bool | None:
     return None
 
 
-def _usual(value: Value) -> Value:
+def _default_value(value: Value) -> Value:
     """Return a value under the defaults of the flags."""
     if isinstance(value, Choice) and value.options:
         value = value.options[0][1]

@@ -52,9 +52,9 @@ def contexts_of(
                 return inner
         if last_name(node.func) in _EMPTY or not node.args:
             return []
-        for one in node.args:
-            if isinstance(one, ast.Call | ast.Name):
-                inner = contexts_of(one, frame, heads, depth + 1)
+        for argument in node.args:
+            if isinstance(argument, ast.Call | ast.Name):
+                inner = contexts_of(argument, frame, heads, depth + 1)
                 if inner:
                     return inner
         return []

@@ -1,4 +1,4 @@
-"""Where control goes: what is skipped, and what a part of an expression depends on."""
+"""Control flow: skipped statements, and conditions of parts of expressions."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ def joined(first: dict[str, object], second: dict[str, object]) -> dict[str, obj
 
 def leaves(body: Sequence[ast.stmt], in_loop: bool) -> bool:
     """Whether the rest of the round (or of a function without a loop) is skipped."""
-    for one in body:
-        if isinstance(one, ast.Continue):
+    for statement in body:
+        if isinstance(statement, ast.Continue):
             return True
-        if isinstance(one, ast.Return) and not in_loop:
+        if isinstance(statement, ast.Return) and not in_loop:
             return True
-        if isinstance(one, ast.If) and all(leaves(b, in_loop) for b in (one.body, one.orelse)):
+        if isinstance(statement, ast.If) and all(
+            leaves(b, in_loop) for b in (statement.body, statement.orelse)
+        ):
             return True
-        if isinstance(one, ast.With) and leaves(one.body, in_loop):
+        if isinstance(statement, ast.With) and leaves(statement.body, in_loop):
             return True
     return False
 
@@ -59,10 +61,10 @@ def short_circuits(
     while here is not None and here is not around:
         if isinstance(here, ast.BoolOp):
             holds = isinstance(here.op, ast.And)
-            for one in here.values:
-                if one is child:
+            for operand in here.values:
+                if operand is child:
                     break
-                found.append(PathCondition(one, holds, frame, tuple(heads)))
+                found.append(PathCondition(operand, holds, frame, tuple(heads)))
         elif isinstance(here, ast.IfExp) and child is not here.test:
             found.append(PathCondition(here.test, child is here.body, frame, tuple(heads)))
         child, here = here, parents.get(here)

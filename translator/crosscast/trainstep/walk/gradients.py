@@ -44,8 +44,10 @@ def differentiated(
     for division in known.divisions:
         walker.divided(division)
     detail: dict[str, Value] = {
-        "divided_at": Known(tuple(id(one.node) for one in known.divisions)),
-        "multiplied": Known(tuple(one.frame.module.text(one.by) for one in known.multiplied)),
+        "divided_at": Known(tuple(id(division.node) for division in known.divisions)),
+        "multiplied": Known(
+            tuple(factor.frame.module.text(factor.by) for factor in known.multiplied)
+        ),
     }
     if loss is not None:
         detail["loss"] = Known(frame.module.text(loss))

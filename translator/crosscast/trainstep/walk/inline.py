@@ -88,7 +88,7 @@ def _by_argument(walker: Walker, call: ast.Call, frame: Frame) -> tuple[Module, 
 
 
 def _overridden(walker: Walker, module: Module, function: Function) -> tuple[Module, Function]:
-    """Return what a subclass writes in the place of a method that only says that it must."""
+    """Return the subclass's implementation of an abstract method."""
     owner = module.class_of(function)
     if owner is None or not isinstance(function.body[-1], ast.Raise):
         return module, function
@@ -100,7 +100,9 @@ def _overridden(walker: Walker, module: Module, function: Function) -> tuple[Mod
             written = other.functions.get(f"{name}.{function.name}")
             if node is owner or written is None:
                 continue
-            above = [one.node for one in classes.lineage(program, other.scopes[node])]
+            above = [
+                class_scope.node for class_scope in classes.lineage(program, other.scopes[node])
+            ]
             if owner in above:
                 return other, written
     return module, function
@@ -129,9 +131,9 @@ def follow(
     del walker.conditions[depth:]
     walker.calls.pop()
     joined = Loss()
-    for one in inner.returned:
-        if isinstance(one, Loss):
-            joined = joined.join(one)
+    for returned in inner.returned:
+        if isinstance(returned, Loss):
+            joined = joined.join(returned)
     frame.losses[f"call {id(call)}"] = joined
     for name, loss in inner.losses.items():
         if "." in name:  # attributes outlive the call
@@ -139,7 +141,7 @@ def follow(
 
 
 def _owner(call: ast.Call, frame: Frame) -> str:
-    """Return what `self` of the called function is to the outermost caller."""
+    """Return the expression of the outermost caller for `self` of the called function."""
     function = call.func
     if not isinstance(function, ast.Attribute):
         return canonical(function, frame)
@@ -169,7 +171,7 @@ def _outer(module: Module, function: Function, frame: Frame) -> Frame | None:
 
 
 def lexical(module: Module, function: Function | None) -> Frame | None:
-    """Return the frame of a function that nobody is known to call, with those around it."""
+    """Return the frame of a function without known callers, with the frames around it."""
     if function is None:
         return None
     frame = bare(module, module.scopes[function])
@@ -223,20 +225,20 @@ def generator(walker: Walker, node: ast.AST, frame: Frame) -> None:
     module, function = found
     inner = Frame(module, function, caller=frame, call=node.iter)
     bind(inner, node.iter, function, frame)
-    for one in walk(function):
-        if isinstance(one, ast.With) and any(isinstance(n, ast.Yield) for n in walk(one)):
-            for item in one.items:
+    for part in walk(function):
+        if isinstance(part, ast.With) and any(isinstance(n, ast.Yield) for n in walk(part)):
+            for item in part.items:
                 more = contexts_of(item.context_expr, inner, walker.heads)
-                walker.contexts += more or _told(item.context_expr, function, inner)
+                walker.contexts += more or _listed_contexts(item.context_expr, function, inner)
 
 
-def _told(node: ast.expr, function: Function, frame: Frame) -> list[Context]:
+def _listed_contexts(node: ast.expr, function: Function, frame: Frame) -> list[Context]:
     """Find `no_sync` among contexts that a generator keeps in a list."""
-    for one in walk(function):
-        if isinstance(one, ast.Attribute) and one.attr == "no_sync":
+    for part in walk(function):
+        if isinstance(part, ast.Attribute) and part.attr == "no_sync":
             return [
                 Context(
-                    kind="no_sync", node=node, name="no_sync", subject=frame.module.text(one.value)
+                    kind="no_sync", node=node, name="no_sync", subject=frame.module.text(part.value)
                 )
             ]
     return []

@@ -66,7 +66,7 @@ def live_loss(node: ast.expr, frame: Frame) -> bool | None:
             inner = live_loss(first, frame)
             return None if inner is None else (inner and name not in _SETTLED)
         case ast.BinOp(left=left, right=right):
-            found = [live_loss(one, frame) for one in (left, right)]
+            found = [live_loss(side, frame) for side in (left, right)]
             return None if found == [None, None] else any(found)
         case ast.Subscript(slice=ast.Constant(value=str(key))):
             return True if is_loss_name(key) else None

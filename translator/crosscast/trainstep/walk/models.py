@@ -45,8 +45,14 @@ def forward(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
         elif name in _RUN_METHODS and inner is not None and _runs(last_name(inner), walker):
             subject = inner
         if subject is None and is_loss_name(name):
-            given = (one for one in call.args[:3] if isinstance(one, ast.Name | ast.Attribute))
-            subject = next((one for one in given if _runs(last_name(one), walker)), None)
+            given = (
+                argument
+                for argument in call.args[:3]
+                if isinstance(argument, ast.Name | ast.Attribute)
+            )
+            subject = next(
+                (argument for argument in given if _runs(last_name(argument), walker)), None
+            )
     if subject is None:
         return False
     walker.emit("forward", call, frame, subject=canonical(subject, frame))

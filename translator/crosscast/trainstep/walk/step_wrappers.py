@@ -23,7 +23,7 @@ def whole_step(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
     """`loss_scaler(loss, optimizer, clip_grad=..., parameters=..., need_update=...)`."""
     if gradient_sums.accumulator_call(walker, call, frame):
         return True
-    words = {one.arg: one.value for one in call.keywords if one.arg}
+    words = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     if not WRAPPED.search(name) or len(call.args) < 2 or name[:1].isupper():
         return False
     if not (_WORDS & words.keys() or kind_by_name(last_name(call.args[1])) == "optimizer"):

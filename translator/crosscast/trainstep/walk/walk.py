@@ -48,7 +48,7 @@ class ProgramWalker(Walker):
             del self.conditions[-added:]
 
     def statement(self, node: ast.stmt, frame: Frame) -> int:
-        """Walk through one statement; return how many conditions hold for those behind it."""
+        """Walk through one statement; return the number of conditions for the following ones."""
         match node:
             case ast.If():
                 return self._if(node, frame)
@@ -146,7 +146,7 @@ class ProgramWalker(Walker):
             found = contexts_of(item.context_expr, frame, self.heads)
             self.contexts += found
             entered += found
-            self.frame_of.update((one.node, frame) for one in found)
+            self.frame_of.update((context.node, frame) for context in found)
             assignments.entered(item, found, frame)
         self.block(node.body, frame)
         self.blocks.pop()
@@ -159,8 +159,8 @@ class ProgramWalker(Walker):
         """Enter a context for the rest of the `with` block (`stack.enter_context`)."""
         depth = self.blocks[-1] if self.blocks else 0
         guards = tuple(c.guard() for c in self.conditions[depth:])
-        for one in contexts_of(node, frame, self.heads):
-            self.contexts.append(replace(one, guards=(*guards, *one.guards)))
+        for context in contexts_of(node, frame, self.heads):
+            self.contexts.append(replace(context, guards=(*guards, *context.guards)))
 
     # ---- functions
 
@@ -172,7 +172,9 @@ class ProgramWalker(Walker):
             return
         self.parts.setdefault(f"{module.source.name}:{module.qualname(function)}")
         decorated = [
-            c for one in function.decorator_list for c in contexts_of(one, frame, self.heads)
+            c
+            for decorator in function.decorator_list
+            for c in contexts_of(decorator, frame, self.heads)
         ]
         self.contexts += decorated
         self.running.append(function)

@@ -1,4 +1,4 @@
-"""What every part of a walk is given: where it stands, what it has noted, and how it goes on.
+"""State that all parts of a walk share: position, recorded events, and continuation.
 
 The parts know nothing of each other but through it; `walk.py` puts them together.
 """

@@ -89,7 +89,7 @@ def _by_comparison(
     life = life_of(name, heads[-1].loop.node, frame)
     if not life.grows:
         return None
-    before = any(precedes(one, node, frame) for one in life.grows)
+    before = any(precedes(growth, node, frame) for growth in life.grows)
     if not life.resets:
         small = isinstance(parts.right.core, ast.Constant) and parts.right.core.value in (0, 1)
         if op != "==" or life.before is None or small:
@@ -116,7 +116,7 @@ def _since_last(
     if not last or parts.op not in (">=", "==", "<", ">"):
         return None
     life = life_of(last, heads[-1].loop.node, frame)
-    if not any(one.to is None for one in life.resets):
+    if not any(reset.to is None for reset in life.resets):
         return None
     test = _test(node, core.left, parts.right.core, None, frame)
     return replace(test, positive=parts.op != "<")

@@ -81,15 +81,15 @@ def _changes(text: str, frame: Frame) -> list[Change]:
     else:
         home = scope.lookup(text)
         bindings = home.bindings.get(text, []) if home is not None else []
-    for one in bindings:
-        node = one.node
-        if one.kind == "augment" and isinstance(node, ast.AugAssign):
+    for binding in bindings:
+        node = binding.node
+        if binding.kind == "augment" and isinstance(node, ast.AugAssign):
             sign = 1 if isinstance(node.op, ast.Add) else -1
             by = node.value
             step = by.value if isinstance(by, ast.Constant) and isinstance(by.value, int) else 1
             found.append(Change(node, add=sign * step))
-        elif one.kind == "assign" and isinstance(node, ast.Assign | ast.AnnAssign):
-            found.append(_assigned(text, node, one.value, one.path, frame))
+        elif binding.kind == "assign" and isinstance(node, ast.Assign | ast.AnnAssign):
+            found.append(_assigned(text, node, binding.value, binding.path, frame))
     return sorted(found, key=lambda c: (c.node.lineno, c.node.col_offset))
 
 
@@ -102,8 +102,8 @@ def _assigned(
     if isinstance(value, ast.Constant) and isinstance(value.value, int):
         return Change(node, to=int(value.value))
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        for one, other in ((value.left, value.right), (value.right, value.left)):
-            if frame.module.text(one) == text and isinstance(other, ast.Constant):
+        for operand, other in ((value.left, value.right), (value.right, value.left)):
+            if frame.module.text(operand) == text and isinstance(other, ast.Constant):
                 return Change(node, add=other.value if isinstance(other.value, int) else 1)
     return Change(node)
 

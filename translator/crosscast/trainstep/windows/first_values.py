@@ -63,13 +63,13 @@ def start_of(
     life = life_of(name, heads[-1].loop.node, frame)
     if not life.grows:
         return None, Facts()
-    outside = [one for one in life.grows if not _under(one, test, frame)]
+    outside = [growth for growth in life.grows if not _under(growth, test, frame)]
     if not outside:
         return None, Facts(never_again=True, restarts=life.per_epoch)
     if life.before is None or life.resets:
         first = _reset_start(life.resets, outside, test, frame) if life.resets else None
         return first, Facts(restarts=life.per_epoch)
-    before = any(precedes(one, test, frame) for one in outside)
+    before = any(precedes(change, test, frame) for change in outside)
     return life.before + (1 if before else 0), Facts(restarts=life.per_epoch or False)
 
 
@@ -79,7 +79,7 @@ def _reset_start(
     first = resets[0].to
     if first is None:
         return None
-    return first + (1 if any(precedes(one, test, frame) for one in grows) else 0)
+    return first + (1 if any(precedes(growth, test, frame) for growth in grows) else 0)
 
 
 def precedes(change: Change, test: ast.expr, frame: Frame) -> bool:
@@ -99,8 +99,8 @@ def _under(change: Change, test: ast.expr, frame: Frame) -> bool:
     """Whether a counter only moves when the test (or a name for it) is true."""
     module = frame.module
     if any(
-        isinstance(one, ast.Name) and one.id in _names_of(test, frame)
-        for one in walk(getattr(change.node, "value", change.node))
+        isinstance(part, ast.Name) and part.id in _names_of(test, frame)
+        for part in walk(getattr(change.node, "value", change.node))
     ):
         return True
     here = module.enclosing(change.node, ast.If)
@@ -108,9 +108,9 @@ def _under(change: Change, test: ast.expr, frame: Frame) -> bool:
     while here is not None:
         condition = here.test
         if condition is test or (isinstance(condition, ast.Name) and condition.id in wanted):
-            return any(_inside(change.node, one) for one in here.body)
-        if any(one is test for one in walk(condition)):
-            return any(_inside(change.node, one) for one in here.body)
+            return any(_inside(change.node, statement) for statement in here.body)
+        if any(part is test for part in walk(condition)):
+            return any(_inside(change.node, statement) for statement in here.body)
         here = module.enclosing(here, ast.If)
     return False
 

@@ -116,8 +116,8 @@ def take_apart(node: ast.expr) -> Remainder | Comparison | None:
 
 
 def _compared(left: ast.expr, op: Ordering, right: ast.expr) -> Remainder | Comparison | None:
-    for one, other, sign in ((left, right, op), (right, left, _SWAPPED[op])):
-        inner = bare(one)
+    for operand, other, sign in ((left, right, op), (right, left, _SWAPPED[op])):
+        inner = bare(operand)
         if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mod):
             if isinstance(inner.left, ast.Constant):  # a format string
                 return None

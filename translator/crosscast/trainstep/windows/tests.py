@@ -65,8 +65,8 @@ def _combined(
 ) -> WindowTest | None:
     """`A and W`, `W or the last batch`."""
     every = isinstance(node.op, ast.And) == holds
-    for place, one in enumerate(node.values):
-        found = window_of(one, holds, frame, heads, depth + 1)
+    for place, operand in enumerate(node.values):
+        found = window_of(operand, holds, frame, heads, depth + 1)
         if found is None:
             continue
         if every:
@@ -92,10 +92,10 @@ def _is_last(node: ast.expr, frame: Frame) -> bool:
     sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
     found_sides = [frame.find(side.id) for side in sides if isinstance(side, ast.Name)]
     return any(  # `i + 1 == length`
-        one is not None
-        and isinstance(one.node, ast.Call | ast.BinOp)
-        and "len(" in one.frame.module.text(one.node)
-        for one in found_sides
+        definition is not None
+        and isinstance(definition.node, ast.Call | ast.BinOp)
+        and "len(" in definition.frame.module.text(definition.node)
+        for definition in found_sides
     )
 
 
