@@ -164,6 +164,17 @@ def test_a_flag_chooses() -> None:
     assert decay(text.replace("default='step'", "required=True") + STEP) == "selectable"
 
 
+def test_the_other_branch_runs_by_default() -> None:
+    text = HEAD + (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--sched', default='cosine')\nargs = parser.parse_args()\n"
+        "if args.sched == 'step':\n    scheduler = StepLR(optimizer, 30)\n"
+        "else:\n    scheduler = CosineAnnealingLR(optimizer, 90)\n"
+    )
+    assert decay(text + STEP) == "cosine"
+    assert decay(text.replace("default='cosine'", "default='step'") + STEP) == "step"
+
+
 def test_the_schedule_of_bert_own_adam() -> None:
     text = (
         "from optimization import BertAdam\n"
