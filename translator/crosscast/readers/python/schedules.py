@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
-from crosscast.readers.python.decays import NOT, formulas, named, words_of
 from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
+from crosscast.readers.python.schedule_names import decay_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
-__all__ = ["Course", "course_of", "words_of"]
 _SCHEDULE_CALL = re.compile(
     r"(keras\.optimizers\.schedules|keras\.experimental|tensorflow\.train|tensorflow_addons\."
     r"optimizers|paddle\.optimizer\.lr|paddle\.optimizer\.lr_scheduler|paddle\.fluid\.dygraph(\."
@@ -46,6 +45,24 @@ _PLAIN_WORDS = re.compile(
 _LENGTH = re.compile(r"warm_?up_?(steps|epochs|iters|proportion|ratio)$", re.I)
 _TOTAL = re.compile(r"^(?!.*warm).*(total|train|max)_?(steps|iters|epochs)|decay|power")
 _WARM = re.compile(r"warm_?up|ramp_?up", re.I)
+_UNRELATED = re.compile(
+    r"weight_?decay|ExponentialMovingAverage|moving|global_step|checkpoint", re.I
+)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_FORMULAS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("cosine", re.compile(r"\bcos\(")),
+    ("rsqrt", re.compile(r"\brsqrt\(|\*\* ?\(?-0?\.5")),
+    ("poly", re.compile(r"\bpow\(|\*\* ?(power|self\._?power)")),
+    (
+        "linear",
+        re.compile(
+            r"\(\s*\w*(total|max|num)\w*\s*-\s*\w*step\w*\s*\)"
+            r"|float\(\s*\w*(total|train|max|num)\w* - \w+\s*\)"
+            r"|1(\.0?)? ?- ?[\w.()]+ ?/ ?\w*(total|max|num|step)"
+        ),
+    ),
+)
+"""The decay of a function of the program by what its text contains; the first counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +102,14 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         base = _base(call) or base
         total = total or _total(call)
     by_library = bool(decays)
-    for word, place, by_name in formulas(found):
-        if by_name or not by_library:  # otherwise a formula around what a library computes
+    for node, where in found.places:
+        name = getattr(node, "name", "")
+        by_name = decay_of(name)
+        word = by_name or _decay_of_text(node, where)
+        # without a name for it, it may be a formula around what a library computes
+        if word and not _UNRELATED.search(name) and (by_name or not by_library):
             decays[word] = None
-            places[place] = None
+            places[where.span(node)] = None
     unseen = ""
     for call in found.calls:
         if not lengths and any(keyword.arg in _WARMUPS for keyword in call.node.keywords):
@@ -102,6 +123,15 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
     decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "none")
     length = next(filter(None, lengths), "")
     return Course(decay, length, bool(lengths), base, tuple(places), total)
+
+
+def _decay_of_text(node: ast.AST, module: Module) -> str:
+    """Return the decay that a function, class or lambda computes; empty if it computes none."""
+    if not any(isinstance(inner, _DEFINITIONS) for inner in walk(node)):
+        return ""
+    text = module.text(node)
+    word = next((word for word, pattern in _FORMULAS if pattern.search(text)), "")
+    return "noam" if word == "rsqrt" and "warmup" in text else word
 
 
 def _behind(call: Call) -> str:
@@ -126,12 +156,12 @@ def _library_calls(found: ExpressionSources) -> Iterator[tuple[Call, str]]:
         for name in call.names:
             name = canonical(name)
             shown = last(name)
-            if NOT.search(shown) or not _PLAIN_WORDS.search(shown):
+            if _UNRELATED.search(shown) or not _PLAIN_WORDS.search(shown):
                 continue
             if _SCHEDULE_CALL.fullmatch(name):
                 yield call, name
                 break
-            if ":" not in name and name and named(shown):
+            if ":" not in name and name and decay_of(shown):
                 yield call, name
                 break
 
@@ -146,7 +176,7 @@ def _word(call: Call, name: str) -> str:
         return _between(call)
     if small in ("join_schedules", "constant_schedule", "lambdadecay", "learningrateschedule"):
         return ""
-    word = named(shown)
+    word = decay_of(shown)
     if word == "poly" and ("power" not in call.bound() or plain(call.argument("power")) == 1):
         return "linear"  # every library has 1.0 as the default
     return word

@@ -28,11 +28,15 @@ def assigned_rates(program: Program) -> Iterator[SchedulePart]:
     """Yield the schedules of assignments such as `group["lr"] = rate`, one for each class."""
     found: dict[ast.ClassDef | None, list[SchedulePart]] = {}
     for module in program.modules:
-        for node in module.nodes:
-            if isinstance(node, ast.Assign | ast.AugAssign) and _sets_rate(node, module):
-                part = _part(node, module)
-                if part is not None:
-                    found.setdefault(module.class_of(node), []).append(part)
+        nodes = [
+            node
+            for node in module.nodes
+            if isinstance(node, ast.Assign | ast.AugAssign) and _sets_rate(node, module)
+        ]
+        for node in sorted(nodes, key=lambda node: getattr(module.function_of(node), "lineno", 0)):
+            part = _part(node, module)
+            if part is not None:
+                found.setdefault(module.class_of(node), []).append(part)
     yield from map(branches_together, found.values())
 
 

@@ -60,7 +60,7 @@ def shape_of(formulas: Iterable[Part]) -> Shape:
 
 
 def shape_of_class(call: Call) -> Shape:
-    """Return the shape of the schedule class of the program that a call makes an object of."""
+    """Return the shape of the class of the program that a call instantiates."""
     program = call.module.program
     shape = Shape("")
     for name in call.names:

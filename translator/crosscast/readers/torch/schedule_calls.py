@@ -14,6 +14,7 @@ from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import runs_usually
 from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.python.schedule_names import decay_of
 from crosscast.readers.torch import schedule_table as table
 from crosscast.readers.torch.fact_writer import content, is_number, place_of
 from crosscast.readers.torch.rate_formulas import (
@@ -86,7 +87,7 @@ def _of_library(call: Call, name: str) -> SchedulePart:
     if word == "LinearLR" and name.startswith("torch."):
         return _of_linear(call)
     bound = call.bound()
-    part = SchedulePart(table.decay_of(name), (place,))
+    part = SchedulePart(decay_of(name), (place,))
     if word == "OneCycleLR":
         part.warms = "pct_start" in bound
     if table.warms_up(name) or not bound.keys().isdisjoint(table.WARMUPS):
@@ -200,7 +201,7 @@ def _of_bert(call: Call) -> SchedulePart | None:
     word = str(content(call.argument("schedule")))
     if not re.fullmatch(r"warmup_(linear|cosine|constant|poly)", word):
         return None
-    part = SchedulePart(table.decay_of(word), (place_of(call),))
+    part = SchedulePart(decay_of(word), (place_of(call),))
     if "warmup" in call.bound():
         _add_warmup(part, call)
     return part
@@ -224,7 +225,7 @@ def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
     ):
         return None
     part = SchedulePart("", (place_of(call),), confidence="likely")
-    part.decay = table.decay_of(word.replace("_policy", ""))
+    part.decay = decay_of(word)
     if not part.decay and table.warms_up(word):
         part.warms = part.rising = True
         return part
@@ -234,7 +235,7 @@ def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
         for flag in program.all_flags:
             chosen = content(flag.given or flag.default)
             if table.POLICY_FLAG.fullmatch(flag.dest) and isinstance(chosen, str):
-                decay = SCHEDULES.get(chosen.lower()) or table.decay_of(chosen)
+                decay = SCHEDULES.get(chosen.lower()) or decay_of(f"{chosen}_policy")
                 part.decay = decay or "elsewhere"
                 part.flag = f"args.{flag.dest}"
                 part.places = (*part.places, flag.span)
@@ -258,5 +259,5 @@ def told_by_name(call: Call) -> tuple[str, bool]:
         for keyword in call.node.keywords
     )
     kept = isinstance(function, ast.Attribute) and "sched" in module.text(function.value).lower()
-    decay = table.decay_of(module.resolve(function) or module.text(function))
+    decay = decay_of(module.resolve(function) or module.text(function))
     return decay or ("elsewhere" if kept else "custom"), warms

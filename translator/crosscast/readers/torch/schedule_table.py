@@ -7,26 +7,10 @@ import re
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.torch.fact_writer import is_foreign
 
-_EXCEPTIONS = {
-    **dict.fromkeys(("CyclicLR", "LinearCyclicalScheduler", "MultiplicativeLR"), "custom"),
-    **dict.fromkeys(("SWALR", "TanhLRScheduler"), "custom"),
-    "ReduceLROnPlateau": "plateau",
-    "ScheduledOptim": "noam",
-    "WarmupLR": "none",
-    "WarmupDecayLR": "linear",
-}
-"""Schedules that no pattern recognises, or whose decay the words of their names do not tell."""
-_WORDS = (
-    *(("cosine", "cosine"), ("cos_", "cosine"), ("coslr", "cosine"), ("poly", "poly")),
-    *(("linear", "linear"), ("invsqrt", "rsqrt"), ("inverse_sqrt", "rsqrt")),
-    *(("inversesqrt", "rsqrt"), ("rsqrt", "rsqrt"), ("noam", "noam"), ("onecycle", "onecycle")),
-    *(("exp", "exponential"), ("multistep", "multistep"), ("steplr", "step")),
-    *(("step_lr", "step"), ("plateau", "plateau"), ("constant", "none")),
-)
-"""Part of a name in small letters and the decay it tells; the first that is found decides."""
 _CLASS = re.compile(
     r"\w*(LR|Scheduler|Schedule|LRPolicy)|Warmup\w*|Noam\w*|PiecewiseLinear|Gradual\w*"
     r"|LinearWarmup|ExponentialWarmup|CosineAnnealingWarm(up)?Restarts"
+    r"|ReduceLROnPlateau|ScheduledOptim"
 )
 _FUNCTION = re.compile(
     r"get_(\w+_)?(schedule|scheduler|lr_scheduler)(_with_warmup)?|get_\w+_schedule\w*"
@@ -75,19 +59,9 @@ def is_schedule(name: str) -> bool:
         return False
     if name.startswith("diffusers.") and not name.startswith("diffusers.optimization."):
         return False
-    if word in _EXCEPTIONS or word in BY_ARGUMENTS:
-        return True
     if name.startswith("torch.optim.lr_scheduler."):
         return word[:1].isupper() and word not in ("LRScheduler", "_LRScheduler")
     return bool(_CLASS.fullmatch(word) or _FUNCTION.fullmatch(word)) and word[:1] != "_"
-
-
-def decay_of(name: str) -> str:
-    """Return the word for the decay of a schedule of this name; empty if the name does not say."""
-    word = last(name)
-    small = word.lower()
-    by_word = next((decay for part, decay in _WORDS if part in small), "")
-    return _EXCEPTIONS.get(word, by_word)
 
 
 def warms_up(name: str) -> bool:
