@@ -241,6 +241,7 @@ def _named_length(found: ExpressionSources) -> str:
         if (isinstance(node, ast.Name | ast.Attribute) and _WARM.search(module.text(node)))
         or (isinstance(node, ast.Subscript) and _WARM.search(module.text(node.slice)))
     ]
+    texts = [text for text in texts if not decay_of(text)]  # which name the schedule itself
     return next(filter(_LENGTH.search, texts), texts[0] if texts else "")
 
 
