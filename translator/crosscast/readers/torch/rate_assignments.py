@@ -11,7 +11,7 @@ from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.default_conditions import runs_usually
 from crosscast.readers.torch.rate_formulas import Part, foreign_call, shape_of, tests_around
-from crosscast.readers.torch.schedule_calls import told_by_name
+from crosscast.readers.torch.schedule_calls import shape_by_name
 from crosscast.readers.torch.schedule_parts import SchedulePart, branches_together
 from crosscast.trainstep.steps.search import training_steps
 
@@ -74,12 +74,10 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
     shape = shape_of(formulas)
     if not shape.decay:
         shape = shape_of([*formulas, *((test, module) for test in tests_around(node, module))])
-    decay, warms = shape.decay, shape.warms
     call = foreign_call(node.value, module)
-    if call is not None:
-        by_name, warms_by_name = told_by_name(call)
-        decay = by_name if decay in ("", "custom") else decay
-        warms = warms or warms_by_name
+    by_name = shape_by_name(call) if call is not None else shape
+    decay = by_name.decay if shape.decay in ("", "custom") else shape.decay
+    warms = shape.warms or by_name.warms
     if isinstance(node, ast.AugAssign) and decay == "custom":
         decay = "step_custom"
     if not decay:

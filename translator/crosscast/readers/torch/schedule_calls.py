@@ -18,6 +18,7 @@ from crosscast.readers.python.schedule_names import decay_of
 from crosscast.readers.torch import schedule_table as table
 from crosscast.readers.torch.fact_writer import content, is_number, place_of
 from crosscast.readers.torch.rate_formulas import (
+    Shape,
     head_start,
     results_behind,
     shape_of,
@@ -60,8 +61,8 @@ def _of_call(call: Call, program: Program) -> SchedulePart | None:
     if table.POLICY.fullmatch(word) and program.function(call) is None:
         return _of_policy(call, word, program)
     if table.RATES.fullmatch(word) and program.function(call) is None and _keeps_rates(call):
-        decay, warms = told_by_name(call)
-        return SchedulePart(decay, (place_of(call),), warms, confidence="likely")
+        shape = shape_by_name(call)
+        return SchedulePart(shape.decay, (place_of(call),), shape.warms, confidence="likely")
     function = call.node.func
     if isinstance(function, ast.Name) and "sched" in function.id.lower() and not call.names:
         scope = call.module.scope_of(call.node).lookup(function.id)
@@ -250,8 +251,8 @@ def _keeps_rates(call: Call) -> bool:
     return any(parts_of(call.module.text(target)) & _RATE_WORDS for target in targets)
 
 
-def told_by_name(call: Call) -> tuple[str, bool]:
-    """Return the decay that the name of another file's function tells, and whether it warms up."""
+def shape_by_name(call: Call) -> Shape:
+    """Return the shape that the name and the arguments of another file's function tell."""
     function, module = call.node.func, call.module
     warms = any(
         (keyword.arg or "").startswith("warm")
@@ -260,4 +261,4 @@ def told_by_name(call: Call) -> tuple[str, bool]:
     )
     kept = isinstance(function, ast.Attribute) and "sched" in module.text(function.value).lower()
     decay = decay_of(module.resolve(function) or module.text(function))
-    return decay or ("elsewhere" if kept else "custom"), warms
+    return Shape(decay or ("elsewhere" if kept else "custom"), warms)
