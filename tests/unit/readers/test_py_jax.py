@@ -49,6 +49,7 @@ SCHEDULES = [
         "yes",
     ),
     ("optax.exponential_decay(1e-3, 100, 0.5)", "exponential", "no"),
+    ("optax.warmup_constant_schedule(0.0, peak_value=1e-3, warmup_steps=10)", "none", "yes"),
 ]
 
 

@@ -207,6 +207,7 @@ SCHEDULES = [
         "yes",
     ),
     ("tf.train.exponential_decay(1e-3, step, 100, 0.5)", "exponential", "no"),
+    ("ours.CyclicalLearningRate(1e-4, 1e-3, step_size=100)", "custom", "no"),
     ("ours.schedules.NoamDecay(scale=2.0, model_dim=512, warmup_steps=8000)", "noam", "yes"),
     ("ours.PiecewiseConstantDecayWithWarmup(boundaries=[1], values=[1])", "step_custom", "yes"),
 ]

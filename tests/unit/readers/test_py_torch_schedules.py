@@ -164,6 +164,59 @@ def test_a_flag_chooses() -> None:
     assert decay(text.replace("default='step'", "required=True") + STEP) == "selectable"
 
 
+def test_the_other_branch_runs_by_default() -> None:
+    text = HEAD + (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--sched', default='cosine')\nargs = parser.parse_args()\n"
+        "if args.sched == 'step':\n    scheduler = StepLR(optimizer, 30)\n"
+        "else:\n    scheduler = CosineAnnealingLR(optimizer, 90)\n"
+    )
+    assert decay(text + STEP) == "cosine"
+    assert decay(text.replace("default='cosine'", "default='step'") + STEP) == "step"
+
+
+def test_after_a_check_that_ends_the_program() -> None:
+    text = HEAD + (
+        "if not torch.cuda.is_available():\n    raise SystemExit\n"
+        "scheduler = StepLR(optimizer, 30)\n"
+        "if missing:\n    scheduler = CosineAnnealingLR(optimizer, 90)\n"
+    )
+    assert decay(text + STEP) == "step"
+
+
+def test_a_flag_that_must_be_given() -> None:
+    text = HEAD + (
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--out', default=None)\n"
+        "parser.add_argument('--fast', action='store_true')\nargs = parser.parse_args()\n"
+        "if not args.out:\n    raise ValueError('no --out')\n"
+        "scheduler = StepLR(optimizer, 30)\n"
+        "if args.fast:\n    scheduler = CosineAnnealingLR(optimizer, 90)\n"
+    )
+    assert decay(text + STEP) == "step"
+
+
+def test_a_warm_up_that_is_called_linear_does_not_fall() -> None:
+    text = HEAD + (
+        "import pytorch_warmup\nwarm = pytorch_warmup.LinearWarmup(optimizer, 10)\n"
+        "scheduler = CosineAnnealingLR(optimizer, 90)\n"
+    )
+    found = said(READER, text + STEP)
+    assert (found["schedule.decay"], found["schedule.has_warmup"]) == ("cosine", "yes")
+
+
+@pytest.mark.parametrize(("word", "decay_word"), [("poly", "poly"), ("exp", "exponential")])
+def test_a_policy_of_another_file_that_a_flag_names(word: str, decay_word: str) -> None:
+    text = (
+        "import argparse\nfrom utils import adjust_learning_rate\n"
+        "parser = argparse.ArgumentParser()\n"
+        f"parser.add_argument('--lr_policy', default={word!r})\nargs = parser.parse_args()\n"
+        "adjust_learning_rate(args, optimizer, warmup_steps=3)\n"
+    )
+    found = said(READER, text + STEP)
+    assert (found["schedule.decay"], found["schedule.has_warmup"]) == (decay_word, "yes")
+
+
 def test_the_schedule_of_bert_own_adam() -> None:
     text = (
         "from optimization import BertAdam\n"

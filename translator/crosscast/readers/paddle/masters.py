@@ -19,7 +19,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.readers.python.precision import precision_facts, site
-from crosscast.readers.python.schedules import words_of
+from crosscast.readers.python.schedule_names import decay_of
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _schedule(words: dict[str, ast.expr], call: Call, reader: str) -> Iterator[F
     node = words.get("scheduler") or words["warmup_steps"]
     text = str(plain(value_of(words.get("scheduler"), call.module)) or "")
     span = call.module.span(node)
-    decay = words_of([text]) or "elsewhere"
+    decay = decay_of(text) or "elsewhere"
     yield fact_of("schedule.decay", Known(decay), span, reader=reader)
     warm = words["warmup_steps"]
     place = call.module.span(warm)

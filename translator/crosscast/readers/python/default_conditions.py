@@ -115,7 +115,11 @@ def _made(node: ast.expr, module: Module, hops: int) -> bool | None:
     empty = [v for v in values if isinstance(v, ast.Constant) and v.value is None]
     if len(values) < 2 or len(values) != len(found) or not empty:
         return None
-    answers = {_runs(one) for one in found if isinstance(one.value, ast.Call)}
+    answers = {
+        runs_usually(one.node, one.module, callers=False)
+        for one in found
+        if isinstance(one.value, ast.Call)
+    }
     if len(answers) != 1 or len(empty) + sum(isinstance(v, ast.Call) for v in values) < len(values):
         return None
     return answers.pop()
@@ -130,10 +134,20 @@ def _given(one: Binding, hops: int) -> bool | None:
     return answers.pop() if len(answers) == 1 else None
 
 
-def _runs(one: Binding) -> bool | None:
-    """Whether an assignment is reached with the defaults of flags."""
+def runs_usually(node: ast.AST, module: Module, *, callers: bool = True) -> bool | None:
+    """Whether a node is reached with the defaults of flags; None: not known.
+
+    A check that ends the program counts as passed: nothing is trained where it is not.
+
+    Args:
+        node: a statement or expression.
+        module: of it.
+        callers: whether the conditions count that all calls of its function stand under.
+    """
     answer: bool | None = True
-    for test in conditions(one.node, one.module, callers=False):
+    for test in conditions(node, module, callers=callers):
+        if isinstance(test.left, ast.Raise | ast.Expr):
+            continue
         met = is_usual(test)
         if met is False:
             return False

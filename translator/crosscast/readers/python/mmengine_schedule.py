@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
-
-_DECAYS = {
-    "CosineAnnealingLR": "cosine",
-    "CosineRestartLR": "cosine",
-    "MultiStepLR": "multistep",
-    "StepLR": "step",
-    "PolyLR": "poly",
-    "ExponentialLR": "exponential",
-    "OneCycleLR": "onecycle",
-    "ReduceOnPlateauLR": "plateau",
-    "QuadraticWarmupLR": "",
-}
+from crosscast.readers.python.schedule_names import decay_of
 
 
 def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
@@ -29,10 +18,9 @@ def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
         kind = (one.get("type") or one).text.rpartition(".")[2]
         if _warms_up(one, kind, first=index == 0, several=len(parts) > 1):
             _warmup(said, one)
-        elif decay is None and kind in (*_DECAYS, "LinearLR", "ConstantLR"):
+        elif decay is None and kind.endswith("LR") and decay_of(kind):
             decay = one
-            word = _DECAYS.get(kind, "linear" if kind == "LinearLR" else "none")
-            said.tell("schedule.decay", word or "custom", one.setting("type"))
+            said.tell("schedule.decay", decay_of(kind), one.setting("type"))
         elif decay is None and kind:
             decay = one
             reason = f"a schedule called {kind!r}"

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
-from crosscast.readers.python.decays import NOT, formulas, named, words_of
 from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
+from crosscast.readers.python.schedule_names import decay_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
-__all__ = ["Course", "course_of", "words_of"]
 _SCHEDULE_CALL = re.compile(
     r"(keras\.optimizers\.schedules|keras\.experimental|tensorflow\.train|tensorflow_addons\."
     r"optimizers|paddle\.optimizer\.lr|paddle\.optimizer\.lr_scheduler|paddle\.fluid\.dygraph(\."
@@ -33,6 +32,12 @@ _WARMUPS = (
     "warmup_batches",
     "lr_warmup_steps",
 )
+_BASES = (
+    *("initial_learning_rate", "learning_rate", "warmup_target", "peak_value", "max_learning_rate"),
+    *("base_lr", "init_value", "end_lr"),
+)
+_TOTALS = ("decay_steps", "T_max", "total_steps", "first_decay_steps")
+_WITH_WARMUP = re.compile(r"(with|and)_?warm_?up\w*$", re.I)
 _PLAIN_WORDS = re.compile(
     r"decay|schedule|annealing|noam|piecewise|plateau|onecycle|lambda|warmup|multi_?step|cyclic",
     re.I,
@@ -40,6 +45,24 @@ _PLAIN_WORDS = re.compile(
 _LENGTH = re.compile(r"warm_?up_?(steps|epochs|iters|proportion|ratio)$", re.I)
 _TOTAL = re.compile(r"^(?!.*warm).*(total|train|max)_?(steps|iters|epochs)|decay|power")
 _WARM = re.compile(r"warm_?up|ramp_?up", re.I)
+_UNRELATED = re.compile(
+    r"weight_?decay|ExponentialMovingAverage|moving|global_step|checkpoint", re.I
+)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_FORMULAS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("cosine", re.compile(r"\bcos\(")),
+    ("rsqrt", re.compile(r"\brsqrt\(|\*\* ?\(?-0?\.5")),
+    ("poly", re.compile(r"\bpow\(|\*\* ?(power|self\._?power)")),
+    (
+        "linear",
+        re.compile(
+            r"\(\s*\w*(total|max|num)\w*\s*-\s*\w*step\w*\s*\)"
+            r"|float\(\s*\w*(total|train|max|num)\w* - \w+\s*\)"
+            r"|1(\.0?)? ?- ?[\w.()]+ ?/ ?\w*(total|max|num|step)"
+        ),
+    ),
+)
+"""The decay of a function of the program by what its text contains; the first counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,60 +83,55 @@ class Course:
 def course_of(rate: ast.expr, module: Module) -> Course | None:
     """Return the schedule behind a learning rate; None if it is a plain number or not known."""
     found = sources_of(rate, module)
-    words: list[str] = []
-    places: list[Span] = []
-    warm: list[str] = []
+    decays: dict[str, None] = {}
+    places: dict[Span, None] = {}
+    lengths: list[str] = []
     base: tuple[ast.expr, Module] | None = None
     total: Value | None = None
     for call, name in _library_calls(found):
-        word = _word(call, name, words)
-        if word == "warmup":
-            warm.append(_length(call))
-        elif word and word not in words:
-            words.append(word)
-        places.append(call.module.span(call.node))
+        word = _word(call, name)
+        if word and word != "warmup":
+            decays[word] = None
+        if (
+            word in ("warmup", "noam")
+            or _WITH_WARMUP.search(name)
+            or "warmup_steps" in call.bound()
+        ):
+            lengths.append(_length(call))
+        places[call.module.span(call.node)] = None
         base = _base(call) or base
         total = total or _total(call)
-        if re.search(r"(with|and)_?warm_?up", last(name), re.I):
-            warm.append(_length(call))
-        if (
-            name.endswith(
-                ("CosineDecay", "warmup_cosine_decay_schedule", "cosine_onecycle_schedule")
-            )
-            and "warmup_steps" in call.bound()
-        ):
-            warm.append(_length(call))
-        if "NoamDecay" in name or last(name) == "noam_decay":
-            warm.append(_length(call))
-    by_library = bool(words)
-    for word, place, by_name in formulas(found):
-        if by_library and not by_name:
-            continue  # a formula around what a library computes
-        if word not in words:
-            words.append(word)
-        places.append(place)
+    by_library = bool(decays)
+    for node, where in found.places:
+        name = getattr(node, "name", "")
+        by_name = decay_of(name)
+        word = by_name or _decay_of_text(node, where)
+        # without a name for it, it may be a formula around what a library computes
+        if word and not _UNRELATED.search(name) and (by_name or not by_library):
+            decays[word] = None
+            places[where.span(node)] = None
     unseen = ""
     for call in found.calls:
-        if any(k.arg in _WARMUPS for k in call.node.keywords) and not warm:
+        if not lengths and any(keyword.arg in _WARMUPS for keyword in call.node.keywords):
             unseen = "" if _is_here(call) else _behind(call)
-            warm.append(_length(call))
-            places.append(call.module.span(call.node))
-    text = found.text
-    if not warm and _WARM.search(text) and (words or _compared(found)):
-        warm.append(_first_warmup(found))
-    if not words and not warm:
+            lengths.append(_length(call))
+            places[call.module.span(call.node)] = None
+    if not lengths and _WARM.search(found.text) and (decays or _compares_warmup(found)):
+        lengths.append(_named_length(found))
+    if not decays and not lengths:
         return None
-    decay = words[0] if len(words) == 1 else "selectable" if words else "none"
-    if unseen and not words:
-        decay = unseen
-    return Course(
-        decay=decay,
-        warmup=next((w for w in warm if w), ""),
-        has_warmup=bool(warm),
-        base=base,
-        places=tuple(dict.fromkeys(places)),
-        total=total,
-    )
+    decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "none")
+    length = next(filter(None, lengths), "")
+    return Course(decay, length, bool(lengths), base, tuple(places), total)
+
+
+def _decay_of_text(node: ast.AST, module: Module) -> str:
+    """Return the decay that a function, class or lambda computes; empty if it computes none."""
+    if not any(isinstance(inner, _DEFINITIONS) for inner in walk(node)):
+        return ""
+    text = module.text(node)
+    word = next((word for word, pattern in _FORMULAS if pattern.search(text)), "")
+    return "noam" if word == "rsqrt" and "warmup" in text else word
 
 
 def _behind(call: Call) -> str:
@@ -138,17 +156,18 @@ def _library_calls(found: ExpressionSources) -> Iterator[tuple[Call, str]]:
         for name in call.names:
             name = canonical(name)
             shown = last(name)
-            if NOT.search(shown) or not _PLAIN_WORDS.search(shown):
+            if _UNRELATED.search(shown) or not _PLAIN_WORDS.search(shown):
                 continue
             if _SCHEDULE_CALL.fullmatch(name):
                 yield call, name
                 break
-            if ":" not in name and name and named(shown):
+            if ":" not in name and name and decay_of(shown):
                 yield call, name
                 break
 
 
-def _word(call: Call, name: str, before: list[str]) -> str:
+def _word(call: Call, name: str) -> str:
+    """Return the decay that a call of a library gives, or `warmup`; empty if it gives neither."""
     shown = last(name)
     small = shown.lower()
     if small in ("linearwarmup", "linear_lr_warmup", "warmup"):
@@ -157,17 +176,10 @@ def _word(call: Call, name: str, before: list[str]) -> str:
         return _between(call)
     if small in ("join_schedules", "constant_schedule", "lambdadecay", "learningrateschedule"):
         return ""
-    word = named(shown)
-    if word == "poly" and _is_one(call, "power"):
-        return "linear"
+    word = decay_of(shown)
+    if word == "poly" and ("power" not in call.bound() or plain(call.argument("power")) == 1):
+        return "linear"  # every library has 1.0 as the default
     return word
-
-
-def _is_one(call: Call, name: str) -> bool:
-    node = call.bound().get(name)
-    if node is None:
-        return True  # every library has 1.0 as the default
-    return plain(call.argument(name)) in (1, 1.0)
 
 
 def _between(call: Call) -> str:
@@ -178,35 +190,20 @@ def _between(call: Call) -> str:
     return "linear" if final is not None or first is not None else ""
 
 
-_BASES = (
-    *("initial_learning_rate", "learning_rate", "warmup_target", "peak_value", "max_learning_rate"),
-    *("base_lr", "init_value", "end_lr"),
-)
-
-
 def _base(call: Call) -> tuple[ast.expr, Module] | None:
-    bound = call.bound()
+    """Return the highest rate that a call of a library names."""
     shown = last(call.name)
-    names: tuple[str, ...] = (
-        ("end_lr",) if shown in ("LinearWarmup", "linear_lr_warmup") else _BASES
-    )
-    if shown == "linear_schedule":  # it rises or falls: the other end is the highest rate
-        rises = plain(call.argument("init_value")) in (0, 0.0)
-        names = ("end_value",) if rises else ("init_value",)
-    elif shown == "NoamDecay":
-        names = ("learning_rate",)
-    for name in names:
-        node = bound.get(name)
-        if node is not None:
-            return node, call.module
-    return None
+    names: tuple[str, ...] = _BASES
+    if shown in ("LinearWarmup", "linear_lr_warmup"):
+        names = ("end_lr",)
+    elif shown == "linear_schedule":  # where it rises, the highest rate is the last
+        names = ("end_value",) if plain(call.argument("init_value")) == 0 else ("init_value",)
+    bound = call.bound()
+    return next(((bound[name], call.module) for name in names if name in bound), None)
 
 
 def _total(call: Call) -> Value | None:
-    for name in ("decay_steps", "T_max", "total_steps", "first_decay_steps"):
-        if name in call.bound():
-            return call.argument(name)
-    return None
+    return next((call.argument(name) for name in _TOTALS if name in call.bound()), None)
 
 
 def _length(call: Call) -> str:
@@ -221,32 +218,32 @@ def _shown(value: Value | None, text: str) -> str:
     match value:
         case Known(value=int() | float() as number, flag=flag) if not isinstance(number, bool):
             return flag or str(number)
-        case Unknown(names=(one,)):
-            return one
+        case Unknown(names=(name,)):
+            return name
     return text[:200]
 
 
-def _compared(found: ExpressionSources) -> bool:
+def _compares_warmup(found: ExpressionSources) -> bool:
     """Whether something is compared with the length of a warm-up."""
-    for node, module in found.places:
-        for one in walk(node):
-            if isinstance(one, ast.Compare | ast.Call) and _WARM.search(module.text(one)):
-                if isinstance(one, ast.Compare):
-                    return True
-                if last(canonical(module.call(one).name)) in ("where", "cond", "less", "minimum"):
-                    return True
-    return False
+    return any(
+        isinstance(node, ast.Compare)
+        or last(canonical(module.call(node).name)) in ("where", "cond", "less", "minimum")
+        for node, module in _nodes(found)
+        if isinstance(node, ast.Compare | ast.Call) and _WARM.search(module.text(node))
+    )
 
 
-def _first_warmup(found: ExpressionSources) -> str:
-    best = next((text for text in _warmups(found) if _LENGTH.search(text)), "")
-    return best or next(_warmups(found), "")
+def _named_length(found: ExpressionSources) -> str:
+    """Return the first name of a length of a warm-up, else the first name of a warm-up."""
+    texts = [
+        module.text(node)[:200]
+        for node, module in _nodes(found)
+        if (isinstance(node, ast.Name | ast.Attribute) and _WARM.search(module.text(node)))
+        or (isinstance(node, ast.Subscript) and _WARM.search(module.text(node.slice)))
+    ]
+    texts = [text for text in texts if not decay_of(text)]  # which name the schedule itself
+    return next(filter(_LENGTH.search, texts), texts[0] if texts else "")
 
 
-def _warmups(found: ExpressionSources) -> Iterator[str]:
-    for node, module in found.places:
-        for one in walk(node):
-            if isinstance(one, ast.Name | ast.Attribute) and _WARM.search(module.text(one)):
-                yield module.text(one)[:200]
-            if isinstance(one, ast.Subscript) and _WARM.search(module.text(one.slice)):
-                yield module.text(one)[:200]
+def _nodes(found: ExpressionSources) -> Iterator[tuple[ast.AST, Module]]:
+    return ((node, module) for place, module in found.places for node in walk(place))

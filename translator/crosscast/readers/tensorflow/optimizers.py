@@ -20,7 +20,8 @@ from crosscast.readers.python.optimizers import (
     schedule_facts,
     with_subjects,
 )
-from crosscast.readers.python.schedules import Course, course_of, words_of
+from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.python.schedules import Course, course_of
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
     named_optimizer,
@@ -206,7 +207,7 @@ def _by_callback(program: Program) -> Iterator[Fact]:
             ):
                 yield from _promised(call)
     for module, hook, per in rate_setters(program):
-        course = Course(decay=words_of([hook.name]) or "custom", places=(module.span(hook),))
+        course = Course(decay=decay_of(hook.name) or "custom", places=(module.span(hook),))
         yield from course_facts(course, NAME, stepped=per)
         yield fact_of("schedule.on_skip", Known("library"), module.span(hook), reader=NAME)
 

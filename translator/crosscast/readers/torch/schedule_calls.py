@@ -8,226 +8,257 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.messages.diagnostics import Span
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.conditions import conditions
-from crosscast.readers.python.default_conditions import is_usual
+from crosscast.readers.python.default_conditions import runs_usually
 from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.torch import schedule_table as table
 from crosscast.readers.torch.fact_writer import content, is_number, place_of
-from crosscast.readers.torch.schedule_functions import Candidate, by_function, own_class
-from crosscast.readers.torch.schedule_names import (
-    BY_WORD,
-    FACTORIES,
-    NOT_BY_NAME,
-    decay_of,
-    is_schedule,
-    warms_up,
+from crosscast.readers.torch.rate_formulas import (
+    Shape,
+    head_start,
+    results_behind,
+    shape_of,
+    shape_of_class,
 )
-from crosscast.readers.torch.schedule_outside import by_outside
-from crosscast.readers.torch.schedule_policies import POLICY, is_partial, policy
+from crosscast.readers.torch.schedule_parts import SchedulePart
 from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
 
-_WARMUPS = (
-    *("num_warmup_steps", "warmup_steps", "warmup", "warmup_iters", "warmup_epochs"),
-    *("n_warmup_steps", "warmup_num_steps", "warmup_t", "num_warmup_epochs", "total_epoch"),
-    *("warmup_period", "warmup_updates", "warmup_proportion", "warmup_epoch", "warm_up"),
-)
-_TOTALS = ("num_training_steps", "total_steps", "t_total", "T_max", "num_train_steps")
-_STYLES = ("decay_style", "lr_decay_style", "decay_type", "schedule_type", "lr_scheduler_type")
-_NAMED = re.compile(r"(cosine|linear|poly\w*|exp\w*|inv\w*)_(lr_)?(scheduler|schedule|sched)")
-"""Functions that return all rates of a run, as many files around vision models have them."""
-_CHAINS = frozenset({"SequentialLR", "ChainedScheduler", "ConcatScheduler"})
+_RATE_WORDS = frozenset({"lr", "lrs", "rate", "rates"})
+_OPTIMIZER = re.compile(r"optim|\bopt\b")
 
 
-def _is_rate(call: Call) -> bool:
-    """Whether what a function makes is kept under a name of learning rates."""
-    target = call.module.parent(call.node)
-    names = [call.module.text(one) for one in getattr(target, "targets", ())]
-    return any(parts_of(name) & {"lr", "lrs", "rate", "rates"} for name in names)
-
-
-def in_library(program: Program) -> bool:
-    """Whether a file without a training loop configures a run."""
-    return any(
-        name.rpartition(".")[2] == "configure_optimizers"
-        for module in program.modules
-        for name in module.functions
-    )
-
-
-def scheduled(program: Program) -> Iterator[Candidate]:
+def scheduled(program: Program) -> Iterator[SchedulePart]:
     """Yield the schedules that calls make."""
     for module in program.modules:
         for call in module.calls:
-            found = _of_call(call, program)
-            if found is not None:
-                found.usual = _usual(call)
-                yield found
+            part = _of_call(call, program)
+            if part is not None:
+                part.usual = runs_usually(call.node, module)
+                yield part
 
 
-def _of_call(call: Call, program: Program) -> Candidate | None:
-    names = [n for n in call.names if is_schedule(n)]
-    place = place_of(call)
-    own = call.module.class_of(call.node)
-    if own is not None and is_schedule(own.name):
+def _of_call(call: Call, program: Program) -> SchedulePart | None:
+    owner = call.module.class_of(call.node)
+    if owner is not None and table.is_schedule(owner.name):
         return None
-    if names and program.function(call) is None:
-        return _made(call, names[0])
-    if "schedule" in call.bound() and last(call.name).endswith("Adam"):  # BERT's own optimizer
-        return _bert(call)
-    word = last(call.name) or call.method
-    if is_partial(call):
-        word = last(call.module.resolve(call.node.args[0]))
-    if FACTORIES.fullmatch(word) and program.function(call) is None:
-        if call.receiver is not None and not call.name:
-            return None
-        timm = call.name.startswith("timm.")
-        flags = {"warmup_epochs", "warmup_steps", "warmup"} & set(program.flags) if timm else set()
-        return Candidate(
-            "selectable" if timm else "elsewhere",
-            (place, *(program.flags[f].span for f in flags)),
-            warms=bool(flags),
-            confidence="certain" if timm else "likely",
-        )
-    if POLICY.fullmatch(word) and not names and program.function(call) is None:
-        return policy(call, program)
-    if _NAMED.fullmatch(word) and program.function(call) is None and _is_rate(call):
-        decay, warms = by_outside(call.node, call.module)
-        return Candidate(decay, (place,), warms=warms, confidence="likely")
+    name = next(filter(table.is_schedule, call.names), "")
+    if name and program.function(call) is None:
+        return _of_library(call, name)
+    if "schedule" in call.bound() and last(call.name).endswith("Adam"):
+        return _of_bert(call)
+    partial = _is_partial(call)
+    word = last(call.module.resolve(call.node.args[0]) if partial else call.name) or call.method
+    if table.FACTORY.fullmatch(word) and program.function(call) is None:
+        return None if call.receiver is not None and not call.name else _of_factory(call, program)
+    if table.POLICY.fullmatch(word) and program.function(call) is None:
+        return _of_policy(call, word, program)
+    if table.RATES.fullmatch(word) and program.function(call) is None and _keeps_rates(call):
+        shape = shape_by_name(call)
+        return SchedulePart(shape.decay, (place_of(call),), shape.warms, confidence="likely")
     function = call.node.func
     if isinstance(function, ast.Name) and "sched" in function.id.lower() and not call.names:
         scope = call.module.scope_of(call.node).lookup(function.id)
         bindings = scope.bindings.get(function.id, []) if scope is not None else []
-        if any(one.kind == "parameter" for one in bindings):
-            return Candidate("caller", (place,))
+        if any(binding.kind == "parameter" for binding in bindings):
+            return SchedulePart("caller", (place_of(call),))
     return None
 
 
-def _usual(call: Call) -> bool | None:
-    found: bool | None = True
-    for one in conditions(call.node, call.module):
-        met = is_usual(one)
-        if met is None:
-            found = None
-        elif met != one.holds:
-            return False
-    return found
+def _is_partial(call: Call) -> bool:
+    return call.name == "functools.partial" and bool(call.node.args)
 
 
-def _made(call: Call, name: str) -> Candidate:
+def _of_library(call: Call, name: str) -> SchedulePart:
+    """Return what a class or function says that makes a schedule."""
     word = last(name)
-    places = (place_of(call),)
-    if word in NOT_BY_NAME:
-        if word in _CHAINS:
-            return Candidate("", places, chained=True)
-        return by_function(call)
-    if word in BY_WORD:
-        return _by_word(call)
+    place = place_of(call)
+    if word in table.BY_ARGUMENTS:
+        chained = word in table.CHAINS
+        return SchedulePart("", (place,), chained=True) if chained else _of_function(call)
+    if word in table.BY_WORD:
+        return _of_word(call)
     if word == "LinearLR" and name.startswith("torch."):
-        return _linear(call)
-    found = Candidate(decay_of(name), places)
+        return _of_linear(call)
     bound = call.bound()
+    part = SchedulePart(decay_of(name), (place,))
     if word == "OneCycleLR":
-        found.warms = "pct_start" in bound
-    if warms_up(name) or set(_WARMUPS) & set(bound):
-        found.warms = True
-        found.rising = not found.decay or "radual" in word
-        _warmup(found, call)
-    if not found.decay and not found.warms:
-        own = own_class(call)
-        found.decay, found.warms = own if own else (_by_style(call), False)
-    for argument in _TOTALS:
-        if argument in bound:
-            value = call.argument(argument)
-            number = content(value)
-            if not is_number(number) or number > 0:  # type: ignore[operator]
-                found.total = _fact("schedule.total_steps", value, places[0])
-            break
-    return found
+        part.warms = "pct_start" in bound
+    if table.warms_up(name) or not bound.keys().isdisjoint(table.WARMUPS):
+        part.rising = not part.decay or "radual" in word
+        _add_warmup(part, call)
+    if not part.decay and not part.warms:
+        shape = shape_of_class(call)
+        part.decay, part.warms = shape.decay or _by_style(call), shape.warms
+    total = next((argument for argument in table.TOTALS if argument in bound), "")
+    number = content(call.argument(total)) if total else None
+    if total and (not is_number(number) or number > 0):  # type: ignore[operator]
+        part.total = _number("schedule.total_steps", call, total)
+    return part
+
+
+def _of_function(call: Call) -> SchedulePart:
+    """Return what the function says that LambdaLR is given."""
+    node = call.bound().get("lr_lambda") or (call.node.args[1] if len(call.node.args) > 1 else None)
+    place = place_of(call)
+    if node is None:
+        return SchedulePart("custom", (place,))
+    formulas = list(results_behind(node, call.module))
+    if not formulas:
+        return SchedulePart("custom", (place,), confidence="likely")
+    shape = shape_of(formulas)
+    if _is_made_elsewhere(node, call):
+        return SchedulePart("selectable", (place,), shape.warms, confidence="likely")
+    decay = shape.decay or "none"
+    if shape.warms and decay == "custom":
+        decay = "none"
+    start = head_start(formulas) if shape.warms else ""
+    return SchedulePart(decay, (place,), shape.warms, start=start)
+
+
+def _is_made_elsewhere(node: ast.expr, call: Call) -> bool:
+    """Whether one of several functions behind a name is made by what another file defines."""
+    program = call.module.program
+    found = [binding for binding in definitions(node, call.module) if binding.kind == "assign"]
+    if program is None or len(found) < 2:
+        return False
+    return any(
+        isinstance(binding.value, ast.Call)
+        and program.function(binding.module.call(binding.value)) is None
+        and binding.module.resolve(binding.value.func) != "functools.partial"
+        for binding in found
+    )
 
 
 def _by_style(call: Call) -> str:
-    """Return the fall that an argument names, of a class that says nothing itself."""
-    for argument in _STYLES:
+    """Return the decay that an argument names, of a class that says nothing itself."""
+    for argument in table.STYLES:
         if argument in call.bound():
-            word = content(call.argument(argument))
-            return SCHEDULES.get(str(word).lower(), "selectable")
+            word = str(content(call.argument(argument))).lower()
+            return SCHEDULES.get(word, "selectable")
     return "custom" if ":" in call.name else "elsewhere"
 
 
-def _linear(call: Call) -> Candidate:
+def _of_linear(call: Call) -> SchedulePart:
     """Return LinearLR: a warm-up if it rises, as it does by default."""
     start = content(call.argument("start_factor"))
     end = content(call.argument("end_factor"))
-    first = start if is_number(start) else 1 / 3
-    final = end if is_number(end) else 1.0
-    rises = first < final  # type: ignore[operator]
-    word = "" if rises else "linear"
-    start = f"start_factor {first:.6g}" if rises and first else ""
-    return Candidate(word, (place_of(call),), warms=rises, rising=rises, start=start)
+    first: float = start if is_number(start) else 1 / 3  # type: ignore[assignment]
+    final: float = end if is_number(end) else 1.0  # type: ignore[assignment]
+    place = (place_of(call),)
+    if first >= final:
+        return SchedulePart("linear", place)
+    return SchedulePart(
+        "", place, warms=True, rising=True, start=f"start_factor {first:.6g}" if first else ""
+    )
 
 
-def _warmup(found: Candidate, call: Call) -> None:
-    bound = call.bound()
-    for argument in _WARMUPS:
-        if argument not in bound:
-            continue
-        value = call.argument(argument)
-        if isinstance(value, Known) and not value.flag and value.value in (0, None, False):
-            found.warms = found.rising = False
-            return
-        found.warmup = _fact("schedule.warmup", value, place_of(call))
+def _add_warmup(part: SchedulePart, call: Call) -> None:
+    """Add that a schedule warms up, and how long, unless the length that it is given is 0."""
+    argument = next((argument for argument in table.WARMUPS if argument in call.bound()), "")
+    value = call.argument(argument) if argument else None
+    if isinstance(value, Known) and not value.flag and value.value in (0, None, False):
+        part.rising = False
         return
+    part.warms = True
+    part.warmup = _number("schedule.warmup", call, argument) if argument else None
 
 
-def _fact(name: str, value: Value | None, place: Span) -> Fact | None:
-    if value is None:
+def _number(field: str, call: Call, argument: str) -> Fact | None:
+    """Return the fact that an argument gives; None if it is certainly no number."""
+    value = call.argument(argument)
+    plain = isinstance(value, Known) or (isinstance(value, Unknown) and value.has_default)
+    if value is None or (plain and not is_number(content(value))):
         return None
-    if isinstance(value, Known) and not is_number(value.value):
-        return None
-    if isinstance(value, Unknown) and value.has_default and not is_number(value.default):
-        return None
-    return fact_of(name, value, place, reader="torch_schedules")
+    return fact_of(field, value, place_of(call), reader="torch_schedules")
 
 
-def _by_word(call: Call) -> Candidate:
+def _of_word(call: Call) -> SchedulePart:
+    """Return the schedule that an argument of `get_scheduler` names."""
     value = call.argument("name")
     if value is None and call.node.args:
         value = evaluate(call.node.args[0], call.module)
-    word = content(value)
+    word = str(content(value)).lower().rpartition(".")[2]
     flag = value.flag if isinstance(value, Known) else ""
-    text = str(getattr(word, "value", word)).lower().rpartition(".")[2]
-    places = (place_of(call),)
-    found = Candidate(SCHEDULES.get(text, ""), places, flag=flag)
-    if isinstance(value, Unknown) and not value.has_default:
-        found.decay = "selectable"
-        found.flag = value.text
-    elif isinstance(value, Choice):
-        found.decay = "selectable"
-    found.warms = text != "constant"
-    if found.warms:
-        _warmup(found, call)
-        found.warms = found.warms and bool(set(_WARMUPS) & set(call.bound()))
-    return found
+    part = SchedulePart(SCHEDULES.get(word, ""), (place_of(call),), flag=flag)
+    if isinstance(value, Choice):
+        part.decay = "selectable"
+    elif isinstance(value, Unknown) and not value.has_default:
+        part.decay, part.flag = "selectable", value.text
+    if word != "constant" and not call.bound().keys().isdisjoint(table.WARMUPS):
+        _add_warmup(part, call)
+    return part
 
 
-def _bert(call: Call) -> Candidate | None:
+def _of_bert(call: Call) -> SchedulePart | None:
     """Return the schedule that the BertAdam of the first BERT ports brings along."""
-    value = content(call.argument("schedule"))
-    decay = {
-        "warmup_linear": "linear",
-        "warmup_cosine": "cosine",
-        "warmup_constant": "none",
-        "warmup_poly": "poly",
-    }.get(str(value))
-    if decay is None:
+    word = str(content(call.argument("schedule")))
+    if not re.fullmatch(r"warmup_(linear|cosine|constant|poly)", word):
         return None
-    found = Candidate(decay, (place_of(call),), warms="warmup" in call.bound())
-    _warmup(found, call)
-    return found
+    part = SchedulePart(decay_of(word), (place_of(call),))
+    if "warmup" in call.bound():
+        _add_warmup(part, call)
+    return part
+
+
+def _of_factory(call: Call, program: Program) -> SchedulePart:
+    """Return what is known of a schedule that a function of another file makes."""
+    if not call.name.startswith("timm."):
+        return SchedulePart("elsewhere", (place_of(call),), confidence="likely")
+    names = ("warmup_epochs", "warmup_steps", "warmup")
+    flags = [program.flags[name] for name in names if name in program.flags]
+    places = (place_of(call), *(flag.span for flag in flags))
+    return SchedulePart("selectable", places, warms=bool(flags))
+
+
+def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
+    """Return what a function for the rate that is not among the files says by its name."""
+    given = [*call.node.args, *(argument.value for argument in call.node.keywords)]
+    if not _is_partial(call) and not any(
+        _OPTIMIZER.search(call.module.text(argument)) for argument in given
+    ):
+        return None
+    part = SchedulePart("", (place_of(call),), confidence="likely")
+    part.decay = decay_of(word)
+    if not part.decay and table.warms_up(word):
+        part.warms = part.rising = True
+        return part
+    part.warms = any(name.startswith("warm") for name in call.bound())
+    if not part.decay:
+        part.decay = "elsewhere"
+        for flag in program.all_flags:
+            chosen = content(flag.given or flag.default)
+            if table.POLICY_FLAG.fullmatch(flag.dest) and isinstance(chosen, str):
+                decay = SCHEDULES.get(chosen.lower()) or decay_of(f"{chosen}_policy")
+                part.decay = decay or "elsewhere"
+                part.flag = f"args.{flag.dest}"
+                part.places = (*part.places, flag.span)
+                break
+    return part
+
+
+def _keeps_rates(call: Call) -> bool:
+    """Whether what a function makes is kept under a name of learning rates."""
+    statement = call.module.parent(call.node)
+    targets = getattr(statement, "targets", ())
+    return any(parts_of(call.module.text(target)) & _RATE_WORDS for target in targets)
+
+
+def shape_by_name(call: Call) -> Shape:
+    """Return the shape that the name and the arguments of another file's function tell."""
+    function, module = call.node.func, call.module
+    warms = any(
+        (keyword.arg or "").startswith("warm")
+        and not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (0, None))
+        for keyword in call.node.keywords
+    )
+    kept = isinstance(function, ast.Attribute) and "sched" in module.text(function.value).lower()
+    decay = decay_of(module.resolve(function) or module.text(function))
+    return Shape(decay or ("elsewhere" if kept else "custom"), warms)

@@ -1,0 +1,42 @@
+"""Which decay the name of a schedule means, and names that only look like one."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.readers.python.schedule_names import decay_of
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("torch.optim.lr_scheduler.CosineAnnealingWarmRestarts", "cosine"),
+        ("torch.optim.lr_scheduler.CyclicLR", "custom"),
+        ("tensorflow_addons.optimizers.CyclicalLearningRate", "custom"),
+        ("deepspeed.runtime.lr_schedules.WarmupLR", "none"),
+        ("deepspeed.runtime.lr_schedules.WarmupDecayLR", "linear"),
+        ("diffusers.optimization.get_piecewise_constant_schedule", "multistep"),
+        ("ignite.handlers.PiecewiseLinear", "linear"),
+        ("transformers.get_constant_schedule_with_warmup", "none"),
+        ("transformers.get_inverse_sqrt_schedule", "rsqrt"),
+        ("timm.scheduler.MultiStepLRScheduler", "multistep"),
+        ("keras.optimizers.schedules.InverseTimeDecay", "exponential"),
+        ("paddle.fluid.layers.linear_lr_warmup", "linear"),
+        ("train.py:ScheduledOptim", "noam"),
+        ("lr_poly_policy", "poly"),
+    ],
+)
+def test_names_of_schedules(name: str, word: str) -> None:
+    assert decay_of(name) == word
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("LinearWithFrozenWeight", "bilinear", "linear_warmup", "pytorch_warmup.LinearWarmup"),
+        *("expected_scheduler", "exp", "polygon", "acyclic", "cyclic_iter", "constant_init"),
+        *("warmup_lr", "cos_similarity", "multi_step_train", "StepScheduler"),
+    ],
+)
+def test_names_that_mean_no_decay(name: str) -> None:
+    assert decay_of(name) == ""

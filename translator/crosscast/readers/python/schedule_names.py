@@ -1,0 +1,35 @@
+"""Which decay of the learning rate the names of schedules mean, whatever the framework."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.python.library_calls import last
+
+_DECAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (word, re.compile(pattern, re.I))
+    for word, pattern in (
+        ("custom", r"cyclic(al)?_?(lr|learning|sched)|^(multiplicativelr|swalr)$|tanh_?lr"),
+        ("noam", r"noam|^scheduledoptim$"),
+        ("onecycle", r"one_?cycle"),
+        ("cosine", r"cosine|cos_?(decay|lr|sched|anneal|warm|policy)"),
+        ("step_custom", r"piecewise\w*warm_?up"),
+        ("linear", r"piecewise_?linear"),
+        ("multistep", r"piecewise|multi_?step(_?(decay|lr|sched|policy)|$)"),
+        ("poly", r"polynomial|poly_?(decay|lr|sched|warm|policy)"),
+        ("rsqrt", r"rsqrt|inv(erse)?_?sqrt|reciprocal_?sqrt"),
+        ("linear", r"linear_?(warm_?up_?)?(and_?linear_?)?(decay|sched|lr|policy|with_?warm)"),
+        ("linear", r"warm_?up_?(and_?)?linear|(?-i:^WarmupDecayLR$)"),
+        ("exponential", r"exponential|exp_?(decay|lr|sched|policy)|natural_?exp|inverse_?time"),
+        ("step", r"stepwise|step_?(decay|lr)"),
+        ("plateau", r"plateau"),
+        ("none", r"constant_?(lr|sched|warm)|warm_?up_?constant|(?-i:^WarmupLR$)"),
+    )
+)
+"""A word of the vocabulary and the names that mean it; the first that is found decides."""
+
+
+def decay_of(name: str) -> str:
+    """Return the decay that the name of a schedule means; empty if it means none."""
+    word = last(name)
+    return next((decay for decay, pattern in _DECAYS if pattern.search(word)), "")

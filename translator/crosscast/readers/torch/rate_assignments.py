@@ -1,0 +1,138 @@
+"""Rates that a program writes into an optimizer itself, or lets objects of other files move."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.default_conditions import runs_usually
+from crosscast.readers.torch.rate_formulas import Part, foreign_call, shape_of, tests_around
+from crosscast.readers.torch.schedule_calls import shape_by_name
+from crosscast.readers.torch.schedule_parts import SchedulePart, branches_together
+from crosscast.trainstep.steps.search import training_steps
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
+    from crosscast.trainstep.events import Event
+
+_ADJUSTS = re.compile(r"lr|learn|sched|adjust|warm|anneal|decay|rate", re.I)
+_GROUPS = ("pg", "g", "p", "grp", "x")
+
+
+def assigned_rates(program: Program) -> Iterator[SchedulePart]:
+    """Yield the schedules of assignments such as `group["lr"] = rate`, one for each class."""
+    found: dict[ast.ClassDef | None, list[SchedulePart]] = {}
+    for module in program.modules:
+        nodes = [
+            node
+            for node in module.nodes
+            if isinstance(node, ast.Assign | ast.AugAssign) and _sets_rate(node, module)
+        ]
+        for node in sorted(nodes, key=lambda node: getattr(module.function_of(node), "lineno", 0)):
+            part = _part(node, module)
+            if part is not None:
+                found.setdefault(module.class_of(node), []).append(part)
+    yield from map(branches_together, found.values())
+
+
+def _sets_rate(node: ast.Assign | ast.AugAssign, module: Module) -> bool:
+    """Whether a statement writes the rate of a group of parameters."""
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    match target:
+        case ast.Subscript(value=group, slice=ast.Constant(value="lr")):
+            text = module.text(group)
+        case _:
+            return False
+    if "group" in text.lower():
+        return True
+    loop = module.enclosing(node, ast.For) if text.rpartition(".")[2] in _GROUPS else None
+    while loop is not None and "param_groups" not in module.text(loop.iter):
+        loop = module.enclosing(loop, ast.For)
+    return loop is not None
+
+
+def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | None:
+    if module.is_dead(node):
+        return None
+    formulas: list[Part] = [(node.value, module)]
+    places = [module.span(node)]
+    function = module.function_of(node)
+    if function is not None:
+        program = module.program
+        sites = program.call_sites(module, function) if program is not None else ()
+        if not sites and module.class_of(function) is None and not _is_handed_on(module, function):
+            return None
+        if _ADJUSTS.search(function.name):
+            places.append(module.span(function))
+            places += [site.module.span(site.node) for site in sites]
+        formulas += _arguments(node.value, module)
+    shape = shape_of(formulas)
+    if not shape.decay:
+        shape = shape_of([*formulas, *((test, module) for test in tests_around(node, module))])
+    call = foreign_call(node.value, module)
+    by_name = shape_by_name(call) if call is not None else shape
+    decay = by_name.decay if shape.decay in ("", "custom") else shape.decay
+    warms = shape.warms or by_name.warms
+    if isinstance(node, ast.AugAssign) and decay == "custom":
+        decay = "step_custom"
+    if not decay:
+        return None
+    return SchedulePart(decay, tuple(places), warms, usual=runs_usually(node, module))
+
+
+def _arguments(value: ast.expr, module: Module) -> Iterator[Part]:
+    """Yield the rates that calls give to a function such as `set_lr(optimizer, rate)`."""
+    program = module.program
+    if program is not None and isinstance(value, ast.Name):
+        for binding in definitions(value, module):
+            if binding.kind == "parameter":
+                yield from program.arguments_for(binding, value.id)
+
+
+def _is_handed_on(module: Module, function: Function) -> bool:
+    """Whether a function without calls is used by name, as a callback."""
+    own = set(map(id, walk(function)))
+    return any(
+        isinstance(node, ast.Name) and node.id == function.name and id(node) not in own
+        for node in module.nodes
+    )
+
+
+def stepped_rates(program: Program) -> Iterator[SchedulePart]:
+    """Yield what the steps of schedules say that are not made in the files."""
+    for step in training_steps(program):
+        for event in step.of("schedule"):
+            if event.loops and not event.library:
+                yield SchedulePart(_decided_by(event), (event.span,), confidence="likely")
+
+
+def _decided_by(event: Event) -> str:
+    """Return who decides the decay: caller, elsewhere; custom if the event itself does."""
+    node, module = event.node, event.module
+    if isinstance(node, ast.Call):
+        mover = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        return "caller" if _is_given(mover, module) else "elsewhere"
+    value = getattr(node, "value", None)
+    if not isinstance(value, ast.expr):
+        return "custom"
+    if any(_is_given(name, module) for name in walk(value) if isinstance(name, ast.Name)):
+        return "caller"
+    return "elsewhere" if foreign_call(value, module) is not None else "custom"
+
+
+def _is_given(node: ast.expr, module: Module) -> bool:
+    """Whether a parameter brings it, whose function none of the files calls."""
+    program = module.program
+    return any(
+        found.kind == "parameter"
+        and name.id not in ("self", "cls")
+        and not (program is not None and program.arguments_for(found, name.id))
+        for name, where in chase(node, module)
+        if isinstance(name, ast.Name)
+        for found in definitions(name, where)
+    )

@@ -1,0 +1,297 @@
+"""Which shape the formula of a learning rate has: linear, cosine, step, with or without warm-up.
+
+A formula is looked at together with what its names are assigned and what the program's functions
+return. The structure of the code decides, not its numbers: most of them come from flags, files or
+state, so that the rates of two steps could rarely be computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.readers.python.library_calls import parts_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+
+_PROGRESS = frozenset(
+    {
+        *("step", "steps", "epoch", "epochs", "iter", "iters", "iteration", "iterations", "it"),
+        *("progress", "updates", "update", "niter", "itr", "t", "batch", "current", "x", "i"),
+        *("ep", "idx", "curr", "cur", "count", "counter", "trained", "nimg", "ni"),
+    }
+)
+_LISTS = frozenset({"milestones", "milestone", "anneal", "boundaries", "boundary", "decays"})
+_INDICES = frozenset({"index", "idx", "drops", "decays"})
+_MATHEMATICS = ("math.", "numpy.", "torch.")
+_ARITHMETIC = frozenset({"min", "max", "float", "int", "round", "abs", "pow", "sum"})
+_BLOCKS = (ast.If, ast.IfExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+_METHODS = ("get_lr", "_get_lr", "get_last_lr", "lr_at", "step", "__call__")
+_DEPTH = 5
+_MOST_NODES = 1500
+_HOPS = 6
+Part = tuple[ast.AST, "Module"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a rate falls, and whether it rises first."""
+
+    decay: str
+    """A word of the vocabulary; empty: it does not depend on the course of training."""
+    warms: bool = False
+
+
+def shape_of(formulas: Iterable[Part]) -> Shape:
+    """Return the shape of formulas, looked at together."""
+    parts = list(_followed(formulas))
+    words = frozenset(word for node, _ in parts for word in _words(node))
+    warms = any(word.startswith("warm") or word == "rampup" for word in words)
+    if not warms and not words & _PROGRESS:
+        return Shape("")
+    return Shape(_decay(parts, words), warms)
+
+
+def shape_of_class(call: Call) -> Shape:
+    """Return the shape of the class of the program that a call instantiates."""
+    program = call.module.program
+    shape = Shape("")
+    for name in call.names:
+        scope = program.class_named(name) if program is not None else None
+        if scope is not None and not shape.decay:
+            module = scope.module
+            methods = (module.functions.get(f"{scope.qualname}.{word}") for word in _METHODS)
+            shape = shape_of(
+                (node, module) for method in methods if method for node in _results(method)
+            )
+    return shape
+
+
+def head_start(formulas: Iterable[Part]) -> str:
+    """Return the formula of a warm-up whose first rate is not 0: `(step + 1) / warmup`."""
+    for node, module in _followed(formulas):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+            continue
+        by_length = any(word.startswith("warm") for word in _words_within(node.right))
+        if by_length and _is_ahead(node.left):
+            return module.text(node)
+    return ""
+
+
+def _is_ahead(node: ast.expr) -> bool:
+    """Whether a number is added to the count of steps."""
+    while isinstance(node, ast.Call) and identifier(node.func) in ("float", "int") and node.args:
+        node = node.args[0]
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
+        return False
+    for count, added in ((node.left, node.right), (node.right, node.left)):
+        more = added.value if isinstance(added, ast.Constant) else 0
+        if isinstance(more, int | float) and more > 0 and _words_within(count) & _PROGRESS:
+            return True
+    return False
+
+
+def _decay(parts: list[Part], words: frozenset[str]) -> str:
+    calls = {identifier(node.func) for node, _ in parts if isinstance(node, ast.Call)}
+    if calls & {"cos", "cosine"} or "cosine" in words:
+        return "cosine"
+    powers = list(_powers(parts))
+    roots = any(re.search(r"\*\* *\(?-? *(0?\.5|1\.5)", text) for _, _, text in powers)
+    if roots or "rsqrt" in calls or ("sqrt" in calls and "warmup" in words):
+        both = any("1.5" in text for _, _, text in powers) or ("min" in calls and roots)
+        return "noam" if both else "rsqrt"
+    for base, exponent, text in powers:
+        if "//" in text or re.search(r"\bint\(|floor", text):
+            return "step_custom" if words & _LISTS else "step"
+        if isinstance(exponent, ast.Name) and parts_of(exponent.id) & _INDICES:
+            return "step_custom"  # it counts the drops so far: `gamma ** step_index`
+        if _is_share(base, exponent, text):
+            return "poly"
+    if powers and words & _LISTS:
+        return "step_custom"
+    if powers or "exp" in calls:
+        return "exponential"
+    if any(_is_linear(node) for node, _ in parts):
+        return "linear"
+    if words & _LISTS or any(_compares(node) for node, _ in parts):
+        return "step_custom"
+    return "custom"
+
+
+def _powers(parts: list[Part]) -> Iterator[tuple[ast.expr, ast.expr, str]]:
+    """Yield base, exponent and text of every power."""
+    for node, module in parts:
+        match node:
+            case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
+                yield base, exponent, module.text(node)
+            case ast.Call(func=function, args=[base, exponent]) if identifier(function) == "pow":
+                yield base, exponent, module.text(node)
+
+
+def _is_share(base: ast.expr, exponent: ast.expr, text: str) -> bool:
+    """Whether a power is of a share of the run: `(1 - step / total) ** power`."""
+    shared = any(isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub | ast.Div)
+                 for inner in walk(base))  # fmt: skip
+    constant = isinstance(exponent, ast.Constant)
+    return not _words_within(exponent) & _PROGRESS and (shared or constant or "power" in text)
+
+
+def _compares(node: ast.AST) -> bool:
+    """Whether the rate changes at steps that a comparison names."""
+    if isinstance(node, ast.Call):
+        return identifier(node.func) in ("bisect", "bisect_right")
+    if not isinstance(node, ast.Compare) or not _words_within(node) & _PROGRESS:
+        return False
+    if any(isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mod) for inner in walk(node)):
+        return False  # every so many steps: a window of accumulation, a log
+    listed = isinstance(node.ops[0], ast.In | ast.NotIn)
+    return listed or not any(word.startswith("warm") for word in _words_within(node))
+
+
+def _is_linear(node: ast.AST) -> bool:
+    """Whether something is subtracted in proportion to the steps made."""
+    if isinstance(node, ast.Call):
+        return "linear" in identifier(node.func) or identifier(node.func) == "interp"
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+        return False
+    if isinstance(node.left, ast.Constant) and node.left.value == 1:
+        return True
+    away = _words_within(node.right)
+    return bool(away & _PROGRESS) and not any(word.startswith("warm") for word in away)
+
+
+def _followed(formulas: Iterable[Part]) -> Iterator[Part]:
+    """Yield every node of formulas and of what their names are assigned or functions return.
+
+    What goes into a function that nothing is known of is not followed.
+    """
+    waiting = [(node, module, 0) for node, module in formulas]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_NODES:
+        node, module, depth = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node, module
+        closed = isinstance(node, ast.Call) and not _is_open(node, module)
+        deeper = _DEPTH if closed else depth
+        waiting += [(child, module, deeper) for child in ast.iter_child_nodes(node)]
+        if depth < _DEPTH:
+            waiting += [(n, m, depth + 1) for n, m in _behind(node, module)]
+
+
+def _is_open(node: ast.Call, module: Module) -> bool:
+    """Whether a call only computes with its arguments, or is a function of the program."""
+    name = module.resolve(node.func)
+    return ":" in name or name.startswith(_MATHEMATICS) or name in _ARITHMETIC
+
+
+def _behind(node: ast.AST, module: Module) -> Iterator[Part]:
+    program = module.program
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        found = list(definitions(node, module))
+        if parts_of(node.id) & _PROGRESS and any(b.kind in ("augment", "loop") for b in found):
+            return
+        for binding in found:
+            value, where = binding.value, binding.module
+            if binding.kind not in ("assign", "augment") or value is None:
+                continue
+            if isinstance(value, ast.Call) and (binding.path or _is_unrelated(value, where)):
+                continue
+            yield value, where
+            for test in tests_around(binding.node, where):
+                if _words_within(test) & _PROGRESS:
+                    yield test, where
+    elif isinstance(node, ast.Call) and program is not None:
+        own = program.function(module.call(node))
+        if own is not None:
+            yield from ((result, own[0]) for result in _results(own[1]))
+
+
+def _is_unrelated(node: ast.Call, module: Module) -> bool:
+    """Whether a call makes something that has nothing to do with a rate."""
+    name = module.resolve(node.func)
+    return name.endswith(("parse_args", "load", "DataLoader", "parameters")) or not name
+
+
+def tests_around(node: ast.AST, module: Module) -> Iterator[ast.expr]:
+    """Yield the conditions around a node within its function, nearest first."""
+    here = module.enclosing(node, *_BLOCKS)
+    while isinstance(here, ast.If | ast.IfExp):
+        yield here.test
+        here = module.enclosing(here, *_BLOCKS)
+
+
+def results_behind(node: ast.expr, module: Module) -> Iterator[Part]:
+    """Yield what the functions behind an expression return: a lambda, a name, a `partial`."""
+    program = module.program
+    for source, where in chase(node, module):
+        if isinstance(source, ast.Lambda):
+            yield source.body, where
+        elif isinstance(source, ast.List | ast.Tuple):
+            for element in source.elts[:1]:
+                yield from results_behind(element, where)
+        elif isinstance(source, ast.Call) and where.resolve(source.func) == "functools.partial":
+            for inner in source.args[:1]:
+                yield from results_behind(inner, where)
+        elif isinstance(source, ast.Name | ast.Attribute) and program is not None:
+            for name in where.resolve_all(source):
+                found = program.function_named(name)
+                if found is not None:
+                    yield from ((result, found[0]) for result in _results(found[1]))
+
+
+def _results(function: Function) -> Iterator[ast.expr]:
+    """Yield what a function returns, and the conditions that choose it."""
+    for node in walk(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+        elif isinstance(node, ast.If):
+            yield node.test
+
+
+def foreign_call(node: ast.expr, module: Module, hops: int = 0) -> Call | None:
+    """Return the call of another file's function that gives a rate: `rates[step]`, `policy(it)`."""
+    if hops > _HOPS:
+        return None
+    match node:
+        case ast.Subscript(value=table):
+            return foreign_call(table, module, hops + 1)
+        case ast.BinOp(left=left, right=right):
+            sides = (foreign_call(side, module, hops + 1) for side in (left, right))
+            return next(filter(None, sides), None)
+        case ast.Call():
+            return module.call(node) if _is_foreign(node, module) else None
+        case ast.Name():
+            behind = (foreign_call(n, m, hops + 1) for n, m in chase(node, module) if n is not node)
+            return next(filter(None, behind), None)
+    return None
+
+
+def _is_foreign(node: ast.Call, module: Module) -> bool:
+    """Whether a call is of a function that is not among the files and that may give a rate."""
+    program = module.program
+    if program is None or program.function(module.call(node)) is not None:
+        return False
+    return not _is_open(node, module) and module.resolve(node.func) not in ("len", "getattr")
+
+
+def _words_within(node: ast.AST) -> frozenset[str]:
+    return frozenset(word for inner in walk(node) for word in _words(inner))
+
+
+def _words(node: ast.AST) -> frozenset[str]:
+    """Return the words of the name or key that a node is."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+            return parts_of(name)
+        case ast.Subscript(slice=ast.Constant(value=key)):
+            return parts_of(str(key)[:40])
+    return frozenset()

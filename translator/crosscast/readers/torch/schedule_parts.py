@@ -1,0 +1,90 @@
+"""What a program says about its schedule in several places, and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Confidence, Fact
+
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast.readers.torch.fact_writer import Told
+
+_UNSEEN = ("none", "elsewhere", "caller")
+_TELLING = ("cosine", "noam", "rsqrt", "poly", "exponential", "linear", "step", "step_custom")
+
+
+@dataclass(slots=True)
+class SchedulePart:
+    """A schedule, or a part of one."""
+
+    decay: str
+    """A word of the vocabulary; empty: the rate does not fall."""
+    places: tuple[Span, ...]
+    warms: bool = False
+    warmup: Fact | None = None
+    start: str = ""
+    """What makes the first rate of the warm-up more than 0; empty if it is 0 or not known."""
+    total: Fact | None = None
+    usual: bool | None = None
+    """Whether it is the one that runs with the defaults of flags."""
+    flag: str = ""
+    confidence: Confidence = "certain"
+    rising: bool = False
+    """Whether it only raises the rate."""
+    chained: bool = False
+
+
+def branches_together(parts: list[SchedulePart]) -> SchedulePart:
+    """Return what the branches of a rule say together; the most telling decay counts."""
+    decays = [part.decay for part in parts]
+    if len(set(decays)) > 1:  # what is seen says more than what another file decides
+        decays = [word for word in decays if word != "elsewhere"]
+    best = next((word for word in _TELLING if word in decays), decays[0])
+    together = next(part for part in parts if part.decay == best)
+    together.places = tuple(place for part in parts for place in part.places)
+    together.warms = any(part.warms for part in parts)
+    return together
+
+
+def tell_schedule(told: Told, parts: Iterable[SchedulePart]) -> None:
+    """Say what the parts of a program's schedule say together."""
+    parts = list(parts)
+    live = [part for part in parts if part.usual is not False] or parts
+    for part in live:
+        if part.warmup is not None:
+            told.facts.append(part.warmup)
+        if part.warms:
+            told.say("schedule.has_warmup", "yes", *part.places)
+        if part.warms and part.start:
+            told.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
+        if part.total is not None:
+            told.facts.append(part.total)
+    falling = [part for part in live if part.decay]
+    seen = [part for part in falling if part.decay not in _UNSEEN]
+    certain = [part for part in seen if part.usual]
+    if len({part.decay for part in certain}) == 1:
+        seen = certain
+    chosen = seen or falling
+    if chosen:
+        _tell_decay(told, chosen)
+
+
+def _tell_decay(told: Told, parts: list[SchedulePart]) -> None:
+    first = parts[0]
+    if len({part.decay for part in parts}) > 1:
+        if not any(part.rising or part.chained for part in parts):  # one of them runs, not all
+            places = (place for part in parts for place in part.places)
+            told.say("schedule.decay", "selectable", *places)
+            return
+        first = next((part for part in parts if not part.rising), first)
+    told.say(
+        "schedule.decay",
+        first.decay,
+        *(place for part in parts if part.decay == first.decay for place in part.places),
+        origin="flag" if first.flag else "presence",
+        expression=first.flag,
+        confidence=first.confidence,
+    )

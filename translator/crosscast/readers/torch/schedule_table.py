@@ -1,0 +1,69 @@
+"""Schedules of PyTorch and the libraries around it: what their names and arguments mean."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.readers.python.library_calls import last
+from crosscast.readers.torch.fact_writer import is_foreign
+
+_CLASS = re.compile(
+    r"\w*(LR|Scheduler|Schedule|LRPolicy)|Warmup\w*|Noam\w*|PiecewiseLinear|Gradual\w*"
+    r"|LinearWarmup|ExponentialWarmup|CosineAnnealingWarm(up)?Restarts"
+    r"|ReduceLROnPlateau|ScheduledOptim"
+)
+_FUNCTION = re.compile(
+    r"get_(\w+_)?(schedule|scheduler|lr_scheduler)(_with_warmup)?|get_\w+_schedule\w*"
+)
+_NO_SCHEDULE = re.compile(
+    r"(Noise|DDPM|DDIM|PNDM|Euler|LMS|DPM|UniPC|Flow|Beta|KL|EMA|Momentum|Dropout|WeightDecay|Data"
+    r"|Profiler|Accumulation|Thread|Job|Task|Batch|Trainer|Discrete|Karras|HeunD|Score|IPNDM|VQ|EDM"
+    r"|Diffusion|Sampler|Temperature|Teacher|Mask|Length|LogLR|Log|Image)",
+)
+BY_ARGUMENTS = frozenset({"LambdaLR", "SequentialLR", "ChainedScheduler", "LambdaScheduler"})
+"""Schedules whose shape is in their arguments."""
+CHAINS = frozenset({"SequentialLR", "ChainedScheduler", "ConcatScheduler"})
+BY_WORD = frozenset({"get_scheduler", "get_schedule"})
+"""Functions that a word tells which schedule to make."""
+FACTORY = re.compile(
+    r"(create|build|get|make|init|setup|initialize)_(\w*_)?(lr_?)?(scheduler|schedule|sched)(_v2)?",
+    re.I,
+)
+POLICY = re.compile(
+    r"(\w+_)?(lr|learning_rate)_(decay|sched|schedule|schedules)"
+    r"|(lr|learning_rate)_(\w+_)?(policy|schedule|scheduler|schedule_fn)"
+    r"|(adjust|update|set|schedule)_(lr|learning_rate)"
+)
+"""Functions that set the rate of an optimizer."""
+POLICY_FLAG = re.compile(
+    r"(lr_?)?(policy|sched|scheduler|schedule)(_type|_name)?|lr_(mode|type|decay_style|decay_type)"
+)
+RATES = re.compile(r"(cosine|linear|poly\w*|exp\w*|inv\w*)_(lr_)?(scheduler|schedule|sched)")
+"""Functions that return all rates of a run, as many files around vision models have them."""
+WARMUPS = (
+    *("num_warmup_steps", "warmup_steps", "warmup", "warmup_iters", "warmup_epochs"),
+    *("n_warmup_steps", "warmup_num_steps", "warmup_t", "num_warmup_epochs", "total_epoch"),
+    *("warmup_period", "warmup_updates", "warmup_proportion", "warmup_epoch", "warm_up"),
+)
+"""Arguments that give the length of the warm-up."""
+TOTALS = ("num_training_steps", "total_steps", "t_total", "T_max", "num_train_steps")
+"""Arguments that give the length of the run."""
+STYLES = ("decay_style", "lr_decay_style", "decay_type", "schedule_type", "lr_scheduler_type")
+"""Arguments that name the schedule."""
+
+
+def is_schedule(name: str) -> bool:
+    """Whether a qualified name is a class or function that makes a schedule."""
+    word = last(name)
+    if not word or is_foreign(name) or _NO_SCHEDULE.search(word):
+        return False
+    if name.startswith("diffusers.") and not name.startswith("diffusers.optimization."):
+        return False
+    if name.startswith("torch.optim.lr_scheduler."):
+        return word[:1].isupper() and word not in ("LRScheduler", "_LRScheduler")
+    return bool(_CLASS.fullmatch(word) or _FUNCTION.fullmatch(word)) and word[:1] != "_"
+
+
+def warms_up(name: str) -> bool:
+    """Whether the name says that there is a warm-up."""
+    return "warm" in last(name).lower().replace("warmrestarts", "")
