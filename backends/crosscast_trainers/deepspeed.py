@@ -20,6 +20,7 @@ from crosscast.recipe.document import (
 )
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
+from crosscast.targets.parameter_words import in_words
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import PROBES, Facts, common
 from crosscast_trainers.training import groups_view, heading
@@ -254,14 +255,16 @@ def _scaling(recipe: Recipe) -> dict[str, Any]:
 
 def _parameters(recipe: Recipe) -> dict[str, Any]:
     optimizer = recipe.optimizer
-    found: dict[str, Any] = {"lr": optimizer.learning_rate}
+    said: dict[str, Any] = {"optimizer.learning_rate": optimizer.learning_rate}
     if isinstance(optimizer, Sgd):
-        found |= {"momentum": optimizer.momentum, "nesterov": optimizer.nesterov}
+        said["optimizer.momentum"] = optimizer.momentum
+        said["optimizer.nesterov"] = optimizer.nesterov
     if isinstance(optimizer, Adam | AdamW | Lion):
-        found["betas"] = list(optimizer.betas)
+        said["optimizer.betas"] = list(optimizer.betas)
     if isinstance(optimizer, Adam | AdamW):
-        found["eps"] = optimizer.eps
-    found["weight_decay"] = optimizer.weight_decay
+        said["optimizer.eps"] = optimizer.eps
+    said["optimizer.weight_decay"] = optimizer.weight_decay
+    found = in_words("deepspeed", said)
     if isinstance(optimizer, Adam | AdamW):
         found["adam_w_mode"] = isinstance(optimizer, AdamW)
         if not optimizer.bias_correction:

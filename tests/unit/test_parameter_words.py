@@ -6,15 +6,25 @@ import pytest
 
 from crosscast.facts.vocabulary import VOCABULARY, printed_name
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
-from crosscast.targets.parameter_words import LIBRARIES, optimizer_words, scaling_words
+from crosscast.targets.parameter_words import (
+    LIBRARIES,
+    fields_of,
+    in_words,
+    optimizer_words,
+    parameter_words,
+    scaling_words,
+    spellings,
+)
 from crosscast.variations.table import TABLE
 
-PATHS = {path for path, _ in TABLE} | {"optimizer.betas"}
+PATHS = {path for path, _ in TABLE} | {
+    *("optimizer.betas", "batch.global_batch_size", "data.sequence_length"),
+}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_word_means_a_field_of_a_recipe(library: str) -> None:
-    words = scaling_words(library) | optimizer_words(library)
+    words = parameter_words(library)
     assert words
     assert set(words.values()) <= PATHS
 
@@ -29,6 +39,15 @@ def test_what_scales_a_loss_is_said_in_the_words_of_the_vocabulary(library: str)
 def test_an_unknown_library_has_no_words() -> None:
     assert scaling_words("none") == {}
     assert optimizer_words("none") == {}
+
+
+def test_the_first_word_of_a_field_is_the_one_that_is_written() -> None:
+    names = ("per_device_train_batch_size", "per_gpu_train_batch_size")
+    assert spellings("transformers", "batch.micro_batch_size") == names
+    assert fields_of("transformers", "batch") == {"batch.micro_batch_size": names}
+    values = {"seed": 7, "batch.micro_batch_size": 4}
+    written = in_words("transformers", values)
+    assert list(written.items()) == [("seed", 7), ("per_device_train_batch_size", 4)]
 
 
 def test_two_calls_do_not_share_a_table() -> None:

@@ -320,8 +320,8 @@ KERAS_ADAM = (
 @pytest.mark.parametrize(
     ("field", "value", "both", "of"),
     [
-        ("optimizer.beta1", 0.8, [0.8, 0.999], "beta2: default of keras"),
-        ("optimizer.beta2", 0.98, [0.9, 0.98], "beta1: default of keras"),
+        ("optimizer.betas.0", 0.8, [0.8, 0.999], "beta2: default of keras"),
+        ("optimizer.betas.1", 0.98, [0.9, 0.98], "beta1: default of keras"),
     ],
 )
 def test_one_decay_alone_stands_beside_the_default_of_the_other(
@@ -337,16 +337,16 @@ def test_one_decay_alone_stands_beside_the_default_of_the_other(
 def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() -> None:
     unknown_class = [replace(one, value="lib.AdamOfMine") if one.field == "optimizer.name" else one
                      for one in KERAS_ADAM]  # fmt: skip
-    found = lifted(*unknown_class, fact("optimizer.beta2", 0.98, 42, subject="opt"))
+    found = lifted(*unknown_class, fact("optimizer.betas.1", 0.98, 42, subject="opt"))
     assert found.fields["optimizer.betas"].how == "stand_in"
     assert found.fields["optimizer.betas"].value == [0.9, 0.98]
     assert "beta1 is not in the source" in found.fields["optimizer.betas"].note
-    open_one = open_fact("optimizer.beta1", "args.b1", 42, subject="opt")
-    for more in ((), (fact("optimizer.beta2", 0.98, 42, subject="opt"),)):
+    open_one = open_fact("optimizer.betas.0", "args.b1", 42, subject="opt")
+    for more in ((), (fact("optimizer.betas.1", 0.98, 42, subject="opt"),)):
         asked = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
         assert asked.how == "stand_in"
-    both = (fact("optimizer.beta1", 0.8, 42, subject="opt"),
-            fact("optimizer.beta2", 0.98, 42, subject="opt"))  # fmt: skip
+    both = (fact("optimizer.betas.0", 0.8, 42, subject="opt"),
+            fact("optimizer.betas.1", 0.98, 42, subject="opt"))  # fmt: skip
     assert lifted(*KERAS_ADAM, *both).fields["optimizer.betas"].note == ""
 
 

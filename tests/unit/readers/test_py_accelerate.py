@@ -86,7 +86,7 @@ def test_a_configuration_in_the_program() -> None:
     assert found["accumulation.steps"] == 4
     assert found["clip.value"] == 1.0
     assert found["optimizer.learning_rate"] == 1e-4
-    assert found["optimizer.beta2"] == 0.95
+    assert found["optimizer.betas.1"] == 0.95
     assert found["parallel.kind"] == ("deepspeed_zero2",)
 
 

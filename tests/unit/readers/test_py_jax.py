@@ -12,7 +12,7 @@ HEAD = "import jax\nimport jax.numpy as jnp\nimport optax\n"
 
 OPTIMIZERS = [
     ("optax.sgd(0.1, momentum=0.9)", "sgd", {"optimizer.momentum": 0.9}),
-    ("optax.adamw(1e-3, b1=0.8, weight_decay=0.1)", "adamw", {"optimizer.beta1": 0.8}),
+    ("optax.adamw(1e-3, b1=0.8, weight_decay=0.1)", "adamw", {"optimizer.betas.0": 0.8}),
     ("optax.lamb(1e-3)", "lamb", {"optimizer.learning_rate": 1e-3}),
     ("optax.chain(optax.clip(1.0), optax.adam(1e-3))", "adam", {"clip.kind": "value"}),
     (

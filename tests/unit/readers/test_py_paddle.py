@@ -321,7 +321,7 @@ def test_how_work_is_spread(text: str, kind: str) -> None:
 
 
 OPTIMIZERS = [
-    ("paddle.optimizer.Adam(0.1, beta1=0.8)", "adam", {"optimizer.beta1": 0.8}),
+    ("paddle.optimizer.Adam(0.1, beta1=0.8)", "adam", {"optimizer.betas.0": 0.8}),
     ("paddle.optimizer.Adam(0.1, weight_decay=0.02)", "adam", {"optimizer.l2": 0.02}),
     ("paddle.optimizer.AdamW(0.1, weight_decay=0.02)", "adamw", {"optimizer.weight_decay": 0.02}),
     (

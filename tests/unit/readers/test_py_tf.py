@@ -140,7 +140,7 @@ def test_managers_of_contrib() -> None:
 OPTIMIZERS = [
     ("tf.train.MomentumOptimizer(0.1, 0.9)", "sgd", {"optimizer.momentum": 0.9}),
     ("tf.train.RMSPropOptimizer(learning_rate=0.1)", "rmsprop", {"optimizer.learning_rate": 0.1}),
-    ("tf.keras.optimizers.legacy.Adam(0.1, beta_2=0.98)", "adam", {"optimizer.beta2": 0.98}),
+    ("tf.keras.optimizers.legacy.Adam(0.1, beta_2=0.98)", "adam", {"optimizer.betas.1": 0.98}),
     (
         "tf.keras.optimizers.AdamW(0.1, weight_decay=0.02)",
         "adamw",

@@ -79,7 +79,7 @@ def best(text: str) -> dict[str, Any]:
                 "clip.value": 1.0,
                 "optimizer.family": "adamw",
                 "optimizer.learning_rate": 2e-3,
-                "optimizer.beta2": 0.95,
+                "optimizer.betas.1": 0.95,
                 "optimizer.no_decay": "yes",
                 "schedule.decay": "cosine",
                 "schedule.warmup": "100 steps",

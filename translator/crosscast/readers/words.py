@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from crosscast.facts.vocabulary import NUMBER, VOCABULARY
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.targets.parameter_words import optimizer_words
+from crosscast.targets.parameter_words import fields_of
 
-_NUMBERS = ("lr", "eps", "momentum", "weight_decay")
-"""Arguments of an optimizer that are one number."""
+_COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad"})
+"""Families whose `weight_decay` PyTorch adds to the gradient."""
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adafactor", "adafactor"),
     ("adamw", "adamw"),
@@ -163,30 +164,52 @@ def tell_decay(said: Said, kind: Setting, word: str, decays: Iterable[tuple[str,
         said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
 
 
-def constants_of(section: Tree, *, coupled: bool) -> Iterator[tuple[str, Setting | None]]:
-    """Yield the numbers of an optimizer with PyTorch's arguments: field of the facts, setting."""
-    words = optimizer_words("torch")
-    if coupled:
-        words["weight_decay"] = "optimizer.l2"
-    for name in _NUMBERS:
-        yield words[name], section.setting(name)
+def numbers_of(
+    library: str, get: Callable[[str], Setting | None], *sections: str, coupled: bool = False
+) -> Iterator[tuple[str, Setting | None]]:
+    """Yield the numbers that a library's parameters give: field of the facts, setting.
+
+    Of several parameters of one field, the first that is set gives it.
+
+    Args:
+        library: whose words they are (`crosscast.targets.parameter_words`).
+        get: returns the setting of a parameter.
+        sections: parts of a recipe that they belong to.
+        coupled: whether the optimizer adds its decay to the gradient.
+    """
+    for path, names in fields_of(library, *sections).items():
+        field = "optimizer.l2" if coupled and path == "optimizer.weight_decay" else path
+        if field in VOCABULARY and VOCABULARY[field].values == NUMBER:
+            yield field, next((found for name in names if (found := get(name)) is not None), None)
 
 
-def tell_constants(said: Said, section: Tree, *, coupled: bool) -> None:
-    """Say the numbers of an optimizer with PyTorch's arguments; `coupled`: how it decays."""
-    for field, setting in constants_of(section, coupled=coupled):
+def tell_numbers(
+    said: Said,
+    library: str,
+    get: Callable[[str], Setting | None],
+    *sections: str,
+    coupled: bool = False,
+) -> None:
+    """Say the numbers that a library's parameters give (see `numbers_of`)."""
+    for field, setting in numbers_of(library, get, *sections, coupled=coupled):
         said.number(field, setting)
-    tell_betas(said, section)
+
+
+def tell_torch_class(said: Said, kind: Setting | None, arguments: Tree) -> None:
+    """Say what a class of PyTorch's optimizers with its arguments means."""
+    coupled = tell_optimizer(said, kind) in _COUPLED
+    tell_numbers(said, "torch", arguments.setting, "optimizer", coupled=coupled)
+    tell_betas(said, arguments)
 
 
 def tell_betas(said: Said, section: Tree) -> None:
     """Say both decays of the list `betas`."""
     betas = section.get("betas")
-    for index, field in enumerate(("beta1", "beta2")):
-        one = None if betas is None else betas.get(index)
-        if one is not None and betas is not None:
-            one.key = one.key or betas.key
-            said.number(f"optimizer.{field}", one.as_setting("betas"))
+    for index in range(2):
+        decay = None if betas is None else betas.get(index)
+        if decay is not None and betas is not None:
+            decay.key = decay.key or betas.key
+            said.number(f"optimizer.betas.{index}", decay.as_setting("betas"))
 
 
 def tell_clip(said: Said, limit: Setting | None, *, unscaled: str = "library") -> bool:

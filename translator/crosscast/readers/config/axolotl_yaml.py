@@ -10,6 +10,7 @@ from crosscast.readers.words import (
     SCHEDULES,
     no_auto,
     tell_clip,
+    tell_numbers,
     tell_optimizer,
     tell_warmup,
     tell_window,
@@ -45,14 +46,7 @@ def _tell(said: Said, tree: Tree) -> None:
         said.default("clip.kind", "library_default")
         said.by_library("clip.unscaled_first", "clip.per")
     tell_optimizer(said, get("optimizer"))
-    for field, name in (
-        ("learning_rate", "learning_rate"),
-        ("weight_decay", "weight_decay"),
-        ("beta1", "adam_beta1"),
-        ("beta2", "adam_beta2"),
-        ("eps", "adam_epsilon"),
-    ):
-        said.number(f"optimizer.{field}", get(name))
+    tell_numbers(said, "axolotl", get, "optimizer")
     _schedule(said, tree)
     said.number("run.epochs", get("num_epochs"))
     said.number("seed", get("seed"))

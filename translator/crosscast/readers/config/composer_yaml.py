@@ -8,7 +8,13 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import tell_betas, tell_decay, tell_optimizer, tell_precision
+from crosscast.readers.words import (
+    tell_betas,
+    tell_decay,
+    tell_numbers,
+    tell_optimizer,
+    tell_precision,
+)
 
 _DURATION = re.compile(
     r"^\s*max_duration\s*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M
@@ -112,9 +118,8 @@ def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:
         named = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
         section = inner
     family = tell_optimizer(said, named)
-    decay = "weight_decay" if family != "adam" and family != "sgd" else "l2"
-    for name, field in (("lr", "learning_rate"), ("eps", "eps"), ("weight_decay", decay)):
-        said.number(f"optimizer.{field}", section.setting(name))
+    coupled = family in ("adam", "sgd")
+    tell_numbers(said, "composer", section.setting, "optimizer", coupled=coupled)
     tell_betas(said, section)
 
 

@@ -6,7 +6,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import constants_of, family_of, tell_warmup
+from crosscast.readers.words import family_of, numbers_of, tell_warmup
 
 _SCHEDULERS = {
     "WarmupLR": "none",
@@ -139,19 +139,20 @@ def _optimizer(said: Said, tree: Tree) -> None:
     params = tree.get("optimizer", "params")
     if params is None:
         return
-    for field, setting in constants_of(params, coupled=coupled):
+    for field, setting in numbers_of("deepspeed", params.setting, "optimizer", coupled=coupled):
         _auto_number(said, field, setting)
     nesterov = params.setting("nesterov")
     if nesterov is not None and nesterov.switch is not None:
         said.tell("optimizer.nesterov", "yes" if nesterov.switch else "no", nesterov)
     betas = params.get("betas")
-    for index, field in enumerate(("beta1", "beta2")):
+    for index in range(2):
+        field = f"optimizer.betas.{index}"
         one = None if betas is None else betas.get(index)
         if one is not None and betas is not None:
             one.key = one.key or betas.key
-            said.number(f"optimizer.{field}", one.as_setting("betas"))
+            said.number(field, one.as_setting("betas"))
         elif betas is not None and betas.value == "auto":
-            said.unknown(f"optimizer.{field}", AUTO, betas.as_setting("betas"), text="auto")
+            said.unknown(field, AUTO, betas.as_setting("betas"), text="auto")
     backend = params.setting("comm_backend_name")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
         said.tell("parallel.backend", backend.text, backend)

@@ -13,6 +13,7 @@ from crosscast.readers.words import (
     tell_window,
 )
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
+from crosscast.targets.parameter_words import optimizer_words
 
 ONLY_THERE = frozenset(
     (
@@ -126,17 +127,13 @@ def _optimizer(said: Said, settings: Settings) -> None:
         said.default("optimizer.family", "adamw")
     else:
         tell_optimizer(said, name)
-    for field, switch in (
-        ("learning_rate", "learning_rate"),
-        ("beta1", "adam_beta1"),
-        ("beta2", "adam_beta2"),
-        ("eps", "adam_epsilon"),
-        ("weight_decay", "weight_decay"),
-    ):
-        if setting := settings.get(switch):
-            said.number(f"optimizer.{field}", setting)
+    for argument, field in optimizer_words("transformers").items():
+        if argument not in DEFAULTS:
+            continue
+        if setting := settings.get(argument):
+            said.number(field, setting)
         else:
-            said.default(f"optimizer.{field}", DEFAULTS[switch])
+            said.default(field, DEFAULTS[argument])
     said.default("optimizer.no_decay", "yes")
     _momentum(said, settings.get("optim_args"))
 

@@ -8,7 +8,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import family_of, tell_precision
+from crosscast.readers.words import family_of, tell_numbers, tell_precision
 
 _MARK = re.compile(
     r"^[ \t]+(distribution_strategy|mixed_precision_dtype|optimizer_config|steps_per_loop|"
@@ -82,16 +82,8 @@ def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
         if family:
             said.tell("optimizer.family", family, kind)
         section = config.get("optimizer", kind.text)
-    for name, field in (
-        ("beta_1", "beta1"),
-        ("beta_2", "beta2"),
-        ("epsilon", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay_rate", "weight_decay"),
-        ("weight_decay", "weight_decay"),
-    ):
-        if section is not None:
-            said.number(f"optimizer.{field}", section.setting(name))
+    if section is not None:
+        tell_numbers(said, "model garden", section.setting, "optimizer")
     coupled = tree.setting("task", "losses", "l2_weight_decay")
     said.number("optimizer.l2", coupled)
     clip = None

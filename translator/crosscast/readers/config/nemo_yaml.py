@@ -11,7 +11,14 @@ from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
-from crosscast.readers.words import positive, tell_betas, tell_decay, tell_optimizer, tell_warmup
+from crosscast.readers.words import (
+    positive,
+    tell_betas,
+    tell_decay,
+    tell_numbers,
+    tell_optimizer,
+    tell_warmup,
+)
 from crosscast.targets.parameter_words import scaling_words
 
 _MARK = re.compile(
@@ -117,12 +124,7 @@ def _optimizer(said: Said, model: Tree) -> None:
     family = tell_optimizer(said, kind)
     fused = kind is not None and "fused" in kind.text
     coupled = family in ("sgd", "rmsprop", "adagrad") or (family == "adam" and not fused)
-    for name, field in (
-        ("lr", "learning_rate"),
-        ("eps", "eps"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", optim.setting(name))
+    tell_numbers(said, "nemo", optim.setting, "optimizer", coupled=coupled)
     tell_betas(said, optim)
     sched = optim.get("sched")
     named = None if sched is None else sched.setting("name")

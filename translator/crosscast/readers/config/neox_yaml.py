@@ -7,7 +7,7 @@ from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import tell_warmup
+from crosscast.readers.words import tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
     (
@@ -45,7 +45,7 @@ def _tell(said: Said, tree: Tree) -> None:
         said.default("clip.value", 1.0)
         said.by_library("clip.unscaled_first", "clip.per")
     if not tree.get("optimizer", "params", "weight_decay"):
-        said.number("optimizer.weight_decay", get("weight_decay"))
+        tell_numbers(said, "gpt-neox", get, "optimizer")
     kind = get("lr_decay_style")
     if kind is not None and (word := _DECAYS.get(kind.text.lower())):
         said.tell("schedule.decay", word, kind)

@@ -74,13 +74,7 @@ def tell_length(said: Said, setting: Setting | None, unit: str) -> None:
 
 def tell_moments(said: Said, section: Tree) -> None:
     """Say the constants of an optimizer."""
-    for name, field in (
-        ("momentum", "momentum"),
-        ("beta1", "beta1"),
-        ("beta2", "beta2"),
-        ("epsilon", "eps"),
-    ):
-        said.number(f"optimizer.{field}", section.setting(name))
+    words.tell_numbers(said, "paddle suites", section.setting, "optimizer")
 
 
 def tell_regularizer(said: Said, regularizer: Tree | None, optimizer: Tree, family: str) -> None:

@@ -18,7 +18,7 @@ from crosscast.readers.config.paddle_words import (
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import family_of, tell_optimizer
+from crosscast.readers.words import family_of, tell_numbers, tell_optimizer
 
 _DETECTION = frozenset(
     (
@@ -153,10 +153,9 @@ def _vit(said: Said, tree: Tree) -> None:
     said.number(f"optimizer.{'l2' if coupled else 'weight_decay'}", train.setting("WEIGHT_DECAY"))
     optimizer = train.get("OPTIMIZER")
     if optimizer is not None:
-        said.number("optimizer.eps", optimizer.setting("EPS"))
-        said.number("optimizer.momentum", optimizer.setting("MOMENTUM"))
+        tell_numbers(said, "paddlevit", optimizer.setting, "optimizer")
         for index, beta in enumerate(items_of(optimizer.get("BETAS"))[:2]):
-            said.number(f"optimizer.beta{index + 1}", beta.as_setting("BETAS"))
+            said.number(f"optimizer.betas.{index}", beta.as_setting("BETAS"))
     limit = train.setting("GRAD_CLIP")
     if limit is not None:
         said.tell("clip.kind", "global_norm" if limit.number else "none", limit)

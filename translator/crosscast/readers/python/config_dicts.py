@@ -10,7 +10,7 @@ from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
-from crosscast.readers.words import tell_clip, tell_optimizer
+from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -68,13 +68,8 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
     _seq2seq_precision(said, params)
     _horovod(said, params)
     family = tell_optimizer(said, get("optimizer"))
-    for name, field in (
-        ("beta1", "beta1"),
-        ("beta2", "beta2"),
-        ("epsilon", "eps"),
-        ("momentum", "momentum"),
-    ):
-        said.number(f"optimizer.{field}", params.setting("optimizer_params", name))
+    if (constants := params.get("optimizer_params")) is not None:
+        tell_numbers(said, "openseq2seq", constants.setting, "optimizer")
     if family == "adamw":
         said.number("optimizer.weight_decay", params.setting("optimizer_params", "weight_decay"))
     if family and params.get("regularizer") is not None:
@@ -182,13 +177,7 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
         _inherited(said, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-    for name, field in (
-        ("learning_rate", "learning_rate"),
-        ("weight_decay", "weight_decay"),
-        ("beta1", "beta1"),
-        ("beta2", "beta2"),
-    ):
-        said.number(f"optimizer.{field}", get(name))
+    tell_numbers(said, "nanogpt", get, "optimizer")
     if not tell_clip(said, get("grad_clip"), unscaled="library"):
         _inherited(said, "clip.kind")
     _override_schedule(said, get("decay_lr"), get("warmup_iters"))

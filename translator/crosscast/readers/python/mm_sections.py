@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import tell_constants, tell_optimizer
+from crosscast.readers.words import tell_torch_class
 from crosscast.targets.parameter_words import scaling_words
 
 
@@ -49,9 +49,7 @@ def tell_clip_grad(said: Said, clip: Tree | None) -> None:
 
 def tell_typed_optimizer(said: Said, optimizer: Tree) -> None:
     """Say what a dictionary with the type and the arguments of an optimizer means."""
-    family = tell_optimizer(said, optimizer.setting("type"))
-    coupled = family in ("sgd", "adam", "rmsprop", "adagrad")
-    tell_constants(said, optimizer, coupled=coupled)
+    tell_torch_class(said, optimizer.setting("type"), optimizer)
 
 
 def tell_groups(said: Said, groups: Tree | None) -> None:

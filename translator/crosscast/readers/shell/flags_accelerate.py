@@ -9,6 +9,7 @@ from crosscast.readers.words import (
     SCHEDULES,
     no_auto,
     tell_clip,
+    tell_numbers,
     tell_precision,
     tell_window,
 )
@@ -30,13 +31,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     name = "gradient_accumulation_steps"
     tell_window(said, settings.get(name) or no_auto(options.get(name)))
     tell_clip(said, settings.get("max_grad_norm") or no_auto(options.get("gradient_clipping")))
-    said.number(
-        "batch.micro_batch_size",
-        settings.get("per_device_train_batch_size", "train_batch_size"),
-    )
-    said.number("optimizer.learning_rate", settings.get("learning_rate"))
-    decay = settings.get("weight_decay", "adam_weight_decay")
-    said.number("optimizer.weight_decay", decay)
+    tell_numbers(said, "accelerate", settings.get, "batch", "optimizer")
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())):
         said.tell("schedule.decay", word, kind)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said, Settings
+from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_clip, tell_optimizer, tell_window
+from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer, tell_window
 from crosscast.targets.parameter_words import scaling_words
 
 _ONLY_THERE = frozenset(
@@ -41,13 +41,15 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_window(said, steps, divided="token_normalised")
     tell_clip(said, get("clip_norm"))
     family = tell_optimizer(said, get("optimizer"))
-    lr = get("lr")
-    if lr is not None and "," not in lr.text:
-        said.number("optimizer.learning_rate", lr)
-    said.number("optimizer.eps", get("adam_eps"))
+
+    def single(name: str) -> Setting | None:
+        """Return a setting, None where it is a list of rates."""
+        setting = get(name)
+        return None if setting is not None and "," in setting.text else setting
+
     # fairseq's "adam" decouples the decay.
-    decay = "weight_decay" if family in ("adam", "adamw", "lamb", "adafactor") else "l2"
-    said.number(f"optimizer.{decay}", get("weight_decay"))
+    coupled = family not in ("adam", "adamw", "lamb", "adafactor")
+    tell_numbers(said, "fairseq", single, "optimizer", coupled=coupled)
     kind = get("lr_scheduler")
     if kind is not None and (word := _DECAYS.get(kind.text)):
         said.tell("schedule.decay", word, kind)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_precision, tell_window
+from crosscast.readers.words import tell_numbers, tell_precision, tell_window
 
 _ONLY_THERE = frozenset(
     (
@@ -69,12 +69,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     nodes = get("num_nodes")
     if devices is not None and launch.command.processes is None:
         _world(said, devices, nodes)
-    for name, field in (
-        ("lr", "learning_rate"),
-        ("learning_rate", "learning_rate"),
-        ("weight_decay", "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", get(name))
+    tell_numbers(said, "lightning", get, "optimizer")
     # The module of the user makes its optimizer and schedule.
     given = get("lr", "learning_rate")
     said.tell("optimizer.family", "elsewhere", given, origin="presence")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import SCHEDULES, tell_warmup
+from crosscast.readers.words import SCHEDULES, tell_numbers, tell_warmup
 
 _STEPS = ("gradient_accumulation_steps", "accumulation_steps", "grad_accumulation_steps")
 _USUAL = frozenset(
@@ -50,10 +50,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     if steps is not None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
-    said.number("optimizer.learning_rate", get("learning_rate", "lr"))
-    said.number("optimizer.weight_decay", get("weight_decay", "wd"))
-    for name in ("beta1", "beta2"):
-        said.number(f"optimizer.{name}", get(name))
+    tell_numbers(said, "loop flags", get, "optimizer")
     limit = get("max_grad_norm", "grad_clip_norm")
     if limit is not None and limit.number:
         said.tell("clip.kind", "global_norm", limit)

@@ -7,7 +7,7 @@ import re
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_clip, tell_warmup
+from crosscast.readers.words import tell_clip, tell_numbers, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -172,14 +172,7 @@ def _optimizer(said: Said, settings: Settings) -> None:
         said.tell("optimizer.name", word, kind)
         if family:
             said.tell("optimizer.family", family, kind)
-    for name, field in (
-        ("lr", "learning_rate"),
-        ("adam_beta1", "beta1"),
-        ("adam_beta2", "beta2"),
-        ("adam_eps", "eps"),
-        ("weight_decay", "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", settings.get(name))
+    tell_numbers(said, "megatron-core", settings.get, "optimizer")
 
 
 def _schedule(said: Said, settings: Settings) -> None:

@@ -11,7 +11,7 @@ from crosscast.readers.config.hf_arguments import tell_trainer
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.environment import is_paddle_variable
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_warmup, tell_window
+from crosscast.readers.words import tell_numbers, tell_warmup, tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -69,8 +69,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     _scaling(said, settings, on)
     if (tokens := get("in_tokens")) is not None and tokens.switch is False:
         said.number("batch.micro_batch_size", get("batch_size"))
-    said.number("optimizer.learning_rate", get("learning_rate", "lr"))
-    said.number("optimizer.weight_decay", get("weight_decay"))
+    tell_numbers(said, "paddle flags", get, "optimizer")
     tell_warmup(said, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
     tell_window(said, get("gradient_accumulation_steps", "accumulate_steps"))
     recompute = get("use_recompute", "recompute")
