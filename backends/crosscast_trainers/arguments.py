@@ -39,11 +39,12 @@ def schedule_arguments(recipe: Recipe) -> dict[str, Any]:
     name = it.shape(recipe)
     if name == "constant" and schedule.warmup_steps:
         name = "constant_with_warmup"
-    return {
-        "max_steps": schedule.total_steps,
-        "warmup_steps": schedule.warmup_steps,
-        "lr_scheduler_type": name,
+    said = {
+        "schedule.total_steps": schedule.total_steps,
+        "schedule.warmup_steps": schedule.warmup_steps,
+        "schedule.name": name,
     }
+    return in_words("transformers", said)
 
 
 def arguments_files(

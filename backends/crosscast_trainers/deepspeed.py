@@ -207,13 +207,15 @@ def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
 def configuration(recipe: Recipe) -> dict[str, Any]:
     """Return the configuration as DeepSpeed's JSON has it."""
     clipping = recipe.clipping
+    limit = clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
+    said = {
+        "batch.global_batch_size": recipe.batch.global_batch_size,
+        "batch.micro_batch_size": recipe.batch.micro_batch_size,
+        "accumulation.steps": recipe.accumulation.steps,
+        "clipping.max_norm": limit,
+    }
     found: dict[str, Any] = {
-        "train_batch_size": recipe.batch.global_batch_size,
-        "train_micro_batch_size_per_gpu": recipe.batch.micro_batch_size,
-        "gradient_accumulation_steps": recipe.accumulation.steps,
-        "gradient_clipping": (
-            clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
-        ),
+        **in_words("deepspeed", said),
         "zero_optimization": {"stage": 1 if recipe.half else 0},
     }
     if recipe.half:

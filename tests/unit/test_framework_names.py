@@ -34,8 +34,7 @@ NAMED = {
     "translator/crosscast/cli/state.py": "the default of a flag",
     "translator/crosscast/cli/lift.py": "the example of a hint",
     "translator/crosscast/targets/library_defaults.py": "defaults of third-party trainers",
-    "translator/crosscast/targets/framework_words.py": "what libraries call the fields of a recipe",
-    "translator/crosscast/targets/trainer_words.py": "what libraries call the fields of a recipe",
+    "translator/crosscast/targets/parameter_words.py": "what libraries call the fields of a recipe",
     "parity/crosscast_parity/adapters/": "third-party trainers, written for one framework each",
     "parity/crosscast_parity/planning/options.py": "the default of a flag",
 }

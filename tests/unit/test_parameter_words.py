@@ -13,7 +13,6 @@ from crosscast.targets.parameter_words import (
     optimizer_words,
     parameter_words,
     scaling_words,
-    spellings,
 )
 from crosscast.variations.table import TABLE
 
@@ -43,7 +42,6 @@ def test_an_unknown_library_has_no_words() -> None:
 
 def test_the_first_word_of_a_field_is_the_one_that_is_written() -> None:
     names = ("per_device_train_batch_size", "per_gpu_train_batch_size")
-    assert spellings("transformers", "batch.micro_batch_size") == names
     assert fields_of("transformers", "batch") == {"batch.micro_batch_size": names}
     values = {"seed": 7, "batch.micro_batch_size": 4}
     written = in_words("transformers", values)

@@ -180,7 +180,16 @@ def numbers_of(
     for path, names in fields_of(library, *sections).items():
         field = "optimizer.l2" if coupled and path == "optimizer.weight_decay" else path
         if field in VOCABULARY and VOCABULARY[field].values == NUMBER:
-            yield field, next((found for name in names if (found := get(name)) is not None), None)
+            yield field, _first(get, names)
+
+
+def setting_of(library: str, field: str, get: Callable[[str], Setting | None]) -> Setting | None:
+    """Return the first setting that gives a field of a recipe by a library's parameters."""
+    return _first(get, fields_of(library)[field])
+
+
+def _first(get: Callable[[str], Setting | None], names: Iterable[str]) -> Setting | None:
+    return next((found for name in names if (found := get(name)) is not None), None)
 
 
 def tell_numbers(

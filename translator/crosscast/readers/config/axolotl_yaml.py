@@ -49,8 +49,7 @@ def _tell(said: Said, tree: Tree) -> None:
     tell_numbers(said, "axolotl", get, "optimizer")
     _schedule(said, tree)
     said.number("run.epochs", get("num_epochs"))
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("sequence_len"))
+    tell_numbers(said, "axolotl", get, "seed", "data")
     said.by_library("zero_grad.where")
     recompute = get("gradient_checkpointing") or get("activation_checkpointing")
     if recompute is not None and recompute.value is not None:

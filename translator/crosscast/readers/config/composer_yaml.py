@@ -56,8 +56,7 @@ def _tell(said: Said, tree: Tree) -> None:
     _clip(said, tree, trainer)
     _optimizer(said, tree, trainer)
     _schedule(said, tree, trainer)
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("max_seq_len"))
+    tell_numbers(said, "composer", get, "seed", "data")
     _length(said, get("max_duration"))
     sharded = tree.get("fsdp_config") or trainer.get("fsdp_config")
     if sharded is not None and sharded.keys:

@@ -6,7 +6,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import family_of, numbers_of, tell_warmup
+from crosscast.readers.words import family_of, numbers_of, setting_of, tell_warmup
 
 _SCHEDULERS = {
     "WarmupLR": "none",
@@ -54,9 +54,10 @@ def tell_deepspeed(said: Said, tree: Tree, world: Setting | None = None) -> None
 
 def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
     """Say how rows, micro-batches and processes make up a batch; report what cannot be."""
-    whole = tree.setting("train_batch_size")
-    micro = tree.setting("train_micro_batch_size_per_gpu")
-    steps = tree.setting("gradient_accumulation_steps")
+    whole, micro, steps = (
+        setting_of("deepspeed", field, tree.setting)
+        for field in ("batch.global_batch_size", "batch.micro_batch_size", "accumulation.steps")
+    )
     if whole is None and steps is None:
         if micro is not None and micro.text != "auto":
             said.number("batch.micro_batch_size", micro)
@@ -109,7 +110,7 @@ def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
 
 
 def _clip(said: Said, tree: Tree) -> None:
-    limit = tree.setting("gradient_clipping")
+    limit = setting_of("deepspeed", "clipping.max_norm", tree.setting)
     if limit is None:
         said.default("clip.kind", "none")
     elif limit.text == "auto":
@@ -178,13 +179,14 @@ def _schedule(said: Said, tree: Tree) -> None:
     params = tree.get("scheduler", "params")
     if params is None:
         return
-    warmup = params.setting("warmup_num_steps")
+    warmup = setting_of("deepspeed", "schedule.warmup_steps", params.setting)
     if warmup is not None and warmup.text == "auto":
         said.unknown("schedule.warmup", AUTO, warmup, text="auto")
         said.tell("schedule.has_warmup", "yes", warmup, confidence="likely")
     else:
         tell_warmup(said, warmup)
-    _auto_number(said, "schedule.total_steps", params.setting("total_num_steps"))
+    for field, setting in numbers_of("deepspeed", params.setting, "schedule"):
+        _auto_number(said, field, setting)
 
 
 def tell_zero(said: Said, tree: Tree) -> None:

@@ -13,7 +13,7 @@ from crosscast.readers.words import (
     tell_window,
 )
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
-from crosscast.targets.parameter_words import optimizer_words
+from crosscast.targets.parameter_words import fields_of, optimizer_words, parameter_words
 
 ONLY_THERE = frozenset(
     (
@@ -28,7 +28,8 @@ ONLY_THERE = frozenset(
 )
 _ELSEWHERE = frozenset({"num_warmup_steps", "checkpointing_steps", "with_tracking"})
 """Flags of hand-written loops whose other flags have the Trainer's names."""
-_BATCH = ("per_device_train_batch_size", "per_gpu_train_batch_size")
+_WORDS = fields_of("transformers")
+_BATCH = _WORDS["batch.micro_batch_size"]
 DEFAULTS = next(d.arguments for d in LIBRARY_DEFAULTS if d.api == "transformers.TrainingArguments")
 
 
@@ -102,20 +103,21 @@ def _precision(said: Said, settings: Settings) -> None:
 
 
 def _batch(said: Said, settings: Settings) -> None:
-    steps = settings.get("gradient_accumulation_steps")
+    steps = settings.get(*_WORDS["accumulation.steps"])
     tell_window(said, steps)
     if steps is None:
         said.default("accumulation.steps", 1)
     if rows := no_auto(settings.get(*_BATCH)):
         said.number("batch.micro_batch_size", rows)
     else:
-        said.default("batch.micro_batch_size", DEFAULTS["per_device_train_batch_size"])
+        said.default("batch.micro_batch_size", DEFAULTS[_BATCH[0]])
 
 
 def _clip(said: Said, settings: Settings) -> None:
-    if not tell_clip(said, settings.get("max_grad_norm")):
+    (word,) = _WORDS["clipping.max_norm"]
+    if not tell_clip(said, settings.get(word)):
         said.default("clip.kind", "global_norm")
-        said.default("clip.value", DEFAULTS["max_grad_norm"])
+        said.default("clip.value", DEFAULTS[word])
         said.by_library("clip.unscaled_first", "clip.per")
 
 
@@ -128,8 +130,6 @@ def _optimizer(said: Said, settings: Settings) -> None:
     else:
         tell_optimizer(said, name)
     for argument, field in optimizer_words("transformers").items():
-        if argument not in DEFAULTS:
-            continue
         if setting := settings.get(argument):
             said.number(field, setting)
         else:
@@ -149,9 +149,10 @@ def _momentum(said: Said, arguments: Setting | None) -> None:
 
 
 def _schedule(said: Said, settings: Settings) -> None:
-    kind = settings.get("lr_scheduler_type", "lr_scheduler")
-    tell_warmup(said, settings.get("warmup_steps"), settings.get("warmup_ratio"))
-    said.number("schedule.total_steps", positive(settings.get("max_steps")))
+    kind = settings.get(*_WORDS["schedule.name"])
+    warmup = settings.get(*_WORDS["schedule.warmup_steps"])
+    tell_warmup(said, warmup, settings.get("warmup_ratio"))
+    said.number("schedule.total_steps", positive(settings.get(*_WORDS["schedule.total_steps"])))
     if kind is None:
         said.default("schedule.decay", "linear")
     elif decay := SCHEDULES.get(kind.text.lower()):
@@ -166,11 +167,11 @@ def _schedule(said: Said, settings: Settings) -> None:
 def _end(said: Said, settings: Settings, name: str) -> None:
     """Say where the fall ends, for the schedules that can be told; a recipe has names for it."""
     names = {"polynomial": ("lr_end", "power"), "cosine_with_min_lr": ("min_lr",)}.get(name, ())
+    words = parameter_words("transformers", "schedule")
     for argument in names:
         setting = settings.get(argument)
         if setting is not None and setting.number is not None:
-            field = "power" if argument == "power" else "end_lr"
-            said.tell(f"recipe.schedule.{field}", float(setting.number), setting)
+            said.tell(f"recipe.{words[argument]}", float(setting.number), setting)
 
 
 def _unused_warmup(said: Said, settings: Settings, kind: Setting) -> None:

@@ -12,6 +12,7 @@ from crosscast.readers.shell.flags_lightning import tell_lightning
 from crosscast.readers.words import (
     tell_clip,
     tell_decay,
+    tell_numbers,
     tell_optimizer,
     tell_precision,
     tell_torch_class,
@@ -56,9 +57,8 @@ def _tell_litgpt(said: Said, tree: Tree) -> None:
     _window(said, train, devices, world)
     tell_clip(said, train.setting("max_norm"))
     said.number("run.epochs", train.setting("epochs"))
-    said.number("data.sequence_length", train.setting("max_seq_length"))
+    tell_numbers(said, "litgpt", train.setting, "data", "schedule")
     said.number("seed", get("seed"))
-    said.number("schedule.total_steps", train.setting("max_steps"))
     warmup = train.setting("lr_warmup_steps")
     if warmup is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)

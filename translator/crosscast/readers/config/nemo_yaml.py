@@ -13,6 +13,7 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
 from crosscast.readers.words import (
     positive,
+    setting_of,
     tell_betas,
     tell_decay,
     tell_numbers,
@@ -86,7 +87,7 @@ def _batch(said: Said, trainer: Tree, model: Tree, world: int | None) -> None:
     if whole is None or micro is None:
         return
     if any(fact.field == "accumulation.present" for fact in said.facts):
-        times = trainer.setting("accumulate_grad_batches")
+        times = setting_of("lightning", "accumulation.steps", trainer.setting)
         if times is not None and times.number != 1:
             return
         said.facts = [f for f in said.facts if not f.field.startswith("accumulation.")]

@@ -7,7 +7,7 @@ from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import tell_numbers, tell_warmup
+from crosscast.readers.words import setting_of, tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
     (
@@ -45,22 +45,21 @@ def _tell(said: Said, tree: Tree) -> None:
         said.default("clip.value", 1.0)
         said.by_library("clip.unscaled_first", "clip.per")
     if not tree.get("optimizer", "params", "weight_decay"):
-        tell_numbers(said, "gpt-neox", get, "optimizer")
-    kind = get("lr_decay_style")
+        said.number("optimizer.weight_decay", get("weight_decay"))
+    kind = setting_of("megatron-core", "schedule.name", get)
     if kind is not None and (word := _DECAYS.get(kind.text.lower())):
         said.tell("schedule.decay", word, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
         said.by_library("schedule.on_skip")
     tell_warmup(said, None, get("warmup"))
-    said.number("schedule.total_steps", get("lr_decay_iters") or get("train_iters"))
+    tell_numbers(said, "megatron-core", get, "schedule")
     recompute = get("checkpoint_activations")
     if recompute is not None and recompute.switch is not None:
         said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
     backend = get("distributed_backend")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
         said.tell("parallel.backend", backend.text, backend)
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("seq_length"))
+    tell_numbers(said, "megatron-core", get, "seed", "data")
 
 
 def _named_precision(tree: Tree) -> None:

@@ -98,8 +98,7 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
         said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-    said.number("batch.micro_batch_size", get("batch_size_per_gpu"))
-    said.number("schedule.total_steps", get("max_steps"))
+    tell_numbers(said, "openseq2seq", get, "batch", "schedule")
     said.number("run.epochs", get("num_epochs"))
     said.number("seed", get("random_seed"))
 
@@ -181,9 +180,7 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
     if not tell_clip(said, get("grad_clip"), unscaled="library"):
         _inherited(said, "clip.kind")
     _override_schedule(said, get("decay_lr"), get("warmup_iters"))
-    said.number("schedule.total_steps", get("lr_decay_iters") or get("max_iters"))
-    said.number("batch.micro_batch_size", get("batch_size"))
-    said.number("data.sequence_length", get("block_size"))
+    tell_numbers(said, "nanogpt", get, "schedule", "batch", "data")
 
 
 def _override_schedule(said: Said, decays: Setting | None, warmup: Setting | None) -> None:

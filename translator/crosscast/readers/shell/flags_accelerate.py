@@ -8,6 +8,7 @@ from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     SCHEDULES,
     no_auto,
+    setting_of,
     tell_clip,
     tell_numbers,
     tell_precision,
@@ -28,9 +29,12 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     precision = settings.get("mixed_precision") or options.get("mixed_precision")
     if precision is not None:
         tell_precision(said, precision)
-    name = "gradient_accumulation_steps"
-    tell_window(said, settings.get(name) or no_auto(options.get(name)))
-    tell_clip(said, settings.get("max_grad_norm") or no_auto(options.get("gradient_clipping")))
+    given = setting_of("accelerate", "accumulation.steps", options.get)
+    tell_window(
+        said, setting_of("accelerate", "accumulation.steps", settings.get) or no_auto(given)
+    )
+    limit = setting_of("accelerate", "clipping.max_norm", options.get)
+    tell_clip(said, settings.get("max_grad_norm") or no_auto(limit))
     tell_numbers(said, "accelerate", settings.get, "batch", "optimizer")
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_numbers, tell_precision, tell_window
+from crosscast.readers.words import setting_of, tell_numbers, tell_precision, tell_window
 
 _ONLY_THERE = frozenset(
     (
@@ -85,8 +85,9 @@ def tell_lightning(said: Said, get: Callable[..., Setting | None]) -> None:
     """Say what arguments of the Trainer mean, wherever they stand."""
     if (precision := get("precision")) is not None:
         tell_precision(said, precision)
-    tell_window(said, get("accumulate_grad_batches"))
-    limit, kind = get("gradient_clip_val"), get("gradient_clip_algorithm")
+    tell_window(said, setting_of("lightning", "accumulation.steps", get))
+    limit = setting_of("lightning", "clipping.max_norm", get)
+    kind = get("gradient_clip_algorithm")
     if limit is not None:
         value = limit.number
         if limit.known and not value:
@@ -107,7 +108,7 @@ def tell_lightning(said: Said, get: Callable[..., Setting | None]) -> None:
         elif kind_word := KINDS.get(word):
             said.tell("parallel.kind", kind_word, strategy)
     said.number("run.epochs", get("max_epochs"))
-    said.number("seed", get("seed", "seed_everything"))
+    tell_numbers(said, "lightning", get, "seed")
 
 
 def _world(said: Said, devices: Setting, nodes: Setting | None) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import SCHEDULES, tell_numbers, tell_warmup
+from crosscast.targets.parameter_words import fields_of
 
-_STEPS = ("gradient_accumulation_steps", "accumulation_steps", "grad_accumulation_steps")
+_STEPS = fields_of("loop flags")["accumulation.steps"]
 _USUAL = frozenset(
     (
         *(*_STEPS, "learning_rate", "train_batch_size", "per_device_train_batch_size"),

@@ -7,7 +7,7 @@ import re
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_clip, tell_numbers, tell_warmup
+from crosscast.readers.words import setting_of, tell_clip, tell_numbers, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -52,8 +52,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     recompute = recompute or get("activations_checkpoint_method", "recompute_method")
     if recompute is not None:
         said.tell("activation_checkpointing.mode", "yes", recompute)
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("seq_length"))
+    tell_numbers(said, "megatron-core", get, "seed", "data")
     if get("deepspeed") is not None:
         said.tell("api", "deepspeed", get("deepspeed"), origin="presence")
 
@@ -176,7 +175,7 @@ def _optimizer(said: Said, settings: Settings) -> None:
 
 
 def _schedule(said: Said, settings: Settings) -> None:
-    kind = settings.get("lr_decay_style")
+    kind = setting_of("megatron-core", "schedule.name", settings.get)
     if kind is None:
         said.default("schedule.decay", "linear")
     elif decay := _DECAYS.get(kind.text.lower().replace("-", "_")):
@@ -185,6 +184,6 @@ def _schedule(said: Said, settings: Settings) -> None:
         said.unknown("schedule.decay", kind.reason or f"a schedule {kind.text!r}", kind)
     ratio = settings.get("lr_warmup_fraction", "warmup")
     tell_warmup(said, settings.get("lr_warmup_iters", "lr_warmup_samples"), ratio)
-    said.number("schedule.total_steps", settings.get("lr_decay_iters", "train_iters"))
+    tell_numbers(said, "megatron-core", settings.get, "schedule")
     said.tell("schedule.stepped_per", "step", kind, origin="presence")
     said.by_library("schedule.on_skip")
