@@ -73,18 +73,10 @@ def names_of(module: Module, family: str) -> list[Name]:
                 ]
     dotted: dict[str, Name] = {}
     for node in module.every(ast.Attribute):
-        home, _, last = _dotted(node).rpartition(".")
+        home, _, last = dotted_text(node).rpartition(".")
         if home == f"apex.{family}" and module.imports.get("apex", "") == "apex":
             dotted.setdefault(last, Name(module, family, last)).uses.append(node)
     return [one for one in (*found.values(), *dotted.values()) if one.uses]
-
-
-def _dotted(node: ast.expr) -> str:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
 def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
-from crosscast.readers.torch.fact_writer import Told, content, place_of
+from crosscast.readers.torch.fact_writer import Told, content, flag_of, place_of
 from crosscast.readers.torch.groups import groups_of
 from crosscast.readers.torch.optimizer_names import decay_field
 from crosscast.targets.parameter_words import fields_of, optimizer_words
@@ -110,17 +110,13 @@ def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[st
         both = content(given)
         if isinstance(both, tuple | list) and len(both) == 2:
             values = [
-                one if isinstance(one, Known | Choice) else Known(one, "derived", _text(given))
+                one if isinstance(one, Known | Choice) else Known(one, "derived", flag_of(given))
                 for one in both
             ]
         else:
             values = [given, given]
     for index, value in enumerate(values[:2]):
         told.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
-
-
-def _text(value: Value) -> str:
-    return value.flag if isinstance(value, Known) else ""
 
 
 def tell_from_flags(told: Told, call: Call, subject: str) -> None:
