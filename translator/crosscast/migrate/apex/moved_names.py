@@ -11,6 +11,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.layout import Draft, block_of, is_alone
 from crosscast.edits.node_edits import column_at, insert
 from crosscast.migrate.apex.imports import is_handed_on
+from crosscast.pysource.syntax.nodes import dotted_text
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
