@@ -199,9 +199,18 @@ def tell_numbers(
     *sections: str,
     coupled: bool = False,
 ) -> None:
-    """Say the numbers that a library's parameters give (see `numbers_of`)."""
+    """Say the numbers and Nesterov's form that a library's parameters give (see `numbers_of`)."""
     for field, setting in numbers_of(library, get, *sections, coupled=coupled):
         said.number(field, setting)
+    if "optimizer" in sections:
+        tell_nesterov(said, library, get)
+
+
+def tell_nesterov(said: Said, library: str, get: Callable[[str], Setting | None]) -> None:
+    """Say whether a momentum has Nesterov's form, if a parameter of the library says it."""
+    setting = _first(get, fields_of(library).get("optimizer.nesterov", ()))
+    if setting is not None and setting.switch is not None:
+        said.tell("optimizer.nesterov", "yes" if setting.switch else "no", setting)
 
 
 def tell_torch_class(said: Said, kind: Setting | None, arguments: Tree) -> None:

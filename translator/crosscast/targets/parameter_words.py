@@ -79,7 +79,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
     "ernie": _CLASSIC_SCRIPT,
     "models-bert": _CLASSIC_SCRIPT,
     "paddle flags": {"optimizer": "learning_rate lr=learning_rate weight_decay"},
-    "paddle suites": {"optimizer": f"momentum {_BETAS} epsilon=eps"},
+    "paddle suites": {"optimizer": f"momentum {_BETAS} epsilon=eps use_nesterov=nesterov"},
     "paddlevit": {"optimizer": "EPS=eps MOMENTUM=momentum"},
     "apex": {"loss_scaling": "min_loss_scale=min_scale max_loss_scale=max_scale"},
     "apex.fp16_utils": {
@@ -97,7 +97,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
     "megatron-core": {
         "seed": "seed",
         "data": "seq_length=sequence_length",
-        "optimizer": f"lr=learning_rate {_ADAM} adam_eps=eps weight_decay",
+        "optimizer": f"lr=learning_rate {_ADAM} adam_eps=eps weight_decay sgd_momentum=momentum",
         "schedule": "lr_decay_style=name lr_decay_iters=total_steps train_iters=total_steps",
         "loss_scaling": "initial_loss_scale=init_scale loss_scale_window=growth_interval "
         "hysteresis min_loss_scale=min_scale",
@@ -108,7 +108,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "native_amp_growth_interval=growth_interval hysteresis",
     },
     "fairseq": {
-        "optimizer": "lr=learning_rate adam_eps=eps weight_decay",
+        "optimizer": "lr=learning_rate adam_betas=betas adam_eps=eps weight_decay momentum",
         "loss_scaling": "fp16_init_scale=init_scale fp16_scale_window=growth_interval",
     },
     "transformers": _TRAINER,
@@ -122,12 +122,14 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "batch": "per_device_train_batch_size=micro_batch_size train_batch_size=micro_batch_size",
         "accumulation": "gradient_accumulation_steps=steps",
         "clipping": "gradient_clipping=max_norm",
-        "optimizer": "learning_rate weight_decay adam_weight_decay=weight_decay",
+        "optimizer": "learning_rate weight_decay adam_weight_decay=weight_decay "
+        f"{_ADAM} adam_epsilon=eps",
     },
     "loop flags": {
         "accumulation": "gradient_accumulation_steps=steps accumulation_steps=steps "
         "grad_accumulation_steps=steps",
-        "optimizer": f"learning_rate lr=learning_rate weight_decay wd=weight_decay {_BETAS}",
+        "optimizer": f"learning_rate lr=learning_rate weight_decay wd=weight_decay {_BETAS} "
+        f"{_ADAM} adam_epsilon=eps momentum",
     },
     "lightning": {
         "seed": "seed seed_everything=seed",
@@ -153,10 +155,10 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
     },
     "model garden": {
         "optimizer": f"{_KERAS_BETAS} epsilon=eps momentum weight_decay_rate=weight_decay "
-        "weight_decay",
+        "weight_decay nesterov",
     },
     "openseq2seq": {
-        "optimizer": f"{_BETAS} epsilon=eps momentum",
+        "optimizer": f"{_BETAS} epsilon=eps momentum use_nesterov=nesterov",
         "batch": "batch_size_per_gpu=micro_batch_size",
         "schedule": "max_steps=total_steps",
     },

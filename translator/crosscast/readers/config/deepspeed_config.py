@@ -6,7 +6,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import family_of, numbers_of, setting_of, tell_warmup
+from crosscast.readers.words import family_of, numbers_of, setting_of, tell_nesterov, tell_warmup
 
 _SCHEDULERS = {
     "WarmupLR": "none",
@@ -142,9 +142,7 @@ def _optimizer(said: Said, tree: Tree) -> None:
         return
     for field, setting in numbers_of("deepspeed", params.setting, "optimizer", coupled=coupled):
         _auto_number(said, field, setting)
-    nesterov = params.setting("nesterov")
-    if nesterov is not None and nesterov.switch is not None:
-        said.tell("optimizer.nesterov", "yes" if nesterov.switch else "no", nesterov)
+    tell_nesterov(said, "deepspeed", params.setting)
     betas = params.get("betas")
     for index in range(2):
         field = f"optimizer.betas.{index}"

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.config.settings import Said, Setting, Settings, number_of
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer, tell_window
+from crosscast.readers.words import (
+    setting_of,
+    tell_clip,
+    tell_numbers,
+    tell_optimizer,
+    tell_window,
+)
 from crosscast.targets.parameter_words import scaling_words
 
 _ONLY_THERE = frozenset(
@@ -50,6 +56,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     # fairseq's "adam" decouples the decay.
     coupled = family not in ("adam", "adamw", "lamb", "adafactor")
     tell_numbers(said, "fairseq", single, "optimizer", coupled=coupled)
+    _betas(said, setting_of("fairseq", "optimizer.betas", get))
     kind = get("lr_scheduler")
     if kind is not None and (word := _DECAYS.get(kind.text)):
         said.tell("schedule.decay", word, kind)
@@ -60,6 +67,20 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     said.number("schedule.total_steps", get("total_num_update", "max_update"))
     said.number("seed", get("seed"))
     said.by_library("zero_grad.where")
+
+
+def _betas(said: Said, both: Setting | None) -> None:
+    """Say both decays of `(0.9, 0.98)`."""
+    if both is None:
+        return
+    numbers = [number_of(text.strip()) for text in both.text.strip("()[]").split(",")]
+    for index in range(2):
+        field = f"optimizer.betas.{index}"
+        if len(numbers) == 2 and numbers[index] is not None:
+            said.tell(field, numbers[index], both)
+        else:
+            reason = both.reason or f"{both.name} is {both.text!r}, which are no two numbers"
+            said.unknown(field, reason, both, text=both.text)
 
 
 def _precision(said: Said, settings: Settings) -> None:
