@@ -15,9 +15,11 @@ _COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad"})
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adafactor", "adafactor"),
     ("adamw", "adamw"),
+    ("decoupledadam", "adamw"),
     ("lamb", "lamb"),
     ("novograd", "novograd"),
     ("radam", "radam"),
+    ("rectifiedadam", "radam"),
     ("adagrad", "adagrad"),
     ("adadelta", "adadelta"),
     ("rmsprop", "rmsprop"),
@@ -27,6 +29,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adam", "adam"),
     ("momentum", "sgd"),
     ("nesterov", "sgd"),
+    ("gradientdescent", "sgd"),
     ("sgd", "sgd"),
 )
 _OTHERS = (
@@ -80,10 +83,15 @@ PRECISIONS: dict[str, tuple[str, str]] = {
 _FULL = frozenset({"no", "fp32", "float32", "32", "32-true", "single", "none", "", "64", "64-true"})
 
 
-def family_of(name: str) -> str:
-    """Return the family of an optimizer by the name that a tool gives it, empty if unknown."""
+def family_of(name: str, *, relatives: bool = False) -> str:
+    """Return the family of an optimizer by the name that a tool gives it, empty if unknown.
+
+    Args:
+        name: as a source writes it.
+        relatives: whether Adamax and others of `_OTHERS` count to the family that they come from.
+    """
     word = re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower())
-    if any(other in word for other in _OTHERS):
+    if not relatives and any(other in word for other in _OTHERS):
         return ""
     return next((family for part, family in _FAMILIES if part in word), "")
 

@@ -8,7 +8,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import family_of, tell_numbers, tell_precision
+from crosscast.readers.words import tell_numbers, tell_optimizer, tell_precision
 
 _MARK = re.compile(
     r"^[ \t]+(distribution_strategy|mixed_precision_dtype|optimizer_config|steps_per_loop|"
@@ -75,12 +75,7 @@ def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
     kind = config.setting("optimizer", "type")
     section = None
     if kind is not None:
-        said.tell("optimizer.name", kind.text, kind)
-        family = family_of(kind.text)
-        if "adamw" in kind.text or kind.text == "adam_weight_decay":
-            family = "adamw"
-        if family:
-            said.tell("optimizer.family", family, kind)
+        tell_optimizer(said, kind)
         section = config.get("optimizer", kind.text)
     if section is not None:
         tell_numbers(said, "model garden", section.setting, "optimizer")

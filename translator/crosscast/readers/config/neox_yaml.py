@@ -7,7 +7,8 @@ from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import setting_of, tell_numbers, tell_warmup
+from crosscast.readers.shell.flags_megatron import DECAYS
+from crosscast.readers.words import PRECISIONS, setting_of, tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
     (
@@ -17,7 +18,6 @@ _ONLY_THERE = frozenset(
         *("tokenizer_type", "init_method", "output_layer_init_method", "gpt_j_residual"),
     )
 )
-_DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none", "exponential": "exponential"}
 
 
 def owns(source: Source, keys: frozenset[str]) -> bool:
@@ -47,7 +47,7 @@ def _tell(said: Said, tree: Tree) -> None:
     if not tree.get("optimizer", "params", "weight_decay"):
         said.number("optimizer.weight_decay", get("weight_decay"))
     kind = setting_of("megatron-core", "schedule.name", get)
-    if kind is not None and (word := _DECAYS.get(kind.text.lower())):
+    if kind is not None and (word := DECAYS.get(kind.text.lower())):
         said.tell("schedule.decay", word, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
         said.by_library("schedule.on_skip")
@@ -68,8 +68,8 @@ def _named_precision(tree: Tree) -> None:
     if named is None or tree.keys is None:
         return
     word = named.text.lower()
-    section = {"fp16": "fp16", "half": "fp16", "bfloat16": "bf16", "bf16": "bf16"}.get(word)
-    if section is None:
+    section, _ = PRECISIONS.get(word, ("", ""))
+    if section not in ("fp16", "bf16"):
         return
     existing = tree.get(section)
     keys = dict(existing.keys or {}) if existing is not None else {}

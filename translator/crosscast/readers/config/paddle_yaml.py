@@ -18,7 +18,7 @@ from crosscast.readers.config.paddle_words import (
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import family_of, tell_numbers, tell_optimizer
+from crosscast.readers.words import tell_numbers, tell_optimizer
 
 _DETECTION = frozenset(
     (
@@ -143,12 +143,7 @@ def _vit(said: Said, tree: Tree) -> None:
     tell_amp(said, tree.setting("AMP") or train.setting("AMP"), None, None)
     said.number("optimizer.learning_rate", train.setting("BASE_LR"))
     kind = train.setting("OPTIMIZER", "NAME")
-    family = ""
-    if kind is not None:
-        family = family_of(kind.text)
-        said.tell("optimizer.name", kind.text, kind)
-        if family:
-            said.tell("optimizer.family", family, kind)
+    family = tell_optimizer(said, kind)
     coupled = family in ("sgd", "adam")
     said.number(f"optimizer.{'l2' if coupled else 'weight_decay'}", train.setting("WEIGHT_DECAY"))
     optimizer = train.get("OPTIMIZER")

@@ -72,7 +72,7 @@ def _optimizers(program: Program) -> Iterator[Fact]:
     found = []
     for name, call in calls_of(program):
         if _OPTIMIZERS.fullmatch(name):
-            shown = "adam" if last(name) == "scale_by_adam" else last(name)
+            shown = "adam" if last(name) in ("scale_by_adam", "amsgrad") else last(name)
             found.append(made(call, name, family_of(shown)))
     stepped = False
     for one in with_subjects(found):

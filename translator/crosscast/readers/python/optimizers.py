@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
+from crosscast.readers import words
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import numeric, target_of, unwrapped, value_of
@@ -21,24 +22,8 @@ if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.call import Call
 
-_FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.I), word)
-    for pattern, word in (
-        (r"adafactor", "adafactor"),
-        (r"adadelta", "adadelta"),
-        (r"adagrad", "adagrad"),
-        (r"adamw|adam_?weight_?decay|decoupledadam", "adamw"),
-        (r"radam|rectifiedadam", "radam"),
-        (r"novograd", "novograd"),
-        (r"lamb", "lamb"),
-        (r"lars", "lars"),
-        (r"^lion", "lion"),
-        (r"adam|nadam|amsgrad", "adam"),
-        (r"ftrl", "ftrl"),
-        (r"rms_?prop", "rmsprop"),
-        (r"sgd|momentum|gradientdescent|^noisy_sgd", "sgd"),
-    )
-)
+family_of = partial(words.family_of, relatives=True)
+"""Returns the family that the name of a class means; empty if none."""
 _WORDS = fields_of("graph classes")
 _RATE, _DECAY = "optimizer.learning_rate", "optimizer.weight_decay"
 _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
@@ -58,14 +43,6 @@ class Made:
     coupled: bool = False
     """Whether `weight_decay` is the coupled one."""
     subject: str = ""
-
-
-def family_of(name: str) -> str:
-    """Return the family that the name of a class means; empty if none."""
-    for pattern, word in _FAMILIES:
-        if pattern.search(name):
-            return word
-    return ""
 
 
 def made(call: Call, name: str, family: str, *, coupled: bool = False) -> Made:

@@ -21,8 +21,15 @@ _ONLY_THERE = frozenset(
     )
 )
 _DEFAULTED = re.compile(r"\$\{\w+:?[-=]")
-_DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none"}
-_DECAYS |= {"inverse_square_root": "rsqrt", "wsd": "custom"}
+DECAYS = {
+    "linear": "linear",
+    "cosine": "cosine",
+    "constant": "none",
+    "exponential": "exponential",
+    "inverse_square_root": "rsqrt",
+    "wsd": "custom",
+}
+"""What `lr_decay_style` may be, here and in gpt-neox."""
 _SCALING = scaling_words("megatron-core")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "megatron flags")
 
@@ -178,7 +185,7 @@ def _schedule(said: Said, settings: Settings) -> None:
     kind = setting_of("megatron-core", "schedule.name", settings.get)
     if kind is None:
         said.default("schedule.decay", "linear")
-    elif decay := _DECAYS.get(kind.text.lower().replace("-", "_")):
+    elif decay := DECAYS.get(kind.text.lower().replace("-", "_")):
         said.tell("schedule.decay", decay, kind)
     else:
         said.unknown("schedule.decay", kind.reason or f"a schedule {kind.text!r}", kind)
