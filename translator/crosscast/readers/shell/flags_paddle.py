@@ -11,7 +11,7 @@ from crosscast.readers.config.hf_arguments import tell_trainer
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.environment import is_paddle_variable
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_numbers, tell_warmup, tell_window
+from crosscast.readers.words import setting_of, tell_numbers, tell_warmup, tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -108,7 +108,7 @@ def tell_trainer_flags(said: Said, settings: Settings) -> None:
         said.tell("precision.mode", "full", weights)
     said.diagnostics += inner.diagnostics
     said.tell("framework", "paddle", origin="presence")
-    scale = settings.get("scale_loss")
+    scale = setting_of("paddlenlp", _FIRST_SCALE, settings.get)
     if scale is not None and settings.is_on("fp16"):
         said.number(_FIRST_SCALE, scale)
     recompute = settings.get("recompute")
