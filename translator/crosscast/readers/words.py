@@ -123,18 +123,18 @@ def tell_precision(
         word = "no"
     if not setting.known or (word not in PRECISIONS and word not in _FULL):
         reason = setting.reason or f"{setting.name} is {word!r}"
-        said.unknown("precision.default_dtype", reason, setting, text=word)
+        said.unknown("precision.compute_dtype", reason, setting, text=word)
         return ""
     if word in _FULL:
         said.tell("precision.enabled", "never", setting)
-        said.tell("precision.default_dtype", "fp32", setting)
+        said.tell("precision.compute_dtype", "fp32", setting)
         said.tell("loss_scaling.mode", "none", setting, origin="presence")
         return "fp32"
     dtype, mode = PRECISIONS[word]
     mode = "full" if full else mode
     said.tell("precision.enabled", "always", setting)
     said.tell("precision.dtypes", dtype, setting)
-    said.tell("precision.default_dtype", dtype, setting)
+    said.tell("precision.compute_dtype", dtype, setting)
     said.tell("precision.mode", mode, setting)
     scaled = dtype == "fp16" and mode == "mixed"
     said.tell("loss_scaling.mode", scaled_by if scaled else "none", setting, origin="presence")
@@ -244,12 +244,12 @@ def tell_clip(said: Said, limit: Setting | None, *, unscaled: str = "library") -
         return False
     value = limit.number
     if limit.known and (limit.value is None or limit.value is False or value == 0):
-        said.tell("clip.kind", "none", limit)
+        said.tell("clipping.kind", "none", limit)
         return True
-    said.tell("clip.kind", "global_norm", limit)
-    said.number("clip.value", limit)
-    said.tell("clip.per", "step", limit, origin="presence")
-    said.tell("clip.unscaled_first", unscaled, limit, origin="presence")
+    said.tell("clipping.kind", "global_norm", limit)
+    said.number("clipping.value", limit)
+    said.tell("clipping.per", "step", limit, origin="presence")
+    said.tell("clipping.unscaled_first", unscaled, limit, origin="presence")
     return True
 
 

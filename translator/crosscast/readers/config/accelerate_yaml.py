@@ -68,7 +68,7 @@ def _tell(said: Said, tree: Tree) -> None:
     tell_window(said, setting_of("accelerate", "accumulation.steps", tree.setting))
     recompute = tree.setting("fsdp_config", "fsdp_activation_checkpointing")
     if recompute is not None and recompute.switch is not None and word == "FSDP":
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
 
 
 def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
@@ -79,7 +79,7 @@ def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
         said.mention(elsewhere.text)
         said.tell("parallel.kind", "deepspeed", elsewhere)
         reason = f"{elsewhere.text} says it"
-        for field in ("precision.default_dtype", "loss_scaling.mode", "accumulation.steps"):
+        for field in ("precision.compute_dtype", "loss_scaling.mode", "accumulation.steps"):
             said.unknown(field, reason, replace(elsewhere, origin="config"))
         said.tell("precision.enabled", "config", elsewhere)
         said.tell("accumulation.present", "yes", elsewhere, confidence="likely")

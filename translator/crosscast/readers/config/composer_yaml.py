@@ -64,7 +64,7 @@ def _tell(said: Said, tree: Tree) -> None:
         recompute = sharded.setting("activation_checkpointing")
         if recompute is not None and recompute.switch is not None:
             word = "yes" if recompute.switch else "none"
-            said.tell("activation_checkpointing.mode", word, recompute)
+            said.tell("activation_checkpointing", word, recompute)
     else:
         said.by_library("parallel.kind")
     said.by_library("zero_grad.where")
@@ -95,14 +95,16 @@ def _clip(said: Said, tree: Tree, trainer: Tree) -> None:
     if clip is not None and clip.keys is not None:
         kind = clip.setting("clipping_type")
         word = {"norm": "global_norm", "value": "value", "adaptive": "layerwise"}
-        said.tell("clip.kind", word.get("norm" if kind is None else kind.text, "selectable"), kind)
-        said.number("clip.value", clip.setting("clipping_threshold"))
-        said.by_library("clip.per", "clip.unscaled_first")
+        said.tell(
+            "clipping.kind", word.get("norm" if kind is None else kind.text, "selectable"), kind
+        )
+        said.number("clipping.value", clip.setting("clipping_threshold"))
+        said.by_library("clipping.per", "clipping.unscaled_first")
     elif (limit := trainer.setting("grad_clip_norm") or tree.setting("grad_clip_norm")) is not None:
         positive = (limit.number or 0) > 0
-        said.tell("clip.kind", "global_norm" if positive else "none", limit)
+        said.tell("clipping.kind", "global_norm" if positive else "none", limit)
         if positive:
-            said.number("clip.value", limit)
+            said.number("clipping.value", limit)
 
 
 def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:

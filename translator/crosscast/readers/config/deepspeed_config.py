@@ -112,17 +112,17 @@ def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
 def _clip(said: Said, tree: Tree) -> None:
     limit = setting_of("deepspeed", "clipping.max_norm", tree.setting)
     if limit is None:
-        said.default("clip.kind", "none")
+        said.default("clipping.kind", "none")
     elif limit.text == "auto":
-        said.unknown("clip.value", AUTO, limit, text="auto")
-        said.tell("clip.kind", "global_norm", limit, confidence="likely")
+        said.unknown("clipping.value", AUTO, limit, text="auto")
+        said.tell("clipping.kind", "global_norm", limit, confidence="likely")
     elif not limit.number:
-        said.tell("clip.kind", "none", limit)
+        said.tell("clipping.kind", "none", limit)
     else:
-        said.tell("clip.kind", "global_norm", limit)
-        said.number("clip.value", limit)
-        said.tell("clip.per", "step", limit, origin="presence")
-        said.tell("clip.unscaled_first", "library", limit, origin="presence")
+        said.tell("clipping.kind", "global_norm", limit)
+        said.number("clipping.value", limit)
+        said.tell("clipping.per", "step", limit, origin="presence")
+        said.tell("clipping.unscaled_first", "library", limit, origin="presence")
 
 
 def _optimizer(said: Said, tree: Tree) -> None:

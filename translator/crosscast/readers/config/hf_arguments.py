@@ -55,7 +55,7 @@ def tell_trainer(said: Said, settings: Settings, *, api: str = "hf_trainer") -> 
     recompute = settings.get("gradient_checkpointing", "activation_checkpointing")
     if recompute is not None and recompute.switch is not None:
         word = "yes" if recompute.switch else "none"
-        said.tell("activation_checkpointing.mode", word, recompute)
+        said.tell("activation_checkpointing", word, recompute)
     _parallel(said, settings)
 
 
@@ -75,7 +75,7 @@ def _precision(said: Said, settings: Settings) -> None:
         dtype = "fp16" if name == "fp16" else "bf16"
         said.tell("precision.enabled", "always", setting)
         said.tell("precision.dtypes", dtype, setting)
-        said.tell("precision.default_dtype", dtype, setting)
+        said.tell("precision.compute_dtype", dtype, setting)
         said.tell("precision.mode", "full" if name == "pure_bf16" else "mixed", setting)
         said.tell(
             "loss_scaling.mode",
@@ -85,16 +85,16 @@ def _precision(said: Said, settings: Settings) -> None:
         )
     elif unclear := [one for one, _ in half if one is not None and one.switch is None]:
         reason = unclear[0].reason or f"{unclear[0].name} is {unclear[0].text!r}"
-        said.unknown("precision.default_dtype", reason, *unclear)
+        said.unknown("precision.compute_dtype", reason, *unclear)
         said.tell("precision.enabled", "config", *unclear)
     else:
         given = [one for one, _ in half if one is not None]
         if given:
             said.tell("precision.enabled", "never", *given)
-            said.tell("precision.default_dtype", "fp32", *given)
+            said.tell("precision.compute_dtype", "fp32", *given)
         else:
             said.default("precision.enabled", "never")
-            said.default("precision.default_dtype", "fp32")
+            said.default("precision.compute_dtype", "fp32")
         said.tell("loss_scaling.mode", "none", *given, origin="presence")
     if (tf32 := settings.get("tf32")) is not None and tf32.switch is not None:
         said.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
@@ -116,9 +116,9 @@ def _batch(said: Said, settings: Settings) -> None:
 def _clip(said: Said, settings: Settings) -> None:
     (word,) = _WORDS["clipping.max_norm"]
     if not tell_clip(said, settings.get(word)):
-        said.default("clip.kind", "global_norm")
-        said.default("clip.value", DEFAULTS[word])
-        said.by_library("clip.unscaled_first", "clip.per")
+        said.default("clipping.kind", "global_norm")
+        said.default("clipping.value", DEFAULTS[word])
+        said.by_library("clipping.unscaled_first", "clipping.per")
 
 
 def _optimizer(said: Said, settings: Settings) -> None:

@@ -88,9 +88,9 @@ def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
     if clip is not None:
         name = clip.name
         word = {"clipnorm": "per_param_norm", "clipvalue": "value"}.get(name, "global_norm")
-        said.tell("clip.kind", word, clip)
-        said.number("clip.value", clip)
-        said.by_library("clip.per", "clip.unscaled_first")
+        said.tell("clipping.kind", word, clip)
+        said.number("clipping.value", clip)
+        said.by_library("clipping.per", "clipping.unscaled_first")
     ema = config.setting("ema", "average_decay")
     said.number("ema.decay", ema)
 

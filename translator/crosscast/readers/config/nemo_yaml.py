@@ -54,7 +54,7 @@ def _tell(said: Said, tree: Tree) -> None:
     said.tell("framework", "pytorch", origin="presence")
     said.tell("api", "nemo", trainer.as_setting("trainer"), origin="presence")
     tell_lightning(said, settings.get)
-    said.facts = [replace(f, value="step") if f.field == "clip.per" else f for f in said.facts]
+    said.facts = [replace(f, value="step") if f.field == "clipping.per" else f for f in said.facts]
     if model.get("megatron_amp_O2") or model.get("tensor_model_parallel_size"):
         said.facts = [f for f in said.facts if f.field != "parallel.kind"]
         kind = model.setting("tensor_model_parallel_size") or model.setting("megatron_amp_O2")
@@ -71,11 +71,11 @@ def _tell(said: Said, tree: Tree) -> None:
     recompute = recompute or model.setting("activations_checkpoint_method")
     if recompute is not None:
         word = "none" if recompute.value in (None, False) else "yes"
-        said.tell("activation_checkpointing.mode", word, recompute)
+        said.tell("activation_checkpointing", word, recompute)
     said.number("seed", model.setting("seed") or tree.setting("seed"))
     said.number("schedule.total_steps", positive(settings.get("max_steps")))
     said.number("data.sequence_length", model.setting("encoder_seq_length"))
-    if any(f.field == "precision.default_dtype" and f.value == "fp16" for f in said.facts):
+    if any(f.field == "precision.compute_dtype" and f.value == "fp16" for f in said.facts):
         for name, field in scaling_words("nemo").items():
             said.number(field, model.setting(name))
 

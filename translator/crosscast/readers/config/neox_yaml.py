@@ -40,10 +40,10 @@ def _tell(said: Said, tree: Tree) -> None:
     _named_precision(tree)
     tell_deepspeed(said, tree)
     if get("gradient_clipping") is None:
-        said.facts = [f for f in said.facts if f.field not in ("clip.kind", "clip.value")]
-        said.default("clip.kind", "global_norm")
-        said.default("clip.value", 1.0)
-        said.by_library("clip.unscaled_first", "clip.per")
+        said.facts = [f for f in said.facts if f.field not in ("clipping.kind", "clipping.value")]
+        said.default("clipping.kind", "global_norm")
+        said.default("clipping.value", 1.0)
+        said.by_library("clipping.unscaled_first", "clipping.per")
     if not tree.get("optimizer", "params", "weight_decay"):
         said.number("optimizer.weight_decay", get("weight_decay"))
     kind = setting_of("megatron-core", "schedule.name", get)
@@ -55,7 +55,7 @@ def _tell(said: Said, tree: Tree) -> None:
     tell_numbers(said, "megatron-core", get, "schedule")
     recompute = get("checkpoint_activations")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
     backend = get("distributed_backend")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
         said.tell("parallel.backend", backend.text, backend)

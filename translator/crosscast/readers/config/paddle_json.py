@@ -57,7 +57,7 @@ def _tell(said: Said, tree: Tree) -> None:
     if switch is not None:
         said.tell("precision.flag", switch.name, switch)
         said.tell("precision.enabled", "always" if on else "never", switch)
-        said.tell("precision.default_dtype", "fp16" if on else "fp32", switch)
+        said.tell("precision.compute_dtype", "fp16" if on else "fp32", switch)
         if on:
             said.tell("precision.dtypes", "fp16", switch)
     dygraph = tree.setting("model", "is_dygraph")

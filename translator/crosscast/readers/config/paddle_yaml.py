@@ -111,8 +111,8 @@ def _seg(said: Said, tree: Tree) -> None:
             kind = clip.setting("name") or clip.setting("type")
             words = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
             word = words.get("" if kind is None else kind.text, "global_norm")
-            said.tell("clip.kind", word, kind)
-            said.number("clip.value", clip.setting("clip_norm") or clip.setting("max"))
+            said.tell("clipping.kind", word, kind)
+            said.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
     schedule = tree.get("lr_scheduler")
     if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
         _warmed(said, schedule, inner)
@@ -153,9 +153,9 @@ def _vit(said: Said, tree: Tree) -> None:
             said.number(f"optimizer.betas.{index}", beta.as_setting("BETAS"))
     limit = train.setting("GRAD_CLIP")
     if limit is not None:
-        said.tell("clip.kind", "global_norm" if limit.number else "none", limit)
+        said.tell("clipping.kind", "global_norm" if limit.number else "none", limit)
         if limit.number:
-            said.number("clip.value", limit)
+            said.number("clipping.value", limit)
     steps = train.setting("ACCUM_ITER")
     if steps is not None:
         said.number("accumulation.steps", steps)

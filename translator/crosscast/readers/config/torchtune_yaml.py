@@ -50,7 +50,7 @@ def _tell(said: Said, tree: Tree) -> None:
     _schedule(said, tree)
     recompute = get("enable_activation_checkpointing")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
     said.number("run.epochs", get("epochs"))
     said.number("seed", get("seed"))
     said.number("data.sequence_length", get("tokenizer", "max_seq_len"))

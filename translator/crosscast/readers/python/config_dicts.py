@@ -92,7 +92,7 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
     tell_clip(said, get("max_grad_norm"))
     larc = params.get("larc_params")
     if larc is not None and larc.keys:
-        said.tell("clip.kind", "layerwise", larc.as_setting("larc_params"))
+        said.tell("clipping.kind", "layerwise", larc.as_setting("larc_params"))
     steps = get("iter_size")
     if steps is not None:
         said.number("accumulation.steps", steps)
@@ -109,7 +109,7 @@ def _seq2seq_precision(said: Said, params: Tree) -> None:
     if word in ("mixed", "float16"):
         said.tell("precision.enabled", "always", dtype)
         said.tell("precision.dtypes", "fp16", dtype)
-        said.tell("precision.default_dtype", "fp16", dtype)
+        said.tell("precision.compute_dtype", "fp16", dtype)
         said.tell("precision.mode", "mixed" if word == "mixed" else "full", dtype)
         said.tell("precision.level", word, dtype)
         if scale is None or scale.value is None:
@@ -122,10 +122,10 @@ def _seq2seq_precision(said: Said, params: Tree) -> None:
         said.by_library("scaler_update.status")
         return
     if word != "float32":
-        said.unknown("precision.default_dtype", f"a type called {word!r}", dtype)
+        said.unknown("precision.compute_dtype", f"a type called {word!r}", dtype)
         return
     said.tell("precision.enabled", "never", dtype)
-    said.tell("precision.default_dtype", "fp32", dtype)
+    said.tell("precision.compute_dtype", "fp32", dtype)
     said.tell("loss_scaling.mode", "none", dtype, origin="presence")
 
 
@@ -163,12 +163,12 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
     dtype = get("dtype")
     if dtype is not None and dtype.text in ("float16", "bfloat16", "float32"):
         word = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[dtype.text]
-        said.tell("precision.default_dtype", word, dtype)
+        said.tell("precision.compute_dtype", word, dtype)
         said.tell("precision.enabled", "never" if word == "fp32" else "always", dtype)
         if word != "fp32":
             said.tell("precision.dtypes", word, dtype)
     else:
-        _inherited(said, "precision.enabled", "precision.default_dtype")
+        _inherited(said, "precision.enabled", "precision.compute_dtype")
     _inherited(said, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
     _inherited(said, "parallel.kind", "optimizer.family")
     steps = get("gradient_accumulation_steps")
@@ -178,7 +178,7 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
         _inherited(said, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     tell_numbers(said, "nanogpt", get, "optimizer")
     if not tell_clip(said, get("grad_clip"), unscaled="library"):
-        _inherited(said, "clip.kind")
+        _inherited(said, "clipping.kind")
     _override_schedule(said, get("decay_lr"), get("warmup_iters"))
     tell_numbers(said, "nanogpt", get, "schedule", "batch", "data")
 

@@ -45,7 +45,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
     recompute = settings.get("gradient_checkpointing")
     if recompute is not None and recompute.switch is not False:
-        said.tell("activation_checkpointing.mode", "yes", recompute)
+        said.tell("activation_checkpointing", "yes", recompute)
     said.number("seed", settings.get("seed"))
     said.by_library("zero_grad.where")
     stage = options.get("zero_stage")

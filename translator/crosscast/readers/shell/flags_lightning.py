@@ -91,12 +91,12 @@ def tell_lightning(said: Said, get: Callable[..., Setting | None]) -> None:
     if limit is not None:
         value = limit.number
         if limit.known and not value:
-            said.tell("clip.kind", "none", limit)
+            said.tell("clipping.kind", "none", limit)
         else:
             by_value = kind is not None and kind.text == "value"
-            said.tell("clip.kind", "value" if by_value else "global_norm", limit)
-            said.number("clip.value", limit)
-            said.by_library("clip.unscaled_first", "clip.per")
+            said.tell("clipping.kind", "value" if by_value else "global_norm", limit)
+            said.number("clipping.value", limit)
+            said.by_library("clipping.unscaled_first", "clipping.per")
     said.by_library("zero_grad.where")
     strategy = get("strategy", "distributed_backend", "accelerator")
     if strategy is not None and strategy.text:

@@ -54,8 +54,8 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_numbers(said, "loop flags", get, "optimizer")
     limit = get("max_grad_norm", "grad_clip_norm")
     if limit is not None and limit.number:
-        said.tell("clip.kind", "global_norm", limit)
-        said.number("clip.value", limit)
+        said.tell("clipping.kind", "global_norm", limit)
+        said.number("clipping.value", limit)
     kind = get("lr_scheduler_type")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
         said.tell("schedule.decay", word, kind)
@@ -63,15 +63,15 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     named, half = get("precision"), get("fp16")
     if named is not None and (dtype := _PRECISIONS.get(named.text.lower())) is not None:
         said.tell("precision.enabled", "never" if dtype == "fp32" else "always", named)
-        said.tell("precision.default_dtype", dtype, named)
+        said.tell("precision.compute_dtype", dtype, named)
         if dtype != "fp32":
             said.tell("precision.dtypes", dtype, named)
     recompute = get("grad_checkpointing", "gradient_checkpointing")
     if recompute is not None and recompute.switch:
-        said.tell("activation_checkpointing.mode", "yes", recompute)
+        said.tell("activation_checkpointing", "yes", recompute)
     if half is not None and half.switch is not None:
         said.tell("precision.enabled", "always" if half.switch else "never", half)
-        said.tell("precision.default_dtype", "fp16" if half.switch else "fp32", half)
+        said.tell("precision.compute_dtype", "fp16" if half.switch else "fp32", half)
         if half.switch:
             said.tell("precision.dtypes", "fp16", half)
     said.number("seed", get("seed"))

@@ -49,16 +49,16 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     _precision(said, settings)
     _batch(said, settings, launch)
     if not tell_clip(said, get("clip_grad")):
-        said.default("clip.kind", "global_norm")
-        said.default("clip.value", 1.0)
-        said.by_library("clip.unscaled_first", "clip.per")
+        said.default("clipping.kind", "global_norm")
+        said.default("clipping.value", 1.0)
+        said.by_library("clipping.unscaled_first", "clipping.per")
     _optimizer(said, settings)
     _schedule(said, settings)
     said.by_library("zero_grad.where")
     recompute = get("recompute_granularity", "recompute_activations", "checkpoint_activations")
     recompute = recompute or get("activations_checkpoint_method", "recompute_method")
     if recompute is not None:
-        said.tell("activation_checkpointing.mode", "yes", recompute)
+        said.tell("activation_checkpointing", "yes", recompute)
     tell_numbers(said, "megatron-core", get, "seed", "data")
     if get("deepspeed") is not None:
         said.tell("api", "deepspeed", get("deepspeed"), origin="presence")
@@ -71,13 +71,13 @@ def _precision(said: Said, settings: Settings) -> None:
         said.warn("CC925", "--fp16 and --bf16 are both given", bf16)
     if not on:
         said.default("precision.enabled", "never")
-        said.default("precision.default_dtype", "fp32")
+        said.default("precision.compute_dtype", "fp32")
         said.tell("loss_scaling.mode", "none", origin="presence")
         return
     dtype = "fp16" if on[0] is fp16 else "bf16"
     said.tell("precision.enabled", "always", on[0])
     said.tell("precision.dtypes", dtype, on[0])
-    said.tell("precision.default_dtype", dtype, on[0])
+    said.tell("precision.compute_dtype", dtype, on[0])
     said.tell("precision.mode", "mixed", on[0], origin="presence")
     if dtype == "bf16":
         said.tell("loss_scaling.mode", "none", on[0], origin="presence")

@@ -74,7 +74,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_window(said, get("gradient_accumulation_steps", "accumulate_steps"))
     recompute = get("use_recompute", "recompute")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
     said.number("data.sequence_length", get("max_seq_len", "max_seq_length"))
     said.number("run.epochs", get("epoch", "num_epochs", "epochs", "num_train_epochs"))
     said.number("seed", get("random_seed", "seed"))
@@ -88,9 +88,9 @@ def _ernie(said: Said, settings: Settings) -> None:
     said.default("zero_grad.where", "static_graph")
     said.default("optimizer.family", "adamw")
     said.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
-    said.default("clip.kind", "global_norm")
-    said.default("clip.value", _DEFAULTS.fixed["clipping.max_norm"])
-    said.default("clip.per", "step")
+    said.default("clipping.kind", "global_norm")
+    said.default("clipping.value", _DEFAULTS.fixed["clipping.max_norm"])
+    said.default("clipping.per", "step")
     if settings.get("lr_scheduler") is None:
         said.default("schedule.decay", "linear")
     said.default("schedule.stepped_per", "step")
@@ -113,7 +113,7 @@ def tell_trainer_flags(said: Said, settings: Settings) -> None:
         said.number(_FIRST_SCALE, scale)
     recompute = settings.get("recompute")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
 
 
 def _precision(said: Said, settings: Settings) -> bool | None:
@@ -121,23 +121,23 @@ def _precision(said: Said, settings: Settings) -> bool | None:
     switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
     if switch is None:
         said.default("precision.enabled", "never")
-        said.default("precision.default_dtype", "fp32")
+        said.default("precision.compute_dtype", "fp32")
         return False
     said.tell("precision.flag", f"--{switch.name}", switch)
     if isinstance(switch.value, tuple) and switch.value:
         switch = replace(switch, value=switch.value[0])  # words of another option follow it
     if switch.switch is None:
         reason = switch.reason or f"--{switch.name} is {switch.text!r}"
-        said.unknown("precision.default_dtype", reason, switch)
+        said.unknown("precision.compute_dtype", reason, switch)
         return None
     if not switch.switch:
         said.tell("precision.enabled", "never", switch)
-        said.tell("precision.default_dtype", "fp32", switch)
+        said.tell("precision.compute_dtype", "fp32", switch)
         return False
     dtype = "bf16" if "bf16" in switch.name else "fp16"
     said.tell("precision.enabled", "always", switch)
     said.tell("precision.dtypes", dtype, switch)
-    said.tell("precision.default_dtype", dtype, switch)
+    said.tell("precision.compute_dtype", dtype, switch)
     return True
 
 
