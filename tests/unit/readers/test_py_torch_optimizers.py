@@ -130,6 +130,11 @@ def test_chosen_by_a_name(code: str) -> None:
     assert found["optimizer.family of optimizer"] == "selectable"
 
 
+def test_the_rate_of_timms_factory_is_that_of_its_flag() -> None:
+    code = "from timm.optim import create_optimizer_v2\noptimizer = create_optimizer_v2(model)\n"
+    assert said(READER, ARGS + code + STEP)["optimizer.learning_rate of optimizer"] == 3e-4
+
+
 def test_made_elsewhere_or_by_the_caller() -> None:
     text = "import torch\nfrom optimizers import build_optimizer\n"
     found = said(READER, text + "optimizer = build_optimizer(config, model)\n" + STEP)
