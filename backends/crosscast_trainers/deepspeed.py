@@ -244,13 +244,16 @@ def _half(recipe: Recipe) -> dict[str, Any]:
 def _scaling(recipe: Recipe) -> dict[str, Any]:
     scaling = recipe.loss_scaling
     if isinstance(scaling, DynamicLossScaling):
+        counts = {
+            "loss_scaling.growth_interval": scaling.growth_interval,
+            "loss_scaling.hysteresis": scaling.hysteresis,
+        }
         return {
             "loss_scale": 0,
             "initial_scale_power": int(math.log2(scaling.init_scale)),
-            "loss_scale_window": scaling.growth_interval,
-            "hysteresis": scaling.hysteresis,
+            **in_words("deepspeed", counts),
             "consecutive_hysteresis": it.hysteresis_in_a_row(recipe),
-            "min_loss_scale": int(scaling.min_scale),
+            **in_words("deepspeed", {"loss_scaling.min_scale": int(scaling.min_scale)}),
         }
     return {"loss_scale": scaling.scale if isinstance(scaling, StaticLossScaling) else 1.0}
 
@@ -276,18 +279,19 @@ def _parameters(recipe: Recipe) -> dict[str, Any]:
 
 def _scheduler(recipe: Recipe) -> dict[str, Any]:
     schedule, rate = recipe.schedule, recipe.optimizer.learning_rate
-    warmup = {"warmup_num_steps": max(1, schedule.warmup_steps), "warmup_type": "linear"}
+    steps = in_words("deepspeed", {"schedule.warmup_steps": max(1, schedule.warmup_steps)})
+    warmup = {**steps, "warmup_type": "linear"}
+    total = in_words("deepspeed", {"schedule.total_steps": schedule.total_steps})
     match it.shape(recipe):
         case "constant":
             rates = {"warmup_min_lr": 0.0, "warmup_max_lr": rate}
             return {"type": "WarmupLR", "params": {**rates, **warmup}}
         case "linear":
-            total = {"total_num_steps": schedule.total_steps}
             rates = {"warmup_min_lr": 0.0, "warmup_max_lr": rate}
             return {"type": "WarmupDecayLR", "params": {**total, **rates, **warmup}}
         case _:
             params = {
-                "total_num_steps": schedule.total_steps,
+                **total,
                 "warmup_min_ratio": 0.0,
                 "cos_min_ratio": schedule.end_lr / rate,
             }
