@@ -41,6 +41,6 @@ HALF = (
     fact("api", ("torch.cuda.amp",), 5),
     fact("precision.enabled", "always", 5),
     fact("precision.dtypes", ("fp16",), 5),
-    fact("precision.default_dtype", "fp16", 5),
+    fact("precision.compute_dtype", "fp16", 5),
     fact("loss_scaling.mode", "framework_default", 9),
 )

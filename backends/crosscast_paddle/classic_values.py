@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast.recipe import predicates
 from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe, StaticLossScaling
+from crosscast.targets.parameter_words import in_words
 from crosscast_paddle.classic_scripts import LARK, MODELS_BERT, Flag, Script, Value
 
 
@@ -16,13 +17,18 @@ def flag_values(recipe: Recipe, script: Script) -> dict[str, Value]:
         "do_train": True,
         "verbose": True,
         "num_labels": recipe.model.labels,
-        "batch_size": recipe.batch.micro_batch_size,
         "in_tokens": False,
-        "max_seq_len": recipe.data.sequence_length,
         "shuffle": recipe.data.shuffle,
-        "random_seed": recipe.seed,
-        "learning_rate": recipe.optimizer.learning_rate,
-        "weight_decay": recipe.optimizer.weight_decay,
+        **in_words(
+            script.name,
+            {
+                "batch.micro_batch_size": recipe.batch.micro_batch_size,
+                "data.sequence_length": recipe.data.sequence_length,
+                "seed": recipe.seed,
+                "optimizer.learning_rate": recipe.optimizer.learning_rate,
+                "optimizer.weight_decay": recipe.optimizer.weight_decay,
+            },
+        ),
         "lr_scheduler": "linear_warmup_decay" if decays else "noam_decay",
         "warmup_proportion": warmup_proportion(recipe),
         "use_fp16": predicates.float16(recipe),
@@ -53,14 +59,14 @@ def _scaling_values(recipe: Recipe, script: Script) -> dict[str, Value]:
         return {"use_dynamic_loss_scaling": False, "init_loss_scaling": fixed}
     # ERNIE compares N with count + 1: it grows on clean step N + 1, backs off on bad step N + 1.
     late = 0 if script is MODELS_BERT else 1
-    return {
-        "use_dynamic_loss_scaling": True,
-        "init_loss_scaling": scaling.init_scale,
-        "incr_every_n_steps": scaling.growth_interval - late,
-        "decr_every_n_nan_or_inf": scaling.hysteresis - late,
-        "incr_ratio": scaling.growth_factor,
-        "decr_ratio": scaling.backoff_factor,
+    said: dict[str, Value] = {
+        "loss_scaling.init_scale": scaling.init_scale,
+        "loss_scaling.growth_interval": scaling.growth_interval - late,
+        "loss_scaling.hysteresis": scaling.hysteresis - late,
+        "loss_scaling.growth_factor": scaling.growth_factor,
+        "loss_scaling.backoff_factor": scaling.backoff_factor,
     }
+    return {"use_dynamic_loss_scaling": True, **in_words(script.name, said)}
 
 
 def flag_text(flag: Flag, value: Value) -> str:

@@ -10,6 +10,7 @@ import crosscast_trainers.conditions as it
 from crosscast.emit.render import py_literal
 from crosscast.recipe.document import Adam, AdamW, Recipe
 from crosscast.targets.backend import File
+from crosscast.targets.parameter_words import in_words
 from crosscast_trainers.training import heading
 
 
@@ -18,18 +19,18 @@ def batch_and_rate(recipe: Recipe) -> dict[str, Any]:
     optimizer = recipe.optimizer
     found: dict[str, Any] = {
         "seed": recipe.seed,
-        "per_device_train_batch_size": recipe.batch.micro_batch_size,
-        "gradient_accumulation_steps": recipe.accumulation.steps,
-        "learning_rate": optimizer.learning_rate,
-        "weight_decay": optimizer.weight_decay,
+        "batch.micro_batch_size": recipe.batch.micro_batch_size,
+        "accumulation.steps": recipe.accumulation.steps,
+        "optimizer.learning_rate": optimizer.learning_rate,
+        "optimizer.weight_decay": optimizer.weight_decay,
     }
     if isinstance(optimizer, Adam | AdamW):
         found |= {
-            "adam_beta1": optimizer.betas[0],
-            "adam_beta2": optimizer.betas[1],
-            "adam_epsilon": optimizer.eps,
+            "optimizer.betas.0": optimizer.betas[0],
+            "optimizer.betas.1": optimizer.betas[1],
+            "optimizer.eps": optimizer.eps,
         }
-    return found
+    return in_words("transformers", found)
 
 
 def schedule_arguments(recipe: Recipe) -> dict[str, Any]:
@@ -38,11 +39,12 @@ def schedule_arguments(recipe: Recipe) -> dict[str, Any]:
     name = it.shape(recipe)
     if name == "constant" and schedule.warmup_steps:
         name = "constant_with_warmup"
-    return {
-        "max_steps": schedule.total_steps,
-        "warmup_steps": schedule.warmup_steps,
-        "lr_scheduler_type": name,
+    said = {
+        "schedule.total_steps": schedule.total_steps,
+        "schedule.warmup_steps": schedule.warmup_steps,
+        "schedule.name": name,
     }
+    return in_words("transformers", said)
 
 
 def arguments_files(

@@ -20,6 +20,7 @@ from crosscast.recipe.document import (
 )
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
+from crosscast.targets.parameter_words import in_words
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import PROBES, Facts, common
 from crosscast_trainers.training import groups_view, heading
@@ -206,13 +207,15 @@ def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
 def configuration(recipe: Recipe) -> dict[str, Any]:
     """Return the configuration as DeepSpeed's JSON has it."""
     clipping = recipe.clipping
+    limit = clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
+    said = {
+        "batch.global_batch_size": recipe.batch.global_batch_size,
+        "batch.micro_batch_size": recipe.batch.micro_batch_size,
+        "accumulation.steps": recipe.accumulation.steps,
+        "clipping.max_norm": limit,
+    }
     found: dict[str, Any] = {
-        "train_batch_size": recipe.batch.global_batch_size,
-        "train_micro_batch_size_per_gpu": recipe.batch.micro_batch_size,
-        "gradient_accumulation_steps": recipe.accumulation.steps,
-        "gradient_clipping": (
-            clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
-        ),
+        **in_words("deepspeed", said),
         "zero_optimization": {"stage": 1 if recipe.half else 0},
     }
     if recipe.half:
@@ -241,27 +244,32 @@ def _half(recipe: Recipe) -> dict[str, Any]:
 def _scaling(recipe: Recipe) -> dict[str, Any]:
     scaling = recipe.loss_scaling
     if isinstance(scaling, DynamicLossScaling):
+        counts = {
+            "loss_scaling.growth_interval": scaling.growth_interval,
+            "loss_scaling.hysteresis": scaling.hysteresis,
+        }
         return {
             "loss_scale": 0,
             "initial_scale_power": int(math.log2(scaling.init_scale)),
-            "loss_scale_window": scaling.growth_interval,
-            "hysteresis": scaling.hysteresis,
+            **in_words("deepspeed", counts),
             "consecutive_hysteresis": it.hysteresis_in_a_row(recipe),
-            "min_loss_scale": int(scaling.min_scale),
+            **in_words("deepspeed", {"loss_scaling.min_scale": int(scaling.min_scale)}),
         }
     return {"loss_scale": scaling.scale if isinstance(scaling, StaticLossScaling) else 1.0}
 
 
 def _parameters(recipe: Recipe) -> dict[str, Any]:
     optimizer = recipe.optimizer
-    found: dict[str, Any] = {"lr": optimizer.learning_rate}
+    said: dict[str, Any] = {"optimizer.learning_rate": optimizer.learning_rate}
     if isinstance(optimizer, Sgd):
-        found |= {"momentum": optimizer.momentum, "nesterov": optimizer.nesterov}
+        said["optimizer.momentum"] = optimizer.momentum
+        said["optimizer.nesterov"] = optimizer.nesterov
     if isinstance(optimizer, Adam | AdamW | Lion):
-        found["betas"] = list(optimizer.betas)
+        said["optimizer.betas"] = list(optimizer.betas)
     if isinstance(optimizer, Adam | AdamW):
-        found["eps"] = optimizer.eps
-    found["weight_decay"] = optimizer.weight_decay
+        said["optimizer.eps"] = optimizer.eps
+    said["optimizer.weight_decay"] = optimizer.weight_decay
+    found = in_words("deepspeed", said)
     if isinstance(optimizer, Adam | AdamW):
         found["adam_w_mode"] = isinstance(optimizer, AdamW)
         if not optimizer.bias_correction:
@@ -271,18 +279,19 @@ def _parameters(recipe: Recipe) -> dict[str, Any]:
 
 def _scheduler(recipe: Recipe) -> dict[str, Any]:
     schedule, rate = recipe.schedule, recipe.optimizer.learning_rate
-    warmup = {"warmup_num_steps": max(1, schedule.warmup_steps), "warmup_type": "linear"}
+    steps = in_words("deepspeed", {"schedule.warmup_steps": max(1, schedule.warmup_steps)})
+    warmup = {**steps, "warmup_type": "linear"}
+    total = in_words("deepspeed", {"schedule.total_steps": schedule.total_steps})
     match it.shape(recipe):
         case "constant":
             rates = {"warmup_min_lr": 0.0, "warmup_max_lr": rate}
             return {"type": "WarmupLR", "params": {**rates, **warmup}}
         case "linear":
-            total = {"total_num_steps": schedule.total_steps}
             rates = {"warmup_min_lr": 0.0, "warmup_max_lr": rate}
             return {"type": "WarmupDecayLR", "params": {**total, **rates, **warmup}}
         case _:
             params = {
-                "total_num_steps": schedule.total_steps,
+                **total,
                 "warmup_min_ratio": 0.0,
                 "cos_min_ratio": schedule.end_lr / rate,
             }

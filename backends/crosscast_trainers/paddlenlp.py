@@ -12,6 +12,7 @@ from crosscast.recipe import predicates
 from crosscast.recipe.document import DynamicLossScaling, GlobalNormClipping, Recipe
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
+from crosscast.targets.parameter_words import in_words
 from crosscast_trainers.arguments import arguments_files, batch_and_rate, schedule_arguments
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import PROBES, Facts, common, launched
@@ -156,23 +157,25 @@ def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
 
 def _given(recipe: Recipe) -> dict[str, Any]:
     clipping, schedule, scaling = recipe.clipping, recipe.schedule, recipe.loss_scaling
+    limit = clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
     found: dict[str, Any] = {
         "output_dir": f"runs/{recipe.name}-paddlenlp",
         **batch_and_rate(recipe),
         "optim": "adamw",
-        "max_grad_norm": clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0,
+        **in_words("paddlenlp", {"clipping.max_norm": limit}),
         **schedule_arguments(recipe),
     }
     if schedule.name == "polynomial" or it.line_above_zero(recipe):
         found["lr_scheduler_type"] = "polynomial"
-        found |= {"lr_end": schedule.end_lr, "power": schedule.power}
+        end = {"schedule.end_lr": schedule.end_lr, "schedule.power": schedule.power}
+        found |= in_words("paddlenlp", end)
     found |= {"fp16": predicates.float16(recipe), "bf16": predicates.bfloat16(recipe)}
     if recipe.half:
         found["fp16_opt_level"] = "O2" if predicates.half_weights(recipe) else "O1"
     if predicates.half_weights(recipe):
         found["amp_master_grad"] = not predicates.half_sums(recipe)
     if isinstance(scaling, DynamicLossScaling):
-        found["scale_loss"] = scaling.init_scale
+        found |= in_words("paddlenlp", {"loss_scaling.init_scale": scaling.init_scale})
     found["recompute"] = recipe.activation_checkpointing
     return found
 

@@ -11,6 +11,7 @@ from crosscast.recipe import predicates
 from crosscast.recipe.document import GlobalNormClipping, Recipe, Sgd
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
+from crosscast.targets.parameter_words import in_words
 from crosscast_trainers.arguments import arguments_files, batch_and_rate, schedule_arguments
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import (
@@ -141,10 +142,11 @@ def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
 
 def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
     clipping, schedule = recipe.clipping, recipe.schedule
+    limit = clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0
     found: dict[str, Any] = {
         "output_dir": f"runs/{recipe.name}-transformers",
         **batch_and_rate(recipe),
-        "max_grad_norm": clipping.max_norm if isinstance(clipping, GlobalNormClipping) else 0.0,
+        **in_words("transformers", {"clipping.max_norm": limit}),
         **schedule_arguments(recipe),
     }
     kwargs: dict[str, float] = {}

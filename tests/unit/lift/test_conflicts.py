@@ -6,8 +6,8 @@ from lift_facts import analysis, fact
 
 
 def test_two_files_that_state_different_values_contradict() -> None:
-    script = fact("clip.value", 1.0, 7, origin="literal")
-    config = fact("clip.value", 5.0, 2, layer=Layer.CONFIG, file="ds.json", origin="config")
+    script = fact("clipping.value", 1.0, 7, origin="literal")
+    config = fact("clipping.value", 5.0, 2, layer=Layer.CONFIG, file="ds.json", origin="config")
     (found,) = conflicts(analysis([script, config]))
     assert found.code == "CC910"
     assert found.span is not None
@@ -17,18 +17,20 @@ def test_two_files_that_state_different_values_contradict() -> None:
 
 
 def test_a_flag_that_the_launch_sets_is_no_contradiction() -> None:
-    script = fact("clip.value", 1.0, 7, origin="flag", expression="args.clip")
-    launch = fact("clip.value", 5.0, 2, layer=Layer.LAUNCHER, file="run.sh")
+    script = fact("clipping.value", 1.0, 7, origin="flag", expression="args.clip")
+    launch = fact("clipping.value", 5.0, 2, layer=Layer.LAUNCHER, file="run.sh")
     assert not list(conflicts(analysis([script, launch])))
 
 
 def test_equal_values_and_values_of_one_layer_are_no_contradiction() -> None:
-    same = fact("clip.value", 1.0, 2, layer=Layer.CONFIG, file="ds.json")
-    assert not list(conflicts(analysis([fact("clip.value", 1.0, 7), same])))
-    assert not list(conflicts(analysis([fact("clip.value", 1.0, 7), fact("clip.value", 2.0, 8)])))
+    same = fact("clipping.value", 1.0, 2, layer=Layer.CONFIG, file="ds.json")
+    assert not list(conflicts(analysis([fact("clipping.value", 1.0, 7), same])))
+    assert not list(
+        conflicts(analysis([fact("clipping.value", 1.0, 7), fact("clipping.value", 2.0, 8)]))
+    )
 
 
 def test_a_value_behind_a_condition_is_no_contradiction() -> None:
-    script = fact("clip.value", 1.0, 7, under=("args.small",))
-    config = fact("clip.value", 5.0, 2, layer=Layer.CONFIG, file="ds.json")
+    script = fact("clipping.value", 1.0, 7, under=("args.small",))
+    config = fact("clipping.value", 5.0, 2, layer=Layer.CONFIG, file="ds.json")
     assert not list(conflicts(analysis([script, config])))

@@ -31,8 +31,8 @@ def test_what_a_source_says_is_in_the_recipe_with_its_place() -> None:
         fact("accumulation.steps", 4, 20, origin="flag", expression="args.steps"),
         fact("accumulation.loss_divided", "yes", 21),
         fact("accumulation.tail", "stepped", 22),
-        fact("clip.kind", "global_norm", 30),
-        fact("clip.value", 2.5, 30),
+        fact("clipping.kind", "global_norm", 30),
+        fact("clipping.value", 2.5, 30),
         fact("schedule.decay", "linear", 50),
         fact("schedule.warmup", 100, 51),
         fact("schedule.total_steps", 5000, 52),
@@ -98,7 +98,7 @@ def test_a_value_that_could_not_be_read_is_marked_with_its_text() -> None:
 
 @pytest.mark.parametrize("value", [0, 0.0, -1.0])
 def test_a_limit_that_is_not_positive_means_no_clipping(value: float) -> None:
-    facts = fact("clip.kind", "global_norm"), fact("clip.value", value)
+    facts = fact("clipping.kind", "global_norm"), fact("clipping.value", value)
     recipe = lifted(*PLAIN, *facts).recipe
     assert recipe is not None
     assert recipe.clipping.kind == "none"
@@ -108,7 +108,7 @@ def test_scaling_that_is_there_and_switched_off_is_off() -> None:
     facts = (
         fact("precision.enabled", "flag", 3, expression="args.amp"),
         fact("precision.dtypes", ("fp16",), 3),
-        fact("precision.default_dtype", "fp32", 3),
+        fact("precision.compute_dtype", "fp32", 3),
         fact("loss_scaling.mode", "framework_default", 4),
     )
     found = lifted(*PLAIN, *facts)
@@ -121,7 +121,7 @@ def test_who_starts_it_decides_is_left_to_the_user() -> None:
     facts = (
         fact("precision.enabled", "config", 3),
         fact("precision.dtypes", ("fp16", "bf16"), 3),
-        fact("precision.default_dtype", "launcher_or_config", 3),
+        fact("precision.compute_dtype", "launcher_or_config", 3),
     )
     found = lifted(*PLAIN, *facts)
     assert "CC912" in codes(found)
@@ -129,7 +129,7 @@ def test_who_starts_it_decides_is_left_to_the_user() -> None:
 
 
 CANNOT: tuple[tuple[Any, ...], ...] = (
-    (fact("clip.kind", "layerwise"),),
+    (fact("clipping.kind", "layerwise"),),
     (fact("schedule.decay", "step"),),
     (fact("schedule.decay", "cosine"), fact("schedule.stepped_per", "epoch")),
     (
@@ -320,8 +320,8 @@ KERAS_ADAM = (
 @pytest.mark.parametrize(
     ("field", "value", "both", "of"),
     [
-        ("optimizer.beta1", 0.8, [0.8, 0.999], "beta2: default of keras"),
-        ("optimizer.beta2", 0.98, [0.9, 0.98], "beta1: default of keras"),
+        ("optimizer.betas.0", 0.8, [0.8, 0.999], "beta2: default of keras"),
+        ("optimizer.betas.1", 0.98, [0.9, 0.98], "beta1: default of keras"),
     ],
 )
 def test_one_decay_alone_stands_beside_the_default_of_the_other(
@@ -339,16 +339,16 @@ def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() ->
         replace(given, value="lib.AdamOfMine") if given.field == "optimizer.name" else given
         for given in KERAS_ADAM
     ]
-    found = lifted(*unknown_class, fact("optimizer.beta2", 0.98, 42, subject="opt"))
+    found = lifted(*unknown_class, fact("optimizer.betas.1", 0.98, 42, subject="opt"))
     assert found.fields["optimizer.betas"].how == "stand_in"
     assert found.fields["optimizer.betas"].value == [0.9, 0.98]
     assert "beta1 is not in the source" in found.fields["optimizer.betas"].note
-    open_one = open_fact("optimizer.beta1", "args.b1", 42, subject="opt")
-    for more in ((), (fact("optimizer.beta2", 0.98, 42, subject="opt"),)):
+    open_one = open_fact("optimizer.betas.0", "args.b1", 42, subject="opt")
+    for more in ((), (fact("optimizer.betas.1", 0.98, 42, subject="opt"),)):
         betas = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
         assert betas.how == "stand_in"
-    both = (fact("optimizer.beta1", 0.8, 42, subject="opt"),
-            fact("optimizer.beta2", 0.98, 42, subject="opt"))  # fmt: skip
+    both = (fact("optimizer.betas.0", 0.8, 42, subject="opt"),
+            fact("optimizer.betas.1", 0.98, 42, subject="opt"))  # fmt: skip
     assert lifted(*KERAS_ADAM, *both).fields["optimizer.betas"].note == ""
 
 

@@ -137,7 +137,7 @@ def test_switches_of_a_program_that_was_not_given(
     flag: str, enabled: str | None, dtype: str | None
 ) -> None:
     settled = analyse([Source("run.sh", f"python fit.py --rate 0.1 {flag}\n")]).settled
-    for name, wanted in (("enabled", enabled), ("default_dtype", dtype)):
+    for name, wanted in (("enabled", enabled), ("compute_dtype", dtype)):
         found = settled.get((f"precision.{name}", ""))
         assert (found.fact.value if found else None) == wanted
         assert found is None or (found.fact.confidence, found.fact.layer) == ("likely", "launcher")

@@ -36,9 +36,9 @@ def test_reports_are_what_the_schema_says() -> None:
                     *PLAIN,
                     *HALF,
                     open_fact("accumulation.steps", "n", 3),
-                    fact("clip.kind", "global_norm", 4, under=("args.clip",)),
-                    fact("clip.value", 1.0, 4),
-                    fact("clip.value", 2.0, 5),
+                    fact("clipping.kind", "global_norm", 4, under=("args.clip",)),
+                    fact("clipping.value", 1.0, 4),
+                    fact("clipping.value", 2.0, 5),
                 ]
             )
         )
@@ -50,7 +50,7 @@ def test_reports_are_what_the_schema_says() -> None:
 
 def test_the_profile_is_nested_and_keeps_what_did_not_count() -> None:
     found = report(
-        lift(analysis([*PLAIN, fact("clip.value", 1.0, 4), fact("clip.value", 2.0, 5)]))
+        lift(analysis([*PLAIN, fact("clipping.value", 1.0, 4), fact("clipping.value", 2.0, 5)]))
     ).data
     clip = found["profile"]["clip"]["value"]
     assert clip["value"] == 1.0
@@ -62,7 +62,7 @@ def test_the_profile_is_nested_and_keeps_what_did_not_count() -> None:
 
 
 def test_what_was_not_understood_is_listed() -> None:
-    found = report(lift(analysis([*PLAIN, open_fact("clip.value", "cfg.clip", 4)]))).data
+    found = report(lift(analysis([*PLAIN, open_fact("clipping.value", "cfg.clip", 4)]))).data
     (open_,) = found["not_understood"]
     assert (open_["field"], open_["expression"]) == ("clip.value", "cfg.clip")
     assert "value" not in open_
@@ -71,8 +71,8 @@ def test_what_was_not_understood_is_listed() -> None:
 def test_every_file_has_only_what_it_says_itself() -> None:
     facts = [
         fact("optimizer.family", "adam", 8, subject="opt", file="helper.py"),
-        fact("clip.value", 2.0, 4, expression="args.clip"),
-        replace(fact("clip.kind", "global_norm"), places=(), file="run.sh"),
+        fact("clipping.value", 2.0, 4, expression="args.clip"),
+        replace(fact("clipping.kind", "global_norm"), places=(), file="run.sh"),
     ]
     shared = fact("optimizer.learning_rate", 0.1, 9, subject="opt", file="helper.py")
     shared = replace(shared, places=(Span("run.sh", 3, 1), *shared.places))

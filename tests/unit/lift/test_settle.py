@@ -8,21 +8,21 @@ from crosscast.lift.precedence import Settled, settle
 from lift_facts import fact, open_fact
 
 
-def settled(*facts: Fact, field: str = "clip.kind", subject: str = "") -> Settled:
+def settled(*facts: Fact, field: str = "clipping.kind", subject: str = "") -> Settled:
     return settle(profile_of(facts))[field, subject]
 
 
 def test_the_outermost_layer_counts_and_the_others_are_kept() -> None:
-    inner = fact("clip.value", 1.0, 3)
-    outer = fact("clip.value", 5.0, 1, layer=Layer.LAUNCHER, file="run.sh")
-    found = settled(inner, outer, field="clip.value")
+    inner = fact("clipping.value", 1.0, 3)
+    outer = fact("clipping.value", 5.0, 1, layer=Layer.LAUNCHER, file="run.sh")
+    found = settled(inner, outer, field="clipping.value")
     assert found.fact.value == 5.0
     assert found.others == (inner,)
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_a_word_for_something_beats_a_word_for_nothing_of_the_same_layer(first: bool) -> None:
-    facts = [fact("clip.kind", "none", 1), fact("clip.kind", "global_norm", 2)]
+    facts = [fact("clipping.kind", "none", 1), fact("clipping.kind", "global_norm", 2)]
     assert settled(*(facts if first else facts[::-1])).fact.value == "global_norm"
 
 
@@ -44,16 +44,20 @@ def test_known_beats_unknown_and_certain_beats_likely() -> None:
 
 
 def test_places_of_facts_that_agree_come_together_without_repeats() -> None:
-    facts = [fact("clip.value", 1.0, 3), fact("clip.value", 1.0, 9), fact("clip.value", 2.0, 5)]
-    found = settled(*facts, field="clip.value")
+    facts = [
+        fact("clipping.value", 1.0, 3),
+        fact("clipping.value", 1.0, 9),
+        fact("clipping.value", 2.0, 5),
+    ]
+    found = settled(*facts, field="clipping.value")
     assert [place.line for place in found.places] == [3, 9]
     assert [other.value for other in found.others] == [2.0]
 
 
 def test_words_under_different_conditions_are_selectable() -> None:
     facts = [
-        fact("clip.kind", "global_norm", 1, under=("args.norm",)),
-        fact("clip.kind", "value", 2, under=("not args.norm",)),
+        fact("clipping.kind", "global_norm", 1, under=("args.norm",)),
+        fact("clipping.kind", "value", 2, under=("not args.norm",)),
     ]
     found = settled(*facts)
     assert found.fact.value == "selectable"
@@ -61,7 +65,7 @@ def test_words_under_different_conditions_are_selectable() -> None:
 
 
 def test_words_under_the_same_condition_are_not_selectable() -> None:
-    facts = [fact("clip.kind", "global_norm", 1), fact("clip.kind", "value", 2)]
+    facts = [fact("clipping.kind", "global_norm", 1), fact("clipping.kind", "value", 2)]
     assert settled(*facts).fact.value == "global_norm"
 
 
@@ -82,13 +86,13 @@ def test_optimizers_are_kept_apart_and_other_fields_are_not() -> None:
     facts = [
         fact("optimizer.learning_rate", 1.0, subject="a"),
         fact("optimizer.learning_rate", 2.0, subject="b"),
-        fact("clip.kind", "value", subject="a"),
+        fact("clipping.kind", "value", subject="a"),
     ]
     found = settle(profile_of(facts))
     assert set(found) == {
         ("optimizer.learning_rate", "a"),
         ("optimizer.learning_rate", "b"),
-        ("clip.kind", ""),
+        ("clipping.kind", ""),
     }
 
 

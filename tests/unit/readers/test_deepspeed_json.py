@@ -36,7 +36,7 @@ def test_a_whole_configuration() -> None:
     expected = {
         "framework": "pytorch",
         "precision.enabled": "always",
-        "precision.default_dtype": "fp16",
+        "precision.compute_dtype": "fp16",
         "loss_scaling.mode": "dynamic",
         "loss_scaling.init_scale": 4096.0,
         "loss_scaling.growth_interval": 500,
@@ -46,12 +46,12 @@ def test_a_whole_configuration() -> None:
         "accumulation.present": "yes",
         "batch.micro_batch_size": 8,
         "batch.global_batch_size": 256,
-        "clip.kind": "global_norm",
-        "clip.value": 0.5,
+        "clipping.kind": "global_norm",
+        "clipping.value": 0.5,
         "optimizer.family": "adamw",
         "optimizer.learning_rate": 3e-4,
-        "optimizer.beta1": 0.8,
-        "optimizer.beta2": 0.99,
+        "optimizer.betas.0": 0.8,
+        "optimizer.betas.1": 0.99,
         "optimizer.eps": 1e-7,
         "optimizer.weight_decay": 0.1,
         "schedule.decay": "linear",
@@ -72,7 +72,7 @@ def test_defaults_come_from_the_library() -> None:
     assert told(found, "loss_scaling.growth_interval") == 1000
     layers = {f.layer.value for f in found.facts if f.field == "loss_scaling.init_scale"}
     assert layers == {"library"}
-    assert told(found, "clip.kind") == "none"
+    assert told(found, "clipping.kind") == "none"
 
 
 def test_static_scale() -> None:
@@ -85,13 +85,13 @@ def test_static_scale() -> None:
 def test_auto_is_unknown_with_a_reason(section: dict[str, Any]) -> None:
     found = ds(fp16=section, gradient_accumulation_steps="auto", gradient_clipping="auto")
     assert told(found, "precision.enabled") == "config"
-    for field in ("precision.default_dtype", "accumulation.steps", "clip.value"):
+    for field in ("precision.compute_dtype", "accumulation.steps", "clipping.value"):
         assert str(told(found, field)).startswith("? auto")
 
 
 def test_bf16_has_no_scale() -> None:
     found = ds(bf16={"enabled": True}, fp16={"enabled": False, "loss_scale": 64})
-    assert told(found, "precision.default_dtype") == "bf16"
+    assert told(found, "precision.compute_dtype") == "bf16"
     assert told(found, "loss_scaling.mode") == "none"
     assert codes(found) == ["CC927"]
 
@@ -103,7 +103,7 @@ def test_both_at_once_contradict() -> None:
 def test_nothing_about_precision_is_float32() -> None:
     found = ds()
     assert told(found, "precision.enabled") == "never"
-    assert told(found, "precision.default_dtype") == "fp32"
+    assert told(found, "precision.compute_dtype") == "fp32"
 
 
 def test_accumulation_from_the_batch_sizes() -> None:

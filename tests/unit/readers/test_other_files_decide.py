@@ -151,7 +151,7 @@ def test_a_scaler_that_may_be_none(handed: bool, default: str, word: str) -> Non
         text += SCALED.format(indent="")
     found = said(py_torch_amp.READER, text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.default_dtype"] == word
+    assert found["precision.compute_dtype"] == word
 
 
 def test_a_wrapped_scaler_that_the_caller_brings() -> None:
@@ -204,7 +204,7 @@ def test_a_switch_handed_on_beside_a_wrapped_scaler() -> None:
         "from utils import NativeScaler\nfrom engine import train\nloss_scaler = NativeScaler()\n"
     )
     found = said(py_torch_amp.READER, text + "train(model, loss_scaler, use_amp=args.half)\n")
-    assert (found["precision.enabled"], found["precision.default_dtype"]) == ("flag", "fp32")
+    assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("flag", "fp32")
     found = said(py_torch_amp.READER, text + "train(model, loss_scaler)\n")
     assert found["precision.enabled"] == "always"
 

@@ -26,7 +26,7 @@ def test_a_flag_decides(default: str, word: str) -> None:
     found = said(READER, FLAGS.format(default=default))
     assert found["precision.enabled"] == "flag"
     assert found["precision.dtypes"] == ("fp16", "bf16")
-    assert found["precision.default_dtype"] == word
+    assert found["precision.compute_dtype"] == word
     assert found["loss_scaling.mode"] == "library"
     assert found["parallel.kind"] == ("library",)
 
@@ -38,14 +38,14 @@ def test_literals() -> None:
     found = said(READER, text.format("'no'"))
     assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("never", "none")
     found = said(READER, text.format("'bf16'"))
-    assert found["precision.default_dtype"] == "bf16"
+    assert found["precision.compute_dtype"] == "bf16"
     assert "loss_scaling.mode" not in found
 
 
 def test_without_a_word_the_launcher_decides() -> None:
     found = said(READER, "from accelerate import Accelerator\naccelerator = Accelerator()\n")
     assert found["precision.enabled"] == "config"
-    assert found["precision.default_dtype"] == "launcher_or_config"
+    assert found["precision.compute_dtype"] == "launcher_or_config"
 
 
 def test_parameters_of_the_scaler() -> None:
@@ -81,12 +81,12 @@ def test_a_configuration_in_the_program() -> None:
     engine, optimizer, _, _ = deepspeed.initialize(model=model, config=config)
     """
     found = said(DEEPSPEED, text)
-    assert found["precision.default_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "fp16"
     assert found["loss_scaling.init_scale"] == 4096.0
     assert found["accumulation.steps"] == 4
-    assert found["clip.value"] == 1.0
+    assert found["clipping.value"] == 1.0
     assert found["optimizer.learning_rate"] == 1e-4
-    assert found["optimizer.beta2"] == 0.95
+    assert found["optimizer.betas.1"] == 0.95
     assert found["parallel.kind"] == ("deepspeed_zero2",)
 
 

@@ -12,13 +12,13 @@ HEAD = "import jax\nimport jax.numpy as jnp\nimport optax\n"
 
 OPTIMIZERS = [
     ("optax.sgd(0.1, momentum=0.9)", "sgd", {"optimizer.momentum": 0.9}),
-    ("optax.adamw(1e-3, b1=0.8, weight_decay=0.1)", "adamw", {"optimizer.beta1": 0.8}),
+    ("optax.adamw(1e-3, b1=0.8, weight_decay=0.1)", "adamw", {"optimizer.betas.0": 0.8}),
     ("optax.lamb(1e-3)", "lamb", {"optimizer.learning_rate": 1e-3}),
-    ("optax.chain(optax.clip(1.0), optax.adam(1e-3))", "adam", {"clip.kind": "value"}),
+    ("optax.chain(optax.clip(1.0), optax.adam(1e-3))", "adam", {"clipping.kind": "value"}),
     (
         "optax.chain(optax.clip_by_global_norm(2.0), optax.adamw(1e-3))",
         "adamw",
-        {"clip.kind": "global_norm", "clip.value": 2.0},
+        {"clipping.kind": "global_norm", "clipping.value": 2.0},
     ),
 ]
 

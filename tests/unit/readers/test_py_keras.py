@@ -41,7 +41,7 @@ def test_policies_of_every_generation(name: str) -> None:
     assert found["framework"] == "tensorflow"
     assert found["precision.enabled"] == "always"
     assert found["precision.dtypes"] == ("fp16",)
-    assert found["precision.default_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "fp16"
     assert found["precision.mode"] == "mixed"
     assert found["loss_scaling.mode"] == "library"
     assert found["optimizer.family"] == "adam"
@@ -60,7 +60,7 @@ def test_a_flag_decides_and_its_default_is_off() -> None:
     """
     found = told(program(text))
     assert found["precision.enabled"] == "flag"
-    assert found["precision.default_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "fp32"
     assert found["precision.flag"] == "args.half"
 
 
@@ -74,7 +74,7 @@ def test_a_function_of_a_library_leaves_it_to_its_caller() -> None:
     """
     found = told(text)
     assert found["precision.enabled"] == "caller"
-    assert "precision.default_dtype" not in found
+    assert "precision.compute_dtype" not in found
 
 
 def test_a_policy_of_a_configuration() -> None:
@@ -97,7 +97,7 @@ def test_the_device_decides_between_two_types() -> None:
     """
     found = told(program(text))
     assert set(found["precision.dtypes"]) == {"bf16", "fp16"}
-    assert found["precision.default_dtype"] == "bf16_or_fp16"
+    assert found["precision.compute_dtype"] == "bf16_or_fp16"
 
 
 @pytest.mark.parametrize("text", ['set_global_policy("float32")', "global_policy()"])
@@ -205,10 +205,10 @@ CLIPS = [("global_clipnorm", "global_norm"), ("clipnorm", "per_param_norm"), ("c
 @pytest.mark.parametrize(("argument", "kind"), CLIPS)
 def test_clips_of_optimizers(argument: str, kind: str) -> None:
     found = told(f"import keras\nopt = keras.optimizers.AdamW(1e-4, {argument}=0.5)")
-    assert found["clip.kind"] == kind
-    assert found["clip.value"] == 0.5
-    assert found["clip.per"] == "step"
-    assert found["clip.unscaled_first"] == "library"
+    assert found["clipping.kind"] == kind
+    assert found["clipping.value"] == 0.5
+    assert found["clipping.per"] == "step"
+    assert found["clipping.unscaled_first"] == "library"
 
 
 def test_accumulation_and_average_of_keras_3() -> None:

@@ -27,8 +27,8 @@ def test_arguments_by_place_and_by_name() -> None:
     assert found["optimizer.family of optimizer"] == "adamw"
     assert found["optimizer.name of optimizer"] == "AdamW"
     assert found["optimizer.learning_rate of optimizer"] == 3e-4
-    assert found["optimizer.beta1 of optimizer"] == 0.9
-    assert found["optimizer.beta2 of optimizer"] == 0.95
+    assert found["optimizer.betas.0 of optimizer"] == 0.9
+    assert found["optimizer.betas.1 of optimizer"] == 0.95
     assert found["optimizer.eps of optimizer"] == 1e-6
     assert found["optimizer.weight_decay of optimizer"] == 0.1
     assert 9 in lines(facts_of(READER, text + STEP), "optimizer.learning_rate")
@@ -130,6 +130,11 @@ def test_chosen_by_a_name(code: str) -> None:
     assert found["optimizer.family of optimizer"] == "selectable"
 
 
+def test_the_rate_of_timms_factory_is_that_of_its_flag() -> None:
+    code = "from timm.optim import create_optimizer_v2\noptimizer = create_optimizer_v2(model)\n"
+    assert said(READER, ARGS + code + STEP)["optimizer.learning_rate of optimizer"] == 3e-4
+
+
 def test_made_elsewhere_or_by_the_caller() -> None:
     text = "import torch\nfrom optimizers import build_optimizer\n"
     found = said(READER, text + "optimizer = build_optimizer(config, model)\n" + STEP)
@@ -172,7 +177,7 @@ def test_a_keyword_dictionary() -> None:
     )
     found = said(READER, text + STEP)
     assert found["optimizer.learning_rate of optimizer"] == 3e-4
-    assert found["optimizer.beta2 of optimizer"] == 0.98
+    assert found["optimizer.betas.1 of optimizer"] == 0.98
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,13 @@ def test_arguments_of_a_call() -> None:
     assert found["accumulation.present"] == "yes"
     assert found["optimizer.learning_rate"] == 2e-5
     assert found["optimizer.family"] == "adafactor"
-    assert found["clip.value"] == 0.5
+    assert found["clipping.value"] == 0.5
     assert found["schedule.decay"] == "cosine"
     assert found["schedule.has_warmup"] == "yes"
-    assert found["activation_checkpointing.mode"] == "yes"
+    assert found["activation_checkpointing"] == "yes"
     assert found["precision.enabled"] == "flag"
     assert found["precision.dtypes"] == ("fp16",)
-    assert found["precision.default_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "fp32"
     assert found["loss_scaling.mode"] == "library"
     steps = next(f for f in facts_of(READER, CALL) if f.field == "accumulation.steps")
     assert (steps.expression, steps.origin, steps.places[0].line) == ("args.steps", "flag", 10)
@@ -50,9 +50,9 @@ def test_arguments_of_a_call() -> None:
 def test_literal_precision() -> None:
     text = "from transformers import TrainingArguments as T\nargs = T('out', bf16=True)\n"
     found = said(READER, text)
-    assert (found["precision.enabled"], found["precision.default_dtype"]) == ("always", "bf16")
+    assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("always", "bf16")
     found = said(READER, text.replace(", bf16=True", ""))
-    assert (found["precision.enabled"], found["precision.default_dtype"]) == ("never", "fp32")
+    assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("never", "fp32")
 
 
 def test_processes_that_lightning_starts() -> None:
@@ -86,9 +86,9 @@ def test_arguments_of_the_command_line() -> None:
     found = said(READER, text)
     assert found["accumulation.steps"] == 16
     assert found["optimizer.learning_rate"] == 2e-4
-    assert found["clip.value"] == 0.3
+    assert found["clipping.value"] == 0.3
     assert found["precision.enabled"] == "flag"
-    assert found["precision.default_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "fp32"
     assert set(found["precision.dtypes"]) == {"fp16", "bf16"}
     assert 11 in lines(facts_of(READER, text), "precision.enabled")
 
@@ -101,7 +101,7 @@ def test_stock_arguments_of_the_command_line() -> None:
     )
     found = said(READER, text)
     assert found["accumulation.steps"] == 1
-    assert found["clip.value"] == 1.0
+    assert found["clipping.value"] == 1.0
     assert found["schedule.decay"] == "linear"
 
 
@@ -121,11 +121,11 @@ def test_trainer_of_lightning() -> None:
     )
     found = said(LIGHTNING, text)
     assert found["precision.enabled"] == "always"
-    assert found["precision.default_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "fp16"
     assert found["loss_scaling.mode"] == "library"
     assert found["accumulation.steps"] == 4
-    assert found["clip.kind"] == "value"
-    assert found["clip.value"] == 0.5
+    assert found["clipping.kind"] == "value"
+    assert found["clipping.value"] == 0.5
     assert found["run.epochs"] == 7
     assert found["parallel.kind"] == ("library",)
 
@@ -137,11 +137,11 @@ def test_precisions_of_lightning() -> None:
         ("'16-mixed'", "fp16", "library"),
     ):
         found = said(LIGHTNING, LIT + f"trainer = pl.Trainer(precision={word})\n")
-        assert (found["precision.default_dtype"], found["loss_scaling.mode"]) == (dtype, scaling)
+        assert (found["precision.compute_dtype"], found["loss_scaling.mode"]) == (dtype, scaling)
     for text in ("pl.Trainer()", "pl.Trainer(precision=32)", "pl.Trainer(gradient_clip_val=0)"):
         found = said(LIGHTNING, LIT + f"trainer = {text}\n")
         assert found["precision.enabled"] == "never"
-        assert "clip.kind" not in found
+        assert "clipping.kind" not in found
 
 
 def test_flags_of_the_trainer_itself() -> None:
@@ -152,7 +152,7 @@ def test_flags_of_the_trainer_itself() -> None:
     found = said(LIGHTNING, text)
     assert found["precision.enabled"] == "flag"
     assert found["accumulation.present"] == "yes"
-    assert found["clip.kind"] == "global_norm"
+    assert found["clipping.kind"] == "global_norm"
 
 
 def test_a_module() -> None:
@@ -179,7 +179,7 @@ def test_fabric() -> None:
     found = said(LIGHTNING, text)
     assert found["api"] == ("lightning_fabric",)
     assert found["precision.enabled"] == "config"
-    assert found["precision.default_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "fp32"
 
 
 def test_lightning_that_is_only_imported() -> None:

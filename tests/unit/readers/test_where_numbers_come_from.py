@@ -46,5 +46,7 @@ def test_the_origin_is_where_a_user_would_change_it(
 ) -> None:
     text = LOOP.format(before=before, steps=steps, limit=limit)
     settled = analyse([Source("train.py", text)]).settled
-    found = tuple(settled[name, ""].fact.origin for name in ("accumulation.steps", "clip.value"))
+    found = tuple(
+        settled[name, ""].fact.origin for name in ("accumulation.steps", "clipping.value")
+    )
     assert found == origins

@@ -99,13 +99,13 @@ def test_accelerate_with_deepspeed_inside() -> None:
     )
     assert told(found, "parallel.kind") == "deepspeed_zero3"
     assert told(found, "accumulation.steps") == 2
-    assert told(found, "clip.value") == 1.0
+    assert told(found, "clipping.value") == 1.0
     assert line_of(found, "accumulation.steps") == 5
 
 
 def test_axolotl_auto_precision_and_contradictions() -> None:
     found = read(axolotl_yaml.READER, AXOLOTL.replace("bf16: true", "bf16: auto"), "c.yaml")
-    assert told(found, "precision.default_dtype") == "bf16_or_fp16"
+    assert told(found, "precision.compute_dtype") == "bf16_or_fp16"
     assert all_told(found, "precision.dtypes") == {"bf16", "fp16"}
     both = read(axolotl_yaml.READER, AXOLOTL + "fp16: true\nwarmup_ratio: 0.1\n", "c.yaml")
     assert sorted(codes(both)) == ["CC925", "CC930"]
@@ -177,8 +177,8 @@ def test_a_schedule_inside_a_warm_up(clip: str, kind: str, rate: str, decay: str
     assert told(found, "schedule.decay") == decay
     assert told(found, "schedule.warmup") == "40 steps"
     assert told(found, "optimizer.learning_rate") == 0.003
-    assert told(found, "clip.kind") == kind
-    assert told(found, "clip.value") == 7
+    assert told(found, "clipping.kind") == kind
+    assert told(found, "clipping.value") == 7
     assert told(found, "loss_scaling.init_scale") == 256.0
     assert told(found, "precision.level") == "O1"
 

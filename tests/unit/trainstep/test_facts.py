@@ -30,10 +30,10 @@ def test_a_loop_with_everything() -> None:
         "accumulation.loss_divided": "yes",
         "accumulation.tail": "leak",
         "zero_grad.where": "after_step",
-        "clip.kind": "global_norm",
-        "clip.value": 1.0,
-        "clip.unscaled_first": "yes",
-        "clip.per": "step",
+        "clipping.kind": "global_norm",
+        "clipping.value": 1.0,
+        "clipping.unscaled_first": "yes",
+        "clipping.per": "step",
         "scaler_update.status": "ok",
         "schedule.stepped_per": "step",
         "schedule.on_skip": "steps",
@@ -128,7 +128,7 @@ def test_divisions(old: str, new: str, word: str) -> None:
 @pytest.mark.parametrize(
     ("old", "field", "word"),
     [
-        ("            scaler.unscale_(opt)\n", "clip.unscaled_first", "no"),
+        ("            scaler.unscale_(opt)\n", "clipping.unscaled_first", "no"),
         ("            scaler.update()\n", "scaler_update.status", "missing"),
     ],
 )
@@ -194,7 +194,7 @@ def test_accelerate_does_it() -> None:
     assert found["accumulation.steps"] == 4
     for field in ("loss_divided", "tail", "no_sync"):
         assert found[f"accumulation.{field}"] == "library"
-    assert found["clip.unscaled_first"] == "library"
+    assert found["clipping.unscaled_first"] == "library"
     assert found["scaler_update.status"] == "library"
     assert found["schedule.stepped_per"] == "library"
 

@@ -142,7 +142,7 @@ class Trainer:
     ("limit", "kind"), [("self.settings.limit", "global_norm"), ("LIMIT", None), ("None", None)]
 )
 def test_a_limit_that_is_none_by_default(limit: str, kind: str | None) -> None:
-    assert words(facts(LIMITED.replace("{limit}", limit))).get("clip.kind") == kind
+    assert words(facts(LIMITED.replace("{limit}", limit))).get("clipping.kind") == kind
 
 
 TOWERS = """
@@ -194,5 +194,5 @@ def test_limits_of_functions_of_other_files(call: str, limit: float | None) -> N
         """,
         head="",
     )
-    limits = [fact.value for fact in found.facts if fact.field == "clip.value"]
+    limits = [fact.value for fact in found.facts if fact.field == "clipping.value"]
     assert limits == ([] if limit is None else [limit])

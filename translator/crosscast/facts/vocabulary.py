@@ -53,7 +53,7 @@ VOCABULARY: dict[str, Field] = {
         meaning="types below float32 that the source can select",
         many=True,
     ),
-    "precision.default_dtype": Field(
+    "precision.compute_dtype": Field(
         values=("fp32", "fp16", "bf16", "bf16_or_fp16", "launcher_or_config", "inherit"),
         meaning="what runs with the defaults as written; bf16_or_fp16: the device decides",
         recipe="precision.compute_dtype",
@@ -124,7 +124,7 @@ VOCABULARY: dict[str, Field] = {
         ),
         meaning="where gradients are cleared",
     ),
-    "clip.kind": Field(
+    "clipping.kind": Field(
         values=(
             *("none", "global_norm", "value", "per_param_norm", "per_var_then_global"),
             *("layerwise", "selectable", "library_default", "elsewhere", "caller", "inherit"),
@@ -132,12 +132,16 @@ VOCABULARY: dict[str, Field] = {
         meaning="how gradients are clipped",
         recipe="clipping.kind",
     ),
-    "clip.value": Field(values=NUMBER, meaning="norm or value of the clip", recipe="clipping.*"),
-    "clip.unscaled_first": Field(
+    "clipping.value": Field(
+        values=NUMBER, meaning="norm or value of the clip", recipe="clipping.*"
+    ),
+    "clipping.unscaled_first": Field(
         values=("yes", "no", "amp_master_params", "library", "mixed"),
         meaning="whether the loss scale is gone when gradients are clipped",
     ),
-    "clip.per": Field(values=("step", "micro", "library"), meaning="once a window or every time"),
+    "clipping.per": Field(
+        values=("step", "micro", "library"), meaning="once a window or every time"
+    ),
     "scaler_update.status": Field(
         values=("ok", "per_optimizer", "per_micro", "missing", "custom", *_WHO),
         meaning="how often the loss scale is updated",
@@ -159,8 +163,8 @@ VOCABULARY: dict[str, Field] = {
             ),
             ("name", "", TEXT, "as the source calls it"),
             ("learning_rate", "learning_rate", NUMBER, "highest rate"),
-            ("beta1", "betas", NUMBER, "decay of the first moment"),
-            ("beta2", "betas", NUMBER, "decay of the second moment"),
+            ("betas.0", "betas", NUMBER, "decay of the first moment"),
+            ("betas.1", "betas", NUMBER, "decay of the second moment"),
             ("eps", "eps", NUMBER, "epsilon"),
             ("weight_decay", "weight_decay", NUMBER, "decoupled decay"),
             ("l2", "weight_decay", NUMBER, "coupled decay"),
@@ -199,7 +203,7 @@ VOCABULARY: dict[str, Field] = {
         recipe="schedule.tick",
     ),
     "ema.decay": Field(values=NUMBER, meaning="average of the weights", recipe="ema.decay"),
-    "activation_checkpointing.mode": Field(
+    "activation_checkpointing": Field(
         values=("none", "yes", "flag", "config"),
         meaning="activations are computed again in the backward pass",
         recipe="activation_checkpointing",
@@ -235,6 +239,11 @@ _PRINTED = {
     "loss_scaling.min_scale": "loss_scaling.min",
     "loss_scaling.max_scale": "loss_scaling.max",
     "optimizer.learning_rate": "optimizer.lr",
+    "optimizer.betas.0": "optimizer.beta1",
+    "optimizer.betas.1": "optimizer.beta2",
+    **{f"clipping.{name}": f"clip.{name}" for name in ("kind", "value", "unscaled_first", "per")},
+    "precision.compute_dtype": "precision.default_dtype",
+    "activation_checkpointing": "activation_checkpointing.mode",
     "seed": "run.seed",
     "data.sequence_length": "run.sequence_length",
 }

@@ -9,7 +9,7 @@ from typing import Any
 from crosscast.fit.memory_sizes import show_bytes
 from crosscast.fit.outcome_tables import estimate_json
 from crosscast.memory.records import Estimate
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 from crosscast.messages.source import STDIN
 from crosscast.recipe.document import Recipe
 
@@ -39,14 +39,14 @@ def read_measured(path: str, recipe: Recipe) -> MeasuredPeak:
 
     file = Path(path)
     if path == STDIN:
-        raise _fail("CC463", "--measured needs a file; - is only for recipes")
+        raise failure("CC463", "--measured needs a file; - is only for recipes")
     try:
         if not file.exists():
-            raise _fail("CC001", f"{path}: no such file")
+            raise failure("CC001", f"{path}: no such file")
         if not file.is_file():
-            raise _fail("CC002", f"{path}: not a regular file")
+            raise failure("CC002", f"{path}: not a regular file")
     except (OSError, ValueError) as error:
-        raise _fail("CC003", f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise failure("CC003", f"{path}: {getattr(error, 'strerror', None) or error}") from None
     rows = read_trace(file, partial=True)
     peaks = [row.peak_memory for row in rows if row.peak_memory]
     if not peaks:
@@ -63,10 +63,6 @@ def read_measured(path: str, recipe: Recipe) -> MeasuredPeak:
     if all((row.rows, row.n_micro) != full for row in rows):
         warnings = (_other_recipe(path, full, (rows[0].rows, rows[0].n_micro)),)
     return MeasuredPeak(path, len(rows), max(peaks), warnings)
-
-
-def _fail(code: str, message: str) -> DiagnosticError:
-    return DiagnosticError(Diagnostic(code=code, message=message))
 
 
 def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> Diagnostic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError, failure
 
 UNITS = {
     "B": 1,
@@ -35,7 +35,7 @@ def parse_memory(text: str) -> int:
 
 def _refused(message: str) -> DiagnosticError:
     hint = "write a number and a unit: 16GiB (2**30 bytes each), 16GB (10**9) or 16384MiB"
-    return DiagnosticError(Diagnostic(code="CC461", message=message, hint=hint))
+    return failure("CC461", message, hint)
 
 
 def show_bytes(size: int) -> str:

@@ -193,6 +193,7 @@ def _other_beta(defaults: Sequence[float], note: str, draft: Draft) -> None:
 
 def _optimizer_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
     words = optimizer_words(entry.package)
+    decays = []
     for name, value in entry.arguments.items():
         field = words.get(name, "").removeprefix("optimizer.")
         if field == "weight_decay":
@@ -201,11 +202,12 @@ def _optimizer_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
             yield field, bool(value)
         elif field == "betas":
             yield field, list(value)  # type: ignore[arg-type]
+        elif field.startswith("betas."):
+            decays.append(value)
         elif field and isinstance(value, int | float):
             yield field, float(value)
-    for first, second in (("beta1", "beta2"), ("beta_1", "beta_2")):
-        if first in entry.arguments:
-            yield "betas", [entry.arguments[first], entry.arguments[second]]
+    if decays:
+        yield "betas", decays
     for path, value in entry.fixed.items():
         if path.startswith("optimizer."):
             yield path.removeprefix("optimizer."), value

@@ -34,12 +34,12 @@ def supposed(subject: Subject) -> Iterator[Fact]:
         yield _fact("precision.enabled", "always", flag)
         if dtype := _SWITCHES[setting.name]:
             yield _fact("precision.dtypes", (dtype,), flag)
-            yield _fact("precision.default_dtype", dtype, flag)
+            yield _fact("precision.compute_dtype", dtype, flag)
         yield _fact("precision.flag", f"--{setting.name}", flag)
     elif given and all(setting.switch is False for setting, _ in given):
         _, flag = given[0]
         yield _fact("precision.enabled", "never", flag)
-        yield _fact("precision.default_dtype", "fp32", flag)
+        yield _fact("precision.compute_dtype", "fp32", flag)
 
 
 def _fact(field: str, value: PlainValue, flag: Fact) -> Fact:

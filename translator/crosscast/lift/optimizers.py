@@ -14,6 +14,7 @@ FAMILIES = ("sgd", "adam", "adamw", "lamb", "lion", "adafactor")
 _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
 _PLACEHOLDER_RATE = 0.001
 BETAS = ("beta1", "beta2")
+"""What notes call the two decays."""
 NOT_IN_SOURCE = "is not in the source"
 """Note about the one of two decays that the call of an optimizer leaves out."""
 
@@ -95,7 +96,7 @@ def _settings(settled: Settlement, who: str, draft: Draft) -> None:
     if (rate := number(lr)) is not None and rate > 0:
         draft.put("optimizer.learning_rate", float(rate), lr)
     if name in ("adam", "adamw", "lamb", "lion"):
-        _betas(look("beta1"), look("beta2"), draft)
+        _betas(look("betas.0"), look("betas.1"), draft)
     if name in ("adam", "adamw", "lamb") and (eps := number(look("eps"))) is not None and eps > 0:
         draft.put("optimizer.eps", float(eps), look("eps"))
     decay = look("l2") if name in ("sgd", "adam") else look("weight_decay")

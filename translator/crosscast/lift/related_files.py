@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
-from crosscast.sources.files import Text, kind_of, read_text
+from crosscast.sources.files import Text, is_file, kind_of, read_text
 
 MAX_FILES = 24
 _STARTED = re.compile(r"(?:[\w.$/{}-]*/)?([\w.-]+\.py)\b")
@@ -36,7 +36,7 @@ def with_nearby(sources: Sequence[Source], named: Sequence[str]) -> list[Source]
         for path in _needed(source):
             if len(found) - len(sources) >= MAX_FILES:
                 return list(found.values())
-            if path in found or not _is_file(path):
+            if path in found or not is_file(path):
                 continue
             text = read_text(path, named=False)
             if isinstance(text, Text) and not _is_foreign_recipe(text.source, source):
@@ -67,13 +67,6 @@ def _is_foreign_recipe(source: Source, by: Source) -> bool:
     if kind_of(by) != "python" or not READER.sniff(source):
         return False
     return READER.read(source).recipe is not None
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 def _needed(source: Source) -> Iterator[Path]:

@@ -180,7 +180,7 @@ def rest(look: Look, draft: Draft) -> None:
         draft.put("seed", int(value), seed)
     if (decay := number(average)) is not None and 0 <= decay < 1:
         draft.put("ema.decay", float(decay), average)
-    recompute = look("activation_checkpointing.mode")
+    recompute = look("activation_checkpointing")
     if word(recompute) == "yes":
         draft.note(
             "CC912",

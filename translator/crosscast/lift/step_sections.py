@@ -47,7 +47,7 @@ def number(fact: Fact | None) -> float | int | None:
 
 def precision(look: Look, draft: Draft) -> None:
     """Fill `precision`."""
-    enabled, chosen = look("precision.enabled"), look("precision.default_dtype")
+    enabled, chosen = look("precision.enabled"), look("precision.compute_dtype")
     kinds = look("precision.dtypes")
     halves = [w for w in words(kinds.value) if w in HALF] if kinds and kinds.known else []
     dtype = word(chosen)
@@ -156,7 +156,7 @@ def accumulation(look: Look, draft: Draft) -> None:
 
 def clipping(look: Look, draft: Draft) -> None:
     """Fill `clipping`."""
-    kind, limit = look("clip.kind"), look("clip.value")
+    kind, limit = look("clipping.kind"), look("clipping.value")
     norm, value = word(kind), number(limit)
     if norm == "library_default":
         norm = "global_norm"

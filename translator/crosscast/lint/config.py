@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import DiagnosticError, failure
 
 NAME = "pyproject.toml"
 _KEYS = ("select", "ignore", "exclude", "per-file-ignores")
@@ -88,4 +88,4 @@ def _words(value: Any, name: str, path: Path) -> tuple[str, ...]:
 
 
 def _fail(message: str, hint: str = "") -> DiagnosticError:
-    return DiagnosticError(Diagnostic(code="CC952", message=message, hint=hint))
+    return failure("CC952", message, hint)

@@ -56,6 +56,11 @@ class DiagnosticError(Exception):
         self.diagnostics: tuple[Diagnostic, ...] = diagnostics
 
 
+def failure(code: str, message: str, hint: str = "") -> DiagnosticError:
+    """Return the error of one diagnostic."""
+    return DiagnosticError(Diagnostic(code=code, message=message, hint=hint))
+
+
 @dataclass(slots=True)
 class Collector:
     """Collects diagnostics during a pass so that the user sees all of them at once."""

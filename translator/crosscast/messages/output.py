@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import failure
 
 MANIFEST = "crosscast-manifest.json"
 
@@ -58,23 +58,19 @@ def write_files(
         _write_all(root, contents, executable)
     except OSError as error:
         name = error.filename or root
-        raise _fail("CC502", f"{name}: {error.strerror or error}") from None
-
-
-def _fail(code: str, message: str, hint: str = "") -> DiagnosticError:
-    return DiagnosticError(Diagnostic(code=code, message=message, hint=hint))
+        raise failure("CC502", f"{name}: {error.strerror or error}") from None
 
 
 def _check_path(root: Path, path: str) -> None:
     parts = PurePosixPath(path)
     outside = parts.is_absolute() or ".." in parts.parts or not parts.parts
     if outside or "\\" in path or "\0" in path:
-        raise _fail("CC503", f"{path!r} leaves the output folder")
+        raise failure("CC503", f"{path!r} leaves the output folder")
     for parent in [parts, *parts.parents]:
         if (root / parent).is_symlink() and parent.parts:
-            raise _fail("CC503", f"{root / parent} is a symbolic link")
+            raise failure("CC503", f"{root / parent} is a symbolic link")
     if (root / path).is_dir():  # never replaced, even with --force
-        raise _fail("CC502", f"{root / path} is a folder")
+        raise failure("CC502", f"{root / path} is a folder")
 
 
 def _sha256(data: bytes) -> str:
@@ -103,7 +99,7 @@ def _refuse_foreign(root: Path, files: Mapping[str, OutputFile], known: Mapping[
         if digest not in (known.get(path), _sha256(file.text.encode())):
             foreign.append(path)
     if foreign:
-        raise _fail(
+        raise failure(
             "CC501",
             f"not written by crosscast, or edited since then: {', '.join(sorted(foreign))}",
             "choose another folder, or use --force",

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.messages.diagnostics import failure
 
 STDIN = "-"
 
@@ -29,27 +29,23 @@ def read_source(path: str, *, max_bytes: int) -> Source:
     try:
         if path == STDIN:
             if sys.stdin is None:  # started with stdin closed
-                raise _fail("CC003", f"{name}: closed")
+                raise failure("CC003", f"{name}: closed")
             data = sys.stdin.buffer.read(max_bytes + 1)
         else:
             file = Path(path)
             if not file.exists():
-                raise _fail("CC001", f"{name}: no such file")
+                raise failure("CC001", f"{name}: no such file")
             if not file.is_file():
-                raise _fail("CC002", f"{name}: not a regular file")
+                raise failure("CC002", f"{name}: not a regular file")
             with file.open("rb") as stream:
                 data = stream.read(max_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise _fail("CC003", f"{name}: {reason}") from None
+        raise failure("CC003", f"{name}: {reason}") from None
     if len(data) > max_bytes:
-        raise _fail("CC004", f"{name}: larger than {max_bytes} bytes")
+        raise failure("CC004", f"{name}: larger than {max_bytes} bytes")
     try:
         return Source(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _fail("CC005", f"{name}:{line}: byte {error.start} is not UTF-8") from None
-
-
-def _fail(code: str, message: str) -> DiagnosticError:
-    return DiagnosticError(Diagnostic(code=code, message=message))
+        raise failure("CC005", f"{name}:{line}: byte {error.start} is not UTF-8") from None

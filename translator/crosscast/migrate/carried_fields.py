@@ -16,7 +16,7 @@ NOWHERE: Mapping[str, str] = {
 """Facts without a recipe field, with reasons."""
 OF_EVENTS = frozenset(
     {
-        *("zero_grad.where", "scaler_update.status", "clip.unscaled_first", "clip.per"),
+        *("zero_grad.where", "scaler_update.status", "clipping.unscaled_first", "clipping.per"),
         *("accumulation.loss_divided", "schedule.stepped_per", "accumulation.no_sync"),
     }
 )

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from crosscast.facts.vocabulary import NUMBER, VOCABULARY
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.targets.parameter_words import optimizer_words
+from crosscast.targets.parameter_words import fields_of
 
-_NUMBERS = ("lr", "eps", "momentum", "weight_decay")
-"""Arguments of an optimizer that are one number."""
+_COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad"})
+"""Families whose `weight_decay` PyTorch adds to the gradient."""
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adafactor", "adafactor"),
     ("adamw", "adamw"),
+    ("decoupledadam", "adamw"),
     ("lamb", "lamb"),
     ("novograd", "novograd"),
     ("radam", "radam"),
+    ("rectifiedadam", "radam"),
     ("adagrad", "adagrad"),
     ("adadelta", "adadelta"),
     ("rmsprop", "rmsprop"),
@@ -26,6 +29,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     ("adam", "adam"),
     ("momentum", "sgd"),
     ("nesterov", "sgd"),
+    ("gradientdescent", "sgd"),
     ("sgd", "sgd"),
 )
 _OTHERS = (
@@ -79,10 +83,15 @@ PRECISIONS: dict[str, tuple[str, str]] = {
 _FULL = frozenset({"no", "fp32", "float32", "32", "32-true", "single", "none", "", "64", "64-true"})
 
 
-def family_of(name: str) -> str:
-    """Return the family of an optimizer by the name that a tool gives it, empty if unknown."""
+def family_of(name: str, *, relatives: bool = False) -> str:
+    """Return the family of an optimizer by the name that a tool gives it, empty if unknown.
+
+    Args:
+        name: as a source writes it.
+        relatives: whether Adamax and others of `_OTHERS` count to the family that they come from.
+    """
     word = re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower())
-    if any(other in word for other in _OTHERS):
+    if not relatives and any(other in word for other in _OTHERS):
         return ""
     return next((family for part, family in _FAMILIES if part in word), "")
 
@@ -114,18 +123,18 @@ def tell_precision(
         word = "no"
     if not setting.known or (word not in PRECISIONS and word not in _FULL):
         reason = setting.reason or f"{setting.name} is {word!r}"
-        said.unknown("precision.default_dtype", reason, setting, text=word)
+        said.unknown("precision.compute_dtype", reason, setting, text=word)
         return ""
     if word in _FULL:
         said.tell("precision.enabled", "never", setting)
-        said.tell("precision.default_dtype", "fp32", setting)
+        said.tell("precision.compute_dtype", "fp32", setting)
         said.tell("loss_scaling.mode", "none", setting, origin="presence")
         return "fp32"
     dtype, mode = PRECISIONS[word]
     mode = "full" if full else mode
     said.tell("precision.enabled", "always", setting)
     said.tell("precision.dtypes", dtype, setting)
-    said.tell("precision.default_dtype", dtype, setting)
+    said.tell("precision.compute_dtype", dtype, setting)
     said.tell("precision.mode", mode, setting)
     scaled = dtype == "fp16" and mode == "mixed"
     said.tell("loss_scaling.mode", scaled_by if scaled else "none", setting, origin="presence")
@@ -163,30 +172,70 @@ def tell_decay(said: Said, kind: Setting, word: str, decays: Iterable[tuple[str,
         said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
 
 
-def constants_of(section: Tree, *, coupled: bool) -> Iterator[tuple[str, Setting | None]]:
-    """Yield the numbers of an optimizer with PyTorch's arguments: field of the facts, setting."""
-    words = optimizer_words("torch")
-    if coupled:
-        words["weight_decay"] = "optimizer.l2"
-    for name in _NUMBERS:
-        yield words[name], section.setting(name)
+def numbers_of(
+    library: str, get: Callable[[str], Setting | None], *sections: str, coupled: bool = False
+) -> Iterator[tuple[str, Setting | None]]:
+    """Yield the numbers that a library's parameters give: field of the facts, setting.
+
+    Of several parameters of one field, the first that is set gives it.
+
+    Args:
+        library: whose words they are (`crosscast.targets.parameter_words`).
+        get: returns the setting of a parameter.
+        sections: parts of a recipe that they belong to.
+        coupled: whether the optimizer adds its decay to the gradient.
+    """
+    for path, names in fields_of(library, *sections).items():
+        field = "optimizer.l2" if coupled and path == "optimizer.weight_decay" else path
+        if field in VOCABULARY and VOCABULARY[field].values == NUMBER:
+            yield field, _first(get, names)
 
 
-def tell_constants(said: Said, section: Tree, *, coupled: bool) -> None:
-    """Say the numbers of an optimizer with PyTorch's arguments; `coupled`: how it decays."""
-    for field, setting in constants_of(section, coupled=coupled):
+def setting_of(library: str, field: str, get: Callable[[str], Setting | None]) -> Setting | None:
+    """Return the first setting that gives a field of a recipe by a library's parameters."""
+    return _first(get, fields_of(library)[field])
+
+
+def _first(get: Callable[[str], Setting | None], names: Iterable[str]) -> Setting | None:
+    return next((found for name in names if (found := get(name)) is not None), None)
+
+
+def tell_numbers(
+    said: Said,
+    library: str,
+    get: Callable[[str], Setting | None],
+    *sections: str,
+    coupled: bool = False,
+) -> None:
+    """Say the numbers and Nesterov's form that a library's parameters give (see `numbers_of`)."""
+    for field, setting in numbers_of(library, get, *sections, coupled=coupled):
         said.number(field, setting)
-    tell_betas(said, section)
+    if "optimizer" in sections:
+        tell_nesterov(said, library, get)
+
+
+def tell_nesterov(said: Said, library: str, get: Callable[[str], Setting | None]) -> None:
+    """Say whether a momentum has Nesterov's form, if a parameter of the library says it."""
+    setting = _first(get, fields_of(library).get("optimizer.nesterov", ()))
+    if setting is not None and setting.switch is not None:
+        said.tell("optimizer.nesterov", "yes" if setting.switch else "no", setting)
+
+
+def tell_torch_class(said: Said, kind: Setting | None, arguments: Tree) -> None:
+    """Say what a class of PyTorch's optimizers with its arguments means."""
+    coupled = tell_optimizer(said, kind) in _COUPLED
+    tell_numbers(said, "torch", arguments.setting, "optimizer", coupled=coupled)
+    tell_betas(said, arguments)
 
 
 def tell_betas(said: Said, section: Tree) -> None:
     """Say both decays of the list `betas`."""
     betas = section.get("betas")
-    for index, field in enumerate(("beta1", "beta2")):
-        one = None if betas is None else betas.get(index)
-        if one is not None and betas is not None:
-            one.key = one.key or betas.key
-            said.number(f"optimizer.{field}", one.as_setting("betas"))
+    for index in range(2):
+        decay = None if betas is None else betas.get(index)
+        if decay is not None and betas is not None:
+            decay.key = decay.key or betas.key
+            said.number(f"optimizer.betas.{index}", decay.as_setting("betas"))
 
 
 def tell_clip(said: Said, limit: Setting | None, *, unscaled: str = "library") -> bool:
@@ -195,12 +244,12 @@ def tell_clip(said: Said, limit: Setting | None, *, unscaled: str = "library") -
         return False
     value = limit.number
     if limit.known and (limit.value is None or limit.value is False or value == 0):
-        said.tell("clip.kind", "none", limit)
+        said.tell("clipping.kind", "none", limit)
         return True
-    said.tell("clip.kind", "global_norm", limit)
-    said.number("clip.value", limit)
-    said.tell("clip.per", "step", limit, origin="presence")
-    said.tell("clip.unscaled_first", unscaled, limit, origin="presence")
+    said.tell("clipping.kind", "global_norm", limit)
+    said.number("clipping.value", limit)
+    said.tell("clipping.per", "step", limit, origin="presence")
+    said.tell("clipping.unscaled_first", unscaled, limit, origin="presence")
     return True
 
 

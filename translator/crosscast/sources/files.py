@@ -87,11 +87,12 @@ def _below(folder: Path, exclude: Sequence[str], root: str) -> Iterator[Path]:
             built = entry.name in _SKIPPED or entry.name.endswith(".egg-info")
             if not built and not (path / "pyvenv.cfg").exists():
                 yield from _below(path, exclude, root)
-        elif _is_wanted(path) and _is_file(entry):
+        elif _is_wanted(path) and is_file(entry):
             yield path
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
+def is_file(entry: os.DirEntry[str] | Path) -> bool:
+    """Whether something is a file; not if the system cannot tell."""
     try:
         return entry.is_file()
     except OSError:  # a link that leads to itself

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import TrainingStep
 
-_TRAINING = ("optimizer.", "accumulation.", "loss_scaling.", "clip.", "schedule.")
+_TRAINING = ("optimizer.", "accumulation.", "loss_scaling.", "clipping.", "schedule.")
 """Fields that occur only in programs and settings of training."""
 
 

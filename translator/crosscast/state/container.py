@@ -13,8 +13,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosscast.messages.diagnostics import Collector, Diagnostic
-from crosscast.state.problems import DamagedError, fail, several, strict_json
+from crosscast.messages.diagnostics import Collector, Diagnostic, failure
+from crosscast.state.problems import DamagedError, several, strict_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,35 +114,35 @@ def _mapped(path: Path) -> memoryview:
     """Return the bytes of a file, memory-mapped unless it is empty."""
     try:
         if not path.exists():
-            raise fail("CC001", f"{path}: no such file")
+            raise failure("CC001", f"{path}: no such file")
         if not path.is_file():
-            raise fail("CC002", f"{path}: not a regular file")
+            raise failure("CC002", f"{path}: not a regular file")
         with path.open("rb") as file:
             if not path.stat().st_size:
                 return memoryview(b"")
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise fail("CC003", f"{path}: {reason}") from None
+        raise failure("CC003", f"{path}: {reason}") from None
 
 
 def _header(path: Path, content: memoryview) -> tuple[dict[str, Any], int]:
     """Return the header and the offset of the data."""
     if len(content) < 10:
-        raise fail("CC960", f"{path}: {len(content)} bytes are too few for a safetensors file")
+        raise failure("CC960", f"{path}: {len(content)} bytes are too few for a safetensors file")
     length = int.from_bytes(content[:8], "little")
     if length > MAX_HEADER:
-        raise fail("CC960", f"{path}: unexpected header length of {length} bytes")
+        raise failure("CC960", f"{path}: unexpected header length of {length} bytes")
     if length > len(content) - 8:
-        raise fail("CC960", f"{path}: truncated in its header")
+        raise failure("CC960", f"{path}: truncated in its header")
     try:
         header = strict_json(bytes(content[8 : 8 + length]).decode("utf-8"))
     except UnicodeDecodeError:
-        raise fail("CC960", f"{path}: its header is not UTF-8") from None
+        raise failure("CC960", f"{path}: its header is not UTF-8") from None
     except DamagedError as error:
-        raise fail("CC960", f"{path}: its header is not JSON: {error}") from None
+        raise failure("CC960", f"{path}: its header is not JSON: {error}") from None
     if not isinstance(header, dict):
-        raise fail("CC960", f"{path}: its header is not a JSON object")
+        raise failure("CC960", f"{path}: its header is not a JSON object")
     return header, 8 + length
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosscast.messages.diagnostics import Collector, Diagnostic, Severity
+from crosscast.messages.diagnostics import Collector, Diagnostic, Severity, failure
 from crosscast.state.emitted import check
 from crosscast.state.layout_map import apply_map, read_map
 from crosscast.state.naming import is_shipped
-from crosscast.state.problems import fail, several
+from crosscast.state.problems import several
 from crosscast.state.sources import (
     Request,
     emitted_state,
@@ -108,7 +108,7 @@ def _place(
         return state
     message = f"weights of a custom model differ in name and layout ({_ways(of, to)})"
     hint = "map them to the other framework with --layout MAP.json (docs/state.md)"
-    raise fail("CC964", f"{request.source}: {message}", hint)
+    raise failure("CC964", f"{request.source}: {message}", hint)
 
 
 def _ways(*targets: Target) -> str:
@@ -134,20 +134,20 @@ def _with_rows(request: Request, source: Path, state: TrainingState) -> Training
     if request.rows is None:
         return state
     if state.rows not in (None, request.rows):
-        raise fail("CC969", f"--rows {request.rows}: {source} was written with {state.rows}")
+        raise failure("CC969", f"--rows {request.rows}: {source} was written with {state.rows}")
     return replace(state, rows=request.rows)
 
 
 def _position(request: Request, state: TrainingState, recipe: Recipe | None) -> str:
     if recipe is None and request.rows is not None:
-        raise fail("CC969", "--rows needs --recipe, which defines the windows")
+        raise failure("CC969", "--rows needs --recipe, which defines the windows")
     if recipe is None or state.rows is None:
         return ""
     from crosscast.state.data_position import data_position
 
     found = data_position(recipe, state.rows, state.windows)
     if found is None:
-        raise fail("CC969", f"{state.rows} training rows are too few for one window")
+        raise failure("CC969", f"{state.rows} training rows are too few for one window")
     return str(found)
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from crosscast.messages.diagnostics import Collector, Diagnostic
+from crosscast.messages.diagnostics import Collector, Diagnostic, failure
 from crosscast.state.container import Container
-from crosscast.state.problems import DamagedError, fail, leads_away, listed, several, strict_json
+from crosscast.state.problems import DamagedError, leads_away, listed, several, strict_json
 from crosscast.state.slots import FAMILIES, slot_shape
 from crosscast.state.training_state import Arrays, Scale, TrainingState
 
@@ -58,7 +58,7 @@ def _metadata(file: Container, collect: Collector) -> tuple[str, dict[str, Any]]
     found: dict[str, Any] = {}
     if not {"recipe", "counters"} & set(file.metadata):
         hint = "to load only weights in a script, use its option --weights"
-        raise fail("CC960", f"{file.path}: contains no recipe and no counters", hint)
+        raise failure("CC960", f"{file.path}: contains no recipe and no counters", hint)
     for key in ("recipe", "counters"):
         if key not in file.metadata:
             message = f"{file.path}: has no {key}"

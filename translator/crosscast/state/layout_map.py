@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from crosscast.messages.diagnostics import Collector, DiagnosticError
+from crosscast.messages.diagnostics import Collector, DiagnosticError, failure
 from crosscast.messages.source import read_source
-from crosscast.state.problems import DamagedError, fail, leads_away, listed, several, strict_json
+from crosscast.state.problems import DamagedError, leads_away, listed, several, strict_json
 from crosscast.state.training_state import Account, Arrays, TrainingState
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def read_map(path: str) -> LayoutMap:
     try:
         data = strict_json(source.text)
     except DamagedError as error:
-        raise fail("CC964", f"{source.name}: not JSON: {error}") from None
+        raise failure("CC964", f"{source.name}: not JSON: {error}") from None
     if not isinstance(data, dict) or set(data) != {"version", "weights"} or data["version"] != 1:
-        raise fail("CC964", f'{source.name}: needs exactly "version": 1 and "weights"')
+        raise failure("CC964", f'{source.name}: needs exactly "version": 1 and "weights"')
     if not isinstance(data["weights"], dict) or not data["weights"]:
-        raise fail("CC964", f"{source.name}: its weights are not an object from name to place")
+        raise failure("CC964", f"{source.name}: its weights are not an object from name to place")
     exact, patterns, wrong = {}, [], []
     for key, entry in data["weights"].items():
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from crosscast.state.problems import fail
+from crosscast.messages.diagnostics import failure
 from crosscast.state.saved_file import SavedTensor, saved_file
 from crosscast.state.torch_keys import PARTS, WITHIN_WINDOW
 
@@ -21,7 +21,7 @@ def outline(path: Path, family: str) -> list[tuple[str, int, int, str]]:
     """
     with saved_file(path, family) as tree:
         if not isinstance(tree, dict):
-            raise fail("CC960", f"{path}: not a dictionary of state dictionaries")
+            raise failure("CC960", f"{path}: not a dictionary of state dictionaries")
         rows = []
         for key, value in tree.items():
             sizes = list(_sizes(value))

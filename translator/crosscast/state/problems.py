@@ -6,18 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.diagnostics import Diagnostic, Severity
 
 SHOWN = 8
 
 
 class DamagedError(ValueError):
     """Invalid JSON in a file."""
-
-
-def fail(code: str, message: str, hint: str = "") -> DiagnosticError:
-    """Return an error with one diagnostic."""
-    return DiagnosticError(Diagnostic(code=code, message=message, hint=hint))
 
 
 def several(

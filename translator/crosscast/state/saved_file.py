@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crosscast.messages.diagnostics import failure
 from crosscast.state.container import Container, open_container
-from crosscast.state.problems import fail
 from crosscast.targets.backend import load_backend
 
 if TYPE_CHECKING:
@@ -52,16 +52,16 @@ def saved_file(path: Path, family: str) -> Iterator[Any]:
             CC963 for one with more than state dictionaries.
     """
     if not path.exists():
-        raise fail("CC001", f"{path}: no such file")
+        raise failure("CC001", f"{path}: no such file")
     if not path.is_file():
-        raise fail("CC002", f"{path}: not a regular file")
+        raise failure("CC002", f"{path}: not a regular file")
     backend = load_backend(family)
     module = sys.modules[type(backend).__module__]
     assert module.__file__ is not None  # backends are packages on disk
     program = Path(module.__file__).with_name(_PROGRAM)
     if not program.exists():
         hint = "use the checkpoint.safetensors of an emitted script"
-        raise fail("CC963", f"{path}: files of {backend.title} are pickles or HDF5", hint)
+        raise failure("CC963", f"{path}: files of {backend.title} are pickles or HDF5", hint)
     with tempfile.TemporaryDirectory(prefix="crosscast-") as folder:
         _extract(path, family, program, folder)
         tree = json.loads((Path(folder) / "tree.json").read_text(encoding="utf-8"))
@@ -80,22 +80,22 @@ def _extract(path: Path, family: str, program: Path, folder: str) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise fail("CC963", f"{path}: reading it takes too long") from None
+        raise failure("CC963", f"{path}: reading it takes too long") from None
     missing = f"No module named '{family}'"
     if done.returncode and (missing in done.stderr or "No module named" in done.stderr):
         hint = f'pip install "crosscast[{family}]"'
-        raise fail("CC401", f"{path}: reading it needs the package {family}", hint)
+        raise failure("CC401", f"{path}: reading it needs the package {family}", hint)
     try:
         report = json.loads(done.stdout.strip().splitlines()[-1])
         error, message = str(report["error"]), str(report["message"])
     except (ValueError, KeyError, IndexError, TypeError):
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        raise fail("CC963", f"{path}: its reader crashed: {last[:200]}") from None
+        raise failure("CC963", f"{path}: its reader crashed: {last[:200]}") from None
     if error == "old":
         message = f"{family} {message} is too old to read untrusted files"
-        raise fail("CC963", f"{path}: {message}", "update it to 2.6 or newer")
+        raise failure("CC963", f"{path}: {message}", "update it to 2.6 or newer")
     if error:
-        raise fail("CC963", f"{path}: {message}", _UNREADABLE)
+        raise failure("CC963", f"{path}: {message}", _UNREADABLE)
 
 
 def _plain(node: Any, tensors: Container) -> Any:

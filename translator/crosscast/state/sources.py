@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosscast.messages.diagnostics import Collector
+from crosscast.messages.diagnostics import Collector, failure
 from crosscast.state.container import is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
-from crosscast.state.problems import fail
 from crosscast.state.store import NAME
 from crosscast.state.training_state import Account, TrainingState
 from crosscast.targets.backend import Target, find_target
@@ -44,7 +43,7 @@ def source_path(text: str) -> Path:
     try:
         return path / NAME if path.is_dir() else path
     except (OSError, ValueError) as error:
-        raise fail("CC003", f"{text}: {getattr(error, 'strerror', None) or error}") from None
+        raise failure("CC003", f"{text}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def require_packages() -> None:
@@ -56,7 +55,7 @@ def require_packages() -> None:
     missing = [name for name in ("numpy", "safetensors") if not importlib.util.find_spec(name)]
     if missing:
         message = f"training states need {' and '.join(missing)}"
-        raise fail("CC401", message, 'pip install "crosscast[parity]"')
+        raise failure("CC401", message, 'pip install "crosscast[parity]"')
 
 
 def target_of(text: str) -> Target:
@@ -64,7 +63,7 @@ def target_of(text: str) -> Target:
     target = find_target(text)
     if _LAUNCH_ONLY in target.dialect.features:
         message = f"{text}: launches an existing script and does not write checkpoints"
-        raise fail("CC969", message)
+        raise failure("CC969", message)
     return target
 
 
@@ -100,7 +99,7 @@ def is_safe(source: Path) -> bool:
 def emitted_state(request: Request, source: Path, account: Account) -> TrainingState:
     """Return the state in the checkpoint of an emitted script, with rows for the report."""
     if request.windows is not None or request.updates is not None:
-        raise fail("CC969", "--windows and --updates are for files of torch.save")
+        raise failure("CC969", "--windows and --updates are for files of torch.save")
     state = read_emitted(open_container(source))
     if not request.layout:
         account.add("weights", len(state.weights), "carried", "the same name and layout")
@@ -137,7 +136,7 @@ def saved_state(
 
     if recipe is None:
         hint = "lift it from the script: crosscast lift train.py -o recipe.yaml"
-        raise fail("CC969", f"{source}: --recipe is needed to interpret it", hint)
+        raise failure("CC969", f"{source}: --recipe is needed to interpret it", hint)
     given = GivenPosition(request.windows, request.updates)
     with saved_file(source, of.backend.name) as tree:
         return read_saved(str(source), tree, recipe, given, account, collect)

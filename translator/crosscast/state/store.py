@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from crosscast.state.problems import fail
+from crosscast.messages.diagnostics import failure
 from crosscast.state.training_state import TrainingState
 
 NAME = "checkpoint.safetensors"
@@ -29,15 +29,15 @@ def check_place(path: Path, source: Path, *, force: bool) -> None:
     """
     try:
         if path.is_symlink():
-            raise fail("CC503", f"{path} is a symbolic link")
+            raise failure("CC503", f"{path} is a symbolic link")
         if path.is_dir():
-            raise fail("CC502", f"{path} is a folder")
+            raise failure("CC502", f"{path} is a folder")
         if path.exists() and path.samefile(source):
-            raise fail("CC969", f"-o {path} is the file that is read")
+            raise failure("CC969", f"-o {path} is the file that is read")
         if path.exists() and not force:
-            raise fail("CC501", f"{path} exists", hint="--force replaces it")
+            raise failure("CC501", f"{path} exists", hint="--force replaces it")
     except (OSError, ValueError) as error:
-        raise fail("CC502", f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise failure("CC502", f"{path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write_state(path: Path, state: TrainingState) -> None:
@@ -62,7 +62,7 @@ def write_state(path: Path, state: TrainingState) -> None:
         partial.chmod(0o666 & ~_umask())
         partial.replace(path)
     except (OSError, ValueError, SafetensorError) as error:
-        raise fail("CC502", f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        raise failure("CC502", f"{path}: {getattr(error, 'strerror', None) or error}") from None
     finally:
         if partial is not None:
             with contextlib.suppress(OSError):

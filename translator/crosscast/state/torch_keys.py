@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from crosscast.targets.parameter_words import optimizer_words
+
 MODEL = ("model", "model_state_dict", "state_dict", "model_state", "net", "network", "module")
 OPTIMIZER = ("optimizer", "optimizer_state_dict", "optimizer_states", "optim", "optimizer_state")
 SCALER = (
@@ -62,12 +64,9 @@ BUFFERS = (*STATISTICS, *CONSTANTS)
 """Suffixes of state_dict entries that are never optimized."""
 
 SETTINGS: Mapping[str, str] = {
-    "betas": "betas",
-    "eps": "eps",
-    "momentum": "momentum",
-    "nesterov": "nesterov",
-    "beta2_decay": "beta2_decay",
-    "d": "clip_threshold",
+    word: path.removeprefix("optimizer.")
+    for word, path in optimizer_words("torch").items()
+    if word not in ("lr", "weight_decay")
 }
 """Settings of a parameter group and the equivalent fields of a recipe's optimizer."""
 FIXED: Mapping[str, Any] = {"dampening": 0, "amsgrad": False, "maximize": False}

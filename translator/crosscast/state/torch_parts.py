@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from crosscast.messages.diagnostics import Severity
+from crosscast.messages.diagnostics import Severity, failure
 from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe
 from crosscast.state import torch_keys as keys
-from crosscast.state.problems import fail, listed, several
+from crosscast.state.problems import listed, several
 from crosscast.state.saved_file import SavedTensor
 from crosscast.state.training_state import Account
 
@@ -49,7 +49,7 @@ def split(tree: Any, reading: Reading) -> dict[str, Any]:
         DiagnosticError: CC960 for a file without weights or without an optimizer.
     """
     if not isinstance(tree, dict) or not all(isinstance(key, str) for key in tree):
-        raise fail("CC960", f"{reading.path}: not a dictionary of state dictionaries")
+        raise failure("CC960", f"{reading.path}: not a dictionary of state dictionaries")
     parts: dict[str, Any] = {}
     for part, names in keys.PARTS.items():
         found = [name for name in names if name in tree]
@@ -60,7 +60,7 @@ def split(tree: Any, reading: Reading) -> dict[str, Any]:
     if "weights" not in parts or "optimizer" not in parts:
         lacks = "weights" if "weights" not in parts else "the state of an optimizer"
         hint = f"known keys: {', '.join(keys.MODEL)}; {', '.join(keys.OPTIMIZER)}"
-        raise fail("CC960", f"{reading.path}: lacks {lacks}", hint)
+        raise failure("CC960", f"{reading.path}: lacks {lacks}", hint)
     inside = [name for name in keys.WITHIN_WINDOW if _counts(tree.get(name))]
     _begin_again(inside, parts["weights"], reading)
     used = {name for names in keys.PARTS.values() for name in names} | {"windows", "updates"}

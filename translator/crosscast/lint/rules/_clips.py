@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
-from crosscast.lint.rules._loop import compatible, eager_steps, known_word, plain_scaler
+from crosscast.lint.rules._loop import (
+    compatible,
+    eager_steps,
+    known_word,
+    plain_scaler,
+    unscaled_before,
+)
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
@@ -21,7 +27,7 @@ def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, E
             if "masters" in clip.detail or "scale" in str(known_word(clip, "max_text")).lower():
                 continue
             applied = _applied(step, clip)
-            if applied is not None and not _unscaled(step, clip):
+            if applied is not None and not unscaled_before(step, clip):
                 yield clip, applied
 
 
@@ -57,10 +63,6 @@ def _applied(step: TrainingStep, clip: Event) -> Event | None:
         if event.order > clip.order and compatible(clip, event):
             return event if event.scaler and plain_scaler(event) else None
     return None
-
-
-def _unscaled(step: TrainingStep, clip: Event) -> bool:
-    return any(event.order < clip.order and compatible(event, clip) for event in step.of("unscale"))
 
 
 def unscale_edit(clip: Event, applied: Event) -> tuple[Edit, ...]:

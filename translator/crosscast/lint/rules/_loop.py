@@ -69,6 +69,13 @@ def compatible(event: Event, other: Event) -> bool:
     return all(mine.get(text, holds) == holds for text, holds in conditions(other))
 
 
+def unscaled_before(step: TrainingStep, event: Event) -> bool:
+    """Whether gradients are unscaled before something that happens in the same round."""
+    return any(
+        unscale.order < event.order and compatible(unscale, event) for unscale in step.of("unscale")
+    )
+
+
 def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
     """Whether the second event happens in every iteration of the first one.
 

@@ -35,10 +35,11 @@ def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | N
 
 def gradients_changed(step: TrainingStep) -> bool:
     """Whether the program multiplies or divides gradients directly."""
-    return any(_changes(module) for module in _modules(step))
+    return any(_changes(module) for module in modules_of(step))
 
 
-def _modules(step: TrainingStep) -> set[Module]:
+def modules_of(step: TrainingStep) -> set[Module]:
+    """Return the modules that the events of a loop stand in."""
     return {event.module for event in step.events}
 
 

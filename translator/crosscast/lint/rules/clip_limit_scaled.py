@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
-from crosscast.lint.rules._loop import compatible, eager_steps
+from crosscast.lint.rules._loop import eager_steps, unscaled_before
 from crosscast.lint.rules._static_scale import divided_gradients, scaled_limits
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.events import Event
 
 _SCALE = re.compile(r"get_scale\(|loss_?scal\w*|init_scale|\bscale\b", re.I)
 
@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         for clip in step.of("clip"):
             limit = _limit(clip)
-            if limit is None or not _multiplied(limit) or not _unscaled(clip, step):
+            if limit is None or not _multiplied(limit) or not unscaled_before(step, clip):
                 continue
             yield Finding(
                 span=clip.span,
@@ -60,10 +60,6 @@ def _multiplied(limit: ast.expr) -> bool:
     if not isinstance(limit, ast.BinOp) or not isinstance(limit.op, ast.Mult):
         return False
     return bool(_SCALE.search(ast.unparse(limit)))
-
-
-def _unscaled(clip: Event, step: TrainingStep) -> bool:
-    return any(event.order < clip.order and compatible(event, clip) for event in step.of("unscale"))
 
 
 RULE = Rule(

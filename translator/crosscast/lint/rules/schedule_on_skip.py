@@ -9,10 +9,9 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast.lint.rules._loop import eager_steps, plain_scaler
 from crosscast.lint.rules._schedules import is_schedule
+from crosscast.lint.rules._windows import modules_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import TrainingStep
 
 _NOTICES = re.compile(r"get_scale\(|_scale\b.*[<>]|found_inf|step_was_skipped|skipped|overflow")
 _RIGHT = changed(
@@ -33,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules next to a scaler's step that do not check whether it was skipped."""
     for step in eager_steps(subject):
         applied = [candidate for candidate in step.inside("step") if plain_scaler(candidate)]
-        if not applied or any(_NOTICES.search(m.source.text) for m in _modules(step)):
+        if not applied or any(_NOTICES.search(m.source.text) for m in modules_of(step)):
             continue
         for event in step.inside("schedule"):
             if is_schedule(event) and event.order > applied[0].order:
@@ -44,10 +43,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                     related=(applied[0].span,),
                 )
                 break
-
-
-def _modules(step: TrainingStep) -> set[Module]:
-    return {event.module for event in step.events}
 
 
 RULE = Rule(

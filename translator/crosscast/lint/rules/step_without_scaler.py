@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
-from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, implies, plain_scaler
+from crosscast.lint.rules._loop import (
+    backward_of,
+    compatible,
+    eager_steps,
+    implies,
+    plain_scaler,
+    unscaled_before,
+)
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -24,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 for event in scaled
                 if event.order < applied.order and implies(event, applied, windows=True)
             ]
-            if before and not _unscaled(applied, step):
+            if before and not unscaled_before(step, applied):
                 yield Finding(
                     span=applied.span,
                     message=f"{applied.subject} applies gradients that are still multiplied by the "
@@ -32,12 +39,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint=f"write `{before[-1].scaler}.step({applied.subject})`",
                     related=(before[-1].span,),
                 )
-
-
-def _unscaled(applied: Event, step: TrainingStep) -> bool:
-    return any(
-        event.order < applied.order and compatible(event, applied) for event in step.of("unscale")
-    )
 
 
 def _joined(applied: Event, step: TrainingStep) -> bool:

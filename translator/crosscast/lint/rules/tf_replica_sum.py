@@ -56,7 +56,7 @@ def _steps(program: Program) -> Iterator[tuple[Module, Function]]:
     for _name, call in calls_of(program):
         if call.method not in ("run", "experimental_run_v2") or not call.node.args:
             continue
-        if call.receiver is None or "strategy" not in call.module.text(call.receiver):
+        if "strategy" not in call.receiver_text:
             continue
         found = program.function_named(call.module.resolve(call.node.args[0]))
         if found is not None and found[1] not in seen:

@@ -12,6 +12,7 @@ from crosscast.lint.outdated_apis import older, spans, used
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import dotted_text
 from crosscast.sources.subject import Subject
 
 _PLACES = ("torch.cuda.amp", "torch.cpu.amp")
@@ -69,7 +70,7 @@ def _repair(module: Module) -> tuple[Edit, ...]:
                 return ()
             edits.append(edit)
             imported.update(alias.asname or alias.name for alias in statement.names)
-    written = [_dotted(node.func) for node in calls]
+    written = [dotted_text(node.func) for node in calls]
     if not all(name.startswith(_PLACES) or name.partition(".")[0] in imported for name in written):
         return ()  # reached through a name that something else than an import made
     return tuple(edits)
@@ -97,7 +98,7 @@ def _call_edits(module: Module, node: ast.Call) -> list[Edit] | None:
             edits[0] = insert(module, *place, f'"{device}"{more}{keyword}=')
         else:
             edits.append(named)
-    written = _dotted(node.func)
+    written = dotted_text(node.func)
     if written.startswith(_PLACES):
         edits.append(replace_node(module, node.func, f"torch.amp.{what}"))
     return edits
@@ -123,7 +124,9 @@ def _import_edit(
             return None
         local = statement.names[0].asname or ""
         new = f"import torch.amp as {local}"
-        return _edit(module, statement, new) if _only_called(module, local, known, 1) else None
+        return (
+            replace_node(module, statement, new) if _only_called(module, local, known, 1) else None
+        )
     if statement.module in _PLACES:
         if any(alias.name not in _KEYWORDS for alias in statement.names):
             return None
@@ -136,7 +139,7 @@ def _import_edit(
     alias = statement.names[0]
     new = "from torch import amp" + (f" as {alias.asname}" if alias.asname else "")
     local = alias.asname or "amp"
-    return _edit(module, statement, new) if _only_called(module, local, known, 1) else None
+    return replace_node(module, statement, new) if _only_called(module, local, known, 1) else None
 
 
 def _is_chosen(module: Module, statement: ast.stmt) -> bool:
@@ -149,10 +152,6 @@ def _is_chosen(module: Module, statement: ast.stmt) -> bool:
             return True
         here = module.parent(here)
     return False
-
-
-def _edit(module: Module, statement: ast.stmt, text: str) -> Edit:
-    return replace_node(module, statement, text)
 
 
 def _module_edit(module: Module, statement: ast.ImportFrom) -> Edit | None:
@@ -188,14 +187,6 @@ def _only_called(module: Module, local: str, known: set[int], depth: int) -> boo
             if id(used_in) not in known:
                 return False
     return True
-
-
-def _dotted(node: ast.expr) -> str:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
 _REST = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.edits.layout import Draft, is_alone
+from crosscast.edits.layout import Draft, indent_of, is_alone
 from crosscast.migrate.apex.uses import Stops
 
 if TYPE_CHECKING:
@@ -202,13 +202,9 @@ def _remove(
         return
     flags = [module.text(other) for other in (*others, *around.orelse)]
     if flags:
-        draft.replace(around, f"\n{_indent(module, around)}".join(flags))
+        draft.replace(around, f"\n{indent_of(module, around)}".join(flags))
     else:
         draft.remove(around)
-
-
-def _indent(module: Module, statement: ast.stmt) -> str:
-    return module.lines[statement.lineno - 1][: statement.col_offset]
 
 
 def _is_flag(statement: ast.stmt) -> bool:

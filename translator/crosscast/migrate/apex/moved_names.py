@@ -11,6 +11,7 @@ from crosscast.edits.edit import Edit
 from crosscast.edits.layout import Draft, block_of, is_alone
 from crosscast.edits.node_edits import column_at, insert
 from crosscast.migrate.apex.imports import is_reexported
+from crosscast.pysource.syntax.nodes import dotted_text
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -75,18 +76,10 @@ def names_of(module: Module, family: str) -> list[Name]:
                 ]
     dotted: dict[str, Name] = {}
     for node in module.every(ast.Attribute):
-        home, _, last = _dotted(node).rpartition(".")
+        home, _, last = dotted_text(node).rpartition(".")
         if home == f"apex.{family}" and module.imports.get("apex", "") == "apex":
             dotted.setdefault(last, Name(module, family, last)).uses.append(node)
     return [entry for entry in (*found.values(), *dotted.values()) if entry.uses]
-
-
-def _dotted(node: ast.expr) -> str:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
 def _is_chosen(module: Module, statement: ast.ImportFrom, local: str) -> bool:

@@ -71,13 +71,9 @@ def _strategy(program: Program) -> Call | None:
         if name.startswith("tensorflow.distribute.") and "OneDevice" not in name:
             return call
         runs = call.method in ("scope", "run", "experimental_run_v2")
-        if runs and call.receiver is not None and _STRATEGY.search(_text(call)):
+        if runs and call.receiver is not None and _STRATEGY.search(call.receiver_text):
             return call
     return None
-
-
-def _text(call: Call) -> str:
-    return call.module.text(call.receiver) if call.receiver is not None else ""
 
 
 def own_choice(module: Module, node: ast.AST, new: str) -> bool:

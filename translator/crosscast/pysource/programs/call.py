@@ -74,6 +74,11 @@ class Call:
         return function.value if isinstance(function, ast.Attribute) else None
 
     @property
+    def receiver_text(self) -> str:
+        """The text of the receiver; empty if there is none."""
+        return self.module.text(self.receiver) if self.receiver is not None else ""
+
+    @property
     def version(self) -> str:
         """Version of the package that the call belongs to; empty if unknown."""
         program = self.module.program

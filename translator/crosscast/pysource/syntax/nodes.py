@@ -43,6 +43,15 @@ def identifier(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def dotted_text(node: ast.expr) -> str:
+    """Return a name as it is written, `a.b.c`; empty for any other expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     """Return what a call gives under a name."""
     return next((given.value for given in call.keywords if given.arg == name), None)

@@ -9,7 +9,14 @@ from crosscast.readers.config.deepspeed_config import tell_zero
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import no_auto, tell_clip, tell_precision, tell_window
+from crosscast.readers.words import (
+    no_auto,
+    setting_of,
+    tell_clip,
+    tell_precision,
+    tell_window,
+)
+from crosscast.targets.parameter_words import parameter_words
 
 _KINDS = {
     "MULTI_GPU": "ddp",
@@ -58,10 +65,10 @@ def _tell(said: Said, tree: Tree) -> None:
         said.unknown("parallel.kind", f"distributed_type {word}", kind)
     if (precision := tree.setting("mixed_precision")) is not None:
         tell_precision(said, _word(precision))
-    tell_window(said, tree.setting("gradient_accumulation_steps"))
+    tell_window(said, setting_of("accelerate", "accumulation.steps", tree.setting))
     recompute = tree.setting("fsdp_config", "fsdp_activation_checkpointing")
     if recompute is not None and recompute.switch is not None and word == "FSDP":
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
 
 
 def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
@@ -72,7 +79,7 @@ def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
         said.mention(elsewhere.text)
         said.tell("parallel.kind", "deepspeed", elsewhere)
         reason = f"{elsewhere.text} says it"
-        for field in ("precision.default_dtype", "loss_scaling.mode", "accumulation.steps"):
+        for field in ("precision.compute_dtype", "loss_scaling.mode", "accumulation.steps"):
             said.unknown(field, reason, replace(elsewhere, origin="config"))
         said.tell("precision.enabled", "config", elsewhere)
         said.tell("accumulation.present", "yes", elsewhere, confidence="likely")
@@ -87,8 +94,8 @@ def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
         said.tell("parallel.kind", "deepspeed", config.as_setting("deepspeed_config"))
     if precision is not None:
         tell_precision(said, _word(precision))
-    tell_window(said, no_auto(config.setting("gradient_accumulation_steps")))
-    tell_clip(said, no_auto(config.setting("gradient_clipping")))
+    tell_window(said, no_auto(setting_of("accelerate", "accumulation.steps", config.setting)))
+    tell_clip(said, no_auto(setting_of("accelerate", "clipping.max_norm", config.setting)))
 
 
 def _as_stage(config: Tree) -> Tree:
@@ -100,7 +107,7 @@ def _double(said: Said, precision: Setting | None, file: Setting, config: Tree) 
     """Report keys that Accelerate refuses beside a file of DeepSpeed's own."""
     beside = [
         name
-        for name in ("gradient_accumulation_steps", "gradient_clipping", "zero_stage")
+        for name in (*parameter_words("accelerate", "accumulation", "clipping"), "zero_stage")
         if (one := config.get(name)) is not None and one.value is not None
     ]
     if precision is not None and precision.value not in (None, False, "no"):

@@ -10,6 +10,7 @@ from crosscast.readers.words import (
     SCHEDULES,
     no_auto,
     tell_clip,
+    tell_numbers,
     tell_optimizer,
     tell_warmup,
     tell_window,
@@ -42,26 +43,18 @@ def _tell(said: Said, tree: Tree) -> None:
     tell_window(said, get("gradient_accumulation_steps"))
     said.number("batch.micro_batch_size", get("micro_batch_size"))
     if not tell_clip(said, _given(get("max_grad_norm"))):
-        said.default("clip.kind", "library_default")
-        said.by_library("clip.unscaled_first", "clip.per")
+        said.default("clipping.kind", "library_default")
+        said.by_library("clipping.unscaled_first", "clipping.per")
     tell_optimizer(said, get("optimizer"))
-    for field, name in (
-        ("learning_rate", "learning_rate"),
-        ("weight_decay", "weight_decay"),
-        ("beta1", "adam_beta1"),
-        ("beta2", "adam_beta2"),
-        ("eps", "adam_epsilon"),
-    ):
-        said.number(f"optimizer.{field}", get(name))
+    tell_numbers(said, "axolotl", get, "optimizer")
     _schedule(said, tree)
     said.number("run.epochs", get("num_epochs"))
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("sequence_len"))
+    tell_numbers(said, "axolotl", get, "seed", "data")
     said.by_library("zero_grad.where")
     recompute = get("gradient_checkpointing") or get("activation_checkpointing")
     if recompute is not None and recompute.value is not None:
         word = "none" if recompute.value is False else "yes"
-        said.tell("activation_checkpointing.mode", word, recompute)
+        said.tell("activation_checkpointing", word, recompute)
     _parallel(said, tree)
 
 
@@ -82,7 +75,7 @@ def _precision(said: Said, tree: Tree) -> None:
         said.tell("precision.enabled", "always", bf16)
         for dtype in ("bf16", "fp16"):
             said.tell("precision.dtypes", dtype, bf16)
-        said.tell("precision.default_dtype", "bf16_or_fp16", bf16)
+        said.tell("precision.compute_dtype", "bf16_or_fp16", bf16)
         said.tell("loss_scaling.mode", "library", bf16, origin="presence")
     elif on:
         setting = on[0]
@@ -90,14 +83,14 @@ def _precision(said: Said, tree: Tree) -> None:
         full = setting.text == "full" or (tree.get("bfloat16") is not None and dtype == "bf16")
         said.tell("precision.enabled", "always", setting)
         said.tell("precision.dtypes", dtype, setting)
-        said.tell("precision.default_dtype", dtype, setting)
+        said.tell("precision.compute_dtype", dtype, setting)
         said.tell("precision.mode", "full" if full else "mixed", setting)
         mode = "none" if dtype == "bf16" else "library"
         said.tell("loss_scaling.mode", mode, setting, origin="presence")
     else:
         given = [one for one in (fp16, bf16) if one is not None]
         said.tell("precision.enabled", "never", *given)
-        said.tell("precision.default_dtype", "fp32", *given)
+        said.tell("precision.compute_dtype", "fp32", *given)
         said.tell("loss_scaling.mode", "none", *given, origin="presence")
         return
     said.by_library("scaler_update.status")

@@ -8,7 +8,13 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import tell_betas, tell_decay, tell_optimizer, tell_precision
+from crosscast.readers.words import (
+    tell_betas,
+    tell_decay,
+    tell_numbers,
+    tell_optimizer,
+    tell_precision,
+)
 
 _DURATION = re.compile(
     r"^\s*max_duration\s*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M
@@ -50,8 +56,7 @@ def _tell(said: Said, tree: Tree) -> None:
     _clip(said, tree, trainer)
     _optimizer(said, tree, trainer)
     _schedule(said, tree, trainer)
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("max_seq_len"))
+    tell_numbers(said, "composer", get, "seed", "data")
     _length(said, get("max_duration"))
     sharded = tree.get("fsdp_config") or trainer.get("fsdp_config")
     if sharded is not None and sharded.keys:
@@ -59,7 +64,7 @@ def _tell(said: Said, tree: Tree) -> None:
         recompute = sharded.setting("activation_checkpointing")
         if recompute is not None and recompute.switch is not None:
             word = "yes" if recompute.switch else "none"
-            said.tell("activation_checkpointing.mode", word, recompute)
+            said.tell("activation_checkpointing", word, recompute)
     else:
         said.by_library("parallel.kind")
     said.by_library("zero_grad.where")
@@ -90,14 +95,16 @@ def _clip(said: Said, tree: Tree, trainer: Tree) -> None:
     if clip is not None and clip.keys is not None:
         kind = clip.setting("clipping_type")
         word = {"norm": "global_norm", "value": "value", "adaptive": "layerwise"}
-        said.tell("clip.kind", word.get("norm" if kind is None else kind.text, "selectable"), kind)
-        said.number("clip.value", clip.setting("clipping_threshold"))
-        said.by_library("clip.per", "clip.unscaled_first")
+        said.tell(
+            "clipping.kind", word.get("norm" if kind is None else kind.text, "selectable"), kind
+        )
+        said.number("clipping.value", clip.setting("clipping_threshold"))
+        said.by_library("clipping.per", "clipping.unscaled_first")
     elif (limit := trainer.setting("grad_clip_norm") or tree.setting("grad_clip_norm")) is not None:
         positive = (limit.number or 0) > 0
-        said.tell("clip.kind", "global_norm" if positive else "none", limit)
+        said.tell("clipping.kind", "global_norm" if positive else "none", limit)
         if positive:
-            said.number("clip.value", limit)
+            said.number("clipping.value", limit)
 
 
 def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:
@@ -112,9 +119,8 @@ def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:
         named = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
         section = inner
     family = tell_optimizer(said, named)
-    decay = "weight_decay" if family != "adam" and family != "sgd" else "l2"
-    for name, field in (("lr", "learning_rate"), ("eps", "eps"), ("weight_decay", decay)):
-        said.number(f"optimizer.{field}", section.setting(name))
+    coupled = family in ("adam", "sgd")
+    tell_numbers(said, "composer", section.setting, "optimizer", coupled=coupled)
     tell_betas(said, section)
 
 

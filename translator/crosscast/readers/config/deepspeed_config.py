@@ -6,7 +6,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import constants_of, family_of, tell_warmup
+from crosscast.readers.words import family_of, numbers_of, setting_of, tell_nesterov, tell_warmup
 
 _SCHEDULERS = {
     "WarmupLR": "none",
@@ -54,9 +54,10 @@ def tell_deepspeed(said: Said, tree: Tree, world: Setting | None = None) -> None
 
 def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
     """Say how rows, micro-batches and processes make up a batch; report what cannot be."""
-    whole = tree.setting("train_batch_size")
-    micro = tree.setting("train_micro_batch_size_per_gpu")
-    steps = tree.setting("gradient_accumulation_steps")
+    whole, micro, steps = (
+        setting_of("deepspeed", field, tree.setting)
+        for field in ("batch.global_batch_size", "batch.micro_batch_size", "accumulation.steps")
+    )
     if whole is None and steps is None:
         if micro is not None and micro.text != "auto":
             said.number("batch.micro_batch_size", micro)
@@ -109,19 +110,19 @@ def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
 
 
 def _clip(said: Said, tree: Tree) -> None:
-    limit = tree.setting("gradient_clipping")
+    limit = setting_of("deepspeed", "clipping.max_norm", tree.setting)
     if limit is None:
-        said.default("clip.kind", "none")
+        said.default("clipping.kind", "none")
     elif limit.text == "auto":
-        said.unknown("clip.value", AUTO, limit, text="auto")
-        said.tell("clip.kind", "global_norm", limit, confidence="likely")
+        said.unknown("clipping.value", AUTO, limit, text="auto")
+        said.tell("clipping.kind", "global_norm", limit, confidence="likely")
     elif not limit.number:
-        said.tell("clip.kind", "none", limit)
+        said.tell("clipping.kind", "none", limit)
     else:
-        said.tell("clip.kind", "global_norm", limit)
-        said.number("clip.value", limit)
-        said.tell("clip.per", "step", limit, origin="presence")
-        said.tell("clip.unscaled_first", "library", limit, origin="presence")
+        said.tell("clipping.kind", "global_norm", limit)
+        said.number("clipping.value", limit)
+        said.tell("clipping.per", "step", limit, origin="presence")
+        said.tell("clipping.unscaled_first", "library", limit, origin="presence")
 
 
 def _optimizer(said: Said, tree: Tree) -> None:
@@ -139,19 +140,18 @@ def _optimizer(said: Said, tree: Tree) -> None:
     params = tree.get("optimizer", "params")
     if params is None:
         return
-    for field, setting in constants_of(params, coupled=coupled):
+    for field, setting in numbers_of("deepspeed", params.setting, "optimizer", coupled=coupled):
         _auto_number(said, field, setting)
-    nesterov = params.setting("nesterov")
-    if nesterov is not None and nesterov.switch is not None:
-        said.tell("optimizer.nesterov", "yes" if nesterov.switch else "no", nesterov)
+    tell_nesterov(said, "deepspeed", params.setting)
     betas = params.get("betas")
-    for index, field in enumerate(("beta1", "beta2")):
+    for index in range(2):
+        field = f"optimizer.betas.{index}"
         one = None if betas is None else betas.get(index)
         if one is not None and betas is not None:
             one.key = one.key or betas.key
-            said.number(f"optimizer.{field}", one.as_setting("betas"))
+            said.number(field, one.as_setting("betas"))
         elif betas is not None and betas.value == "auto":
-            said.unknown(f"optimizer.{field}", AUTO, betas.as_setting("betas"), text="auto")
+            said.unknown(field, AUTO, betas.as_setting("betas"), text="auto")
     backend = params.setting("comm_backend_name")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
         said.tell("parallel.backend", backend.text, backend)
@@ -177,13 +177,14 @@ def _schedule(said: Said, tree: Tree) -> None:
     params = tree.get("scheduler", "params")
     if params is None:
         return
-    warmup = params.setting("warmup_num_steps")
+    warmup = setting_of("deepspeed", "schedule.warmup_steps", params.setting)
     if warmup is not None and warmup.text == "auto":
         said.unknown("schedule.warmup", AUTO, warmup, text="auto")
         said.tell("schedule.has_warmup", "yes", warmup, confidence="likely")
     else:
         tell_warmup(said, warmup)
-    _auto_number(said, "schedule.total_steps", params.setting("total_num_steps"))
+    for field, setting in numbers_of("deepspeed", params.setting, "schedule"):
+        _auto_number(said, field, setting)
 
 
 def tell_zero(said: Said, tree: Tree) -> None:

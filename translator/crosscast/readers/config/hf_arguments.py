@@ -13,6 +13,7 @@ from crosscast.readers.words import (
     tell_window,
 )
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
+from crosscast.targets.parameter_words import fields_of, optimizer_words, parameter_words
 
 ONLY_THERE = frozenset(
     (
@@ -27,7 +28,8 @@ ONLY_THERE = frozenset(
 )
 _ELSEWHERE = frozenset({"num_warmup_steps", "checkpointing_steps", "with_tracking"})
 """Flags of hand-written loops whose other flags have the Trainer's names."""
-_BATCH = ("per_device_train_batch_size", "per_gpu_train_batch_size")
+_WORDS = fields_of("transformers")
+_BATCH = _WORDS["batch.micro_batch_size"]
 DEFAULTS = next(d.arguments for d in LIBRARY_DEFAULTS if d.api == "transformers.TrainingArguments")
 
 
@@ -53,7 +55,7 @@ def tell_trainer(said: Said, settings: Settings, *, api: str = "hf_trainer") -> 
     recompute = settings.get("gradient_checkpointing", "activation_checkpointing")
     if recompute is not None and recompute.switch is not None:
         word = "yes" if recompute.switch else "none"
-        said.tell("activation_checkpointing.mode", word, recompute)
+        said.tell("activation_checkpointing", word, recompute)
     _parallel(said, settings)
 
 
@@ -73,7 +75,7 @@ def _precision(said: Said, settings: Settings) -> None:
         dtype = "fp16" if name == "fp16" else "bf16"
         said.tell("precision.enabled", "always", setting)
         said.tell("precision.dtypes", dtype, setting)
-        said.tell("precision.default_dtype", dtype, setting)
+        said.tell("precision.compute_dtype", dtype, setting)
         said.tell("precision.mode", "full" if name == "pure_bf16" else "mixed", setting)
         said.tell(
             "loss_scaling.mode",
@@ -83,16 +85,16 @@ def _precision(said: Said, settings: Settings) -> None:
         )
     elif unclear := [one for one, _ in half if one is not None and one.switch is None]:
         reason = unclear[0].reason or f"{unclear[0].name} is {unclear[0].text!r}"
-        said.unknown("precision.default_dtype", reason, *unclear)
+        said.unknown("precision.compute_dtype", reason, *unclear)
         said.tell("precision.enabled", "config", *unclear)
     else:
         given = [one for one, _ in half if one is not None]
         if given:
             said.tell("precision.enabled", "never", *given)
-            said.tell("precision.default_dtype", "fp32", *given)
+            said.tell("precision.compute_dtype", "fp32", *given)
         else:
             said.default("precision.enabled", "never")
-            said.default("precision.default_dtype", "fp32")
+            said.default("precision.compute_dtype", "fp32")
         said.tell("loss_scaling.mode", "none", *given, origin="presence")
     if (tf32 := settings.get("tf32")) is not None and tf32.switch is not None:
         said.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
@@ -101,21 +103,22 @@ def _precision(said: Said, settings: Settings) -> None:
 
 
 def _batch(said: Said, settings: Settings) -> None:
-    steps = settings.get("gradient_accumulation_steps")
+    steps = settings.get(*_WORDS["accumulation.steps"])
     tell_window(said, steps)
     if steps is None:
         said.default("accumulation.steps", 1)
     if rows := no_auto(settings.get(*_BATCH)):
         said.number("batch.micro_batch_size", rows)
     else:
-        said.default("batch.micro_batch_size", DEFAULTS["per_device_train_batch_size"])
+        said.default("batch.micro_batch_size", DEFAULTS[_BATCH[0]])
 
 
 def _clip(said: Said, settings: Settings) -> None:
-    if not tell_clip(said, settings.get("max_grad_norm")):
-        said.default("clip.kind", "global_norm")
-        said.default("clip.value", DEFAULTS["max_grad_norm"])
-        said.by_library("clip.unscaled_first", "clip.per")
+    (word,) = _WORDS["clipping.max_norm"]
+    if not tell_clip(said, settings.get(word)):
+        said.default("clipping.kind", "global_norm")
+        said.default("clipping.value", DEFAULTS[word])
+        said.by_library("clipping.unscaled_first", "clipping.per")
 
 
 def _optimizer(said: Said, settings: Settings) -> None:
@@ -126,17 +129,11 @@ def _optimizer(said: Said, settings: Settings) -> None:
         said.default("optimizer.family", "adamw")
     else:
         tell_optimizer(said, name)
-    for field, switch in (
-        ("learning_rate", "learning_rate"),
-        ("beta1", "adam_beta1"),
-        ("beta2", "adam_beta2"),
-        ("eps", "adam_epsilon"),
-        ("weight_decay", "weight_decay"),
-    ):
-        if setting := settings.get(switch):
-            said.number(f"optimizer.{field}", setting)
+    for argument, field in optimizer_words("transformers").items():
+        if setting := settings.get(argument):
+            said.number(field, setting)
         else:
-            said.default(f"optimizer.{field}", DEFAULTS[switch])
+            said.default(field, DEFAULTS[argument])
     said.default("optimizer.no_decay", "yes")
     _momentum(said, settings.get("optim_args"))
 
@@ -152,9 +149,10 @@ def _momentum(said: Said, arguments: Setting | None) -> None:
 
 
 def _schedule(said: Said, settings: Settings) -> None:
-    kind = settings.get("lr_scheduler_type", "lr_scheduler")
-    tell_warmup(said, settings.get("warmup_steps"), settings.get("warmup_ratio"))
-    said.number("schedule.total_steps", positive(settings.get("max_steps")))
+    kind = settings.get(*_WORDS["schedule.name"])
+    warmup = settings.get(*_WORDS["schedule.warmup_steps"])
+    tell_warmup(said, warmup, settings.get("warmup_ratio"))
+    said.number("schedule.total_steps", positive(settings.get(*_WORDS["schedule.total_steps"])))
     if kind is None:
         said.default("schedule.decay", "linear")
     elif decay := SCHEDULES.get(kind.text.lower()):
@@ -169,11 +167,11 @@ def _schedule(said: Said, settings: Settings) -> None:
 def _end(said: Said, settings: Settings, name: str) -> None:
     """Say where the fall ends, for the schedules that can be told; a recipe has names for it."""
     names = {"polynomial": ("lr_end", "power"), "cosine_with_min_lr": ("min_lr",)}.get(name, ())
+    words = parameter_words("transformers", "schedule")
     for argument in names:
         setting = settings.get(argument)
         if setting is not None and setting.number is not None:
-            field = "power" if argument == "power" else "end_lr"
-            said.tell(f"recipe.schedule.{field}", float(setting.number), setting)
+            said.tell(f"recipe.{words[argument]}", float(setting.number), setting)
 
 
 def _unused_warmup(said: Said, settings: Settings, kind: Setting) -> None:

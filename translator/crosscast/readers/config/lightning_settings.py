@@ -23,12 +23,12 @@ def precision(
     if node is None:
         if by_flags:
             told.say("precision.enabled", "flag", *places, origin="flag", expression="--precision")
-            told.say("precision.default_dtype", "fp32", *places, confidence="likely")
+            told.say("precision.compute_dtype", "fp32", *places, confidence="likely")
             told.say("precision.flag", "--precision", *places)
             told.say("loss_scaling.mode", "library", *places)
         elif not call.has_star:
             told.say("precision.enabled", "never", *places, origin="library_default")
-            told.say("precision.default_dtype", "fp32", *places, origin="library_default")
+            told.say("precision.compute_dtype", "fp32", *places, origin="library_default")
             told.say("loss_scaling.mode", "none", *places, origin="library_default")
         return
     module = call.module.owner_of(node)
@@ -39,12 +39,12 @@ def precision(
     text = module.text(node)
     if who == "always":
         if word is None:
-            told.unknown("precision.default_dtype", "the precision is not known", *spans)
+            told.unknown("precision.compute_dtype", "the precision is not known", *spans)
             told.say("precision.enabled", "config", *spans, confidence="likely")
             return
         dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
         told.say("precision.enabled", "never" if dtype == "fp32" else "always", *spans)
-        told.say("precision.default_dtype", dtype, *spans)
+        told.say("precision.compute_dtype", dtype, *spans)
         if dtype != "fp32":
             told.say("precision.dtypes", dtype, *spans)
             told.say("precision.mode", mode, *spans)
@@ -55,10 +55,10 @@ def precision(
     told.say("precision.flag", text, *spans)
     told.say("loss_scaling.mode", "library", *spans)
     if word is None:
-        told.unknown("precision.default_dtype", "the switch is not known", *spans, expression=text)
+        told.unknown("precision.compute_dtype", "the switch is not known", *spans, expression=text)
         return
     dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
-    told.say("precision.default_dtype", dtype, *spans, expression=text)
+    told.say("precision.compute_dtype", dtype, *spans, expression=text)
     told.say("precision.dtypes", dtype, *spans)
     if dtype != "fp32":
         told.say("precision.mode", mode, *spans)
@@ -110,7 +110,9 @@ def clipping(
         if not by_flags:
             return
         text = "args.gradient_clip_val"
-        told.say("clip.value", 0.0, *places, origin="flag", expression=text, confidence="likely")
+        told.say(
+            "clipping.value", 0.0, *places, origin="flag", expression=text, confidence="likely"
+        )
         spans = places
     else:
         module = call.module.owner_of(node)
@@ -119,7 +121,7 @@ def clipping(
         plain = content(value)
         if isinstance(value, Known) and not value.flag and (plain is None or plain == 0):
             return
-        told.number("clip.value", value, *spans)
+        told.number("clipping.value", value, *spans)
     kind = "global_norm"
     algorithm = bound.get("gradient_clip_algorithm")
     if algorithm is not None:
@@ -131,6 +133,6 @@ def clipping(
             if word in ("norm", None)
             else "selectable"
         )
-    told.say("clip.kind", kind, *spans)
-    told.say("clip.unscaled_first", "library", *spans)
-    told.say("clip.per", "library", *spans)
+    told.say("clipping.kind", kind, *spans)
+    told.say("clipping.unscaled_first", "library", *spans)
+    told.say("clipping.per", "library", *spans)

@@ -11,10 +11,11 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
 from crosscast.readers.words import (
     tell_clip,
-    tell_constants,
     tell_decay,
+    tell_numbers,
     tell_optimizer,
     tell_precision,
+    tell_torch_class,
 )
 
 _TRAIN = re.compile(r"^[ \t]+(global_batch_size|micro_batch_size|lr_warmup_steps)[ \t]*:", re.M)
@@ -56,9 +57,8 @@ def _tell_litgpt(said: Said, tree: Tree) -> None:
     _window(said, train, devices, world)
     tell_clip(said, train.setting("max_norm"))
     said.number("run.epochs", train.setting("epochs"))
-    said.number("data.sequence_length", train.setting("max_seq_length"))
+    tell_numbers(said, "litgpt", train.setting, "data", "schedule")
     said.number("seed", get("seed"))
-    said.number("schedule.total_steps", train.setting("max_steps"))
     warmup = train.setting("lr_warmup_steps")
     if warmup is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
@@ -103,10 +103,7 @@ def _window(said: Said, train: Tree, devices: Setting | None, world: int | None)
 
 
 def _typed_optimizer(said: Said, section: Tree) -> None:
-    family = tell_optimizer(said, section.setting("class_path"))
-    arguments = section.get("init_args") or section
-    coupled = family in ("adam", "sgd", "rmsprop", "adagrad")
-    tell_constants(said, arguments, coupled=coupled)
+    tell_torch_class(said, section.setting("class_path"), section.get("init_args") or section)
 
 
 def _owns_lightning(source: Source, keys: frozenset[str]) -> bool:

@@ -27,10 +27,10 @@ def _tell(said: Said, tree: Tree) -> None:
     settings = tree.settings()
     tell_trainer(said, settings)
     said.number("data.sequence_length", settings.get("cutoff_len"))
-    if "activation_checkpointing.mode" not in {fact.field for fact in said.facts}:
+    if "activation_checkpointing" not in {fact.field for fact in said.facts}:
         off = settings.get("disable_gradient_checkpointing")
         if off is not None and off.switch:
-            said.tell("activation_checkpointing.mode", "none", off)
+            said.tell("activation_checkpointing", "none", off)
     if not any(fact.field == "parallel.kind" for fact in said.facts):
         said.by_library("parallel.kind")
 

@@ -8,7 +8,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import family_of, tell_precision
+from crosscast.readers.words import tell_numbers, tell_optimizer, tell_precision
 
 _MARK = re.compile(
     r"^[ \t]+(distribution_strategy|mixed_precision_dtype|optimizer_config|steps_per_loop|"
@@ -75,23 +75,10 @@ def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
     kind = config.setting("optimizer", "type")
     section = None
     if kind is not None:
-        said.tell("optimizer.name", kind.text, kind)
-        family = family_of(kind.text)
-        if "adamw" in kind.text or kind.text == "adam_weight_decay":
-            family = "adamw"
-        if family:
-            said.tell("optimizer.family", family, kind)
+        tell_optimizer(said, kind)
         section = config.get("optimizer", kind.text)
-    for name, field in (
-        ("beta_1", "beta1"),
-        ("beta_2", "beta2"),
-        ("epsilon", "eps"),
-        ("momentum", "momentum"),
-        ("weight_decay_rate", "weight_decay"),
-        ("weight_decay", "weight_decay"),
-    ):
-        if section is not None:
-            said.number(f"optimizer.{field}", section.setting(name))
+    if section is not None:
+        tell_numbers(said, "model garden", section.setting, "optimizer")
     coupled = tree.setting("task", "losses", "l2_weight_decay")
     said.number("optimizer.l2", coupled)
     clip = None
@@ -101,9 +88,9 @@ def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
     if clip is not None:
         name = clip.name
         word = {"clipnorm": "per_param_norm", "clipvalue": "value"}.get(name, "global_norm")
-        said.tell("clip.kind", word, clip)
-        said.number("clip.value", clip)
-        said.by_library("clip.per", "clip.unscaled_first")
+        said.tell("clipping.kind", word, clip)
+        said.number("clipping.value", clip)
+        said.by_library("clipping.per", "clipping.unscaled_first")
     ema = config.setting("ema", "average_decay")
     said.number("ema.decay", ema)
 

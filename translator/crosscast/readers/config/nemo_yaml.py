@@ -11,7 +11,15 @@ from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.shell.flags_lightning import tell_lightning
-from crosscast.readers.words import positive, tell_betas, tell_decay, tell_optimizer, tell_warmup
+from crosscast.readers.words import (
+    positive,
+    setting_of,
+    tell_betas,
+    tell_decay,
+    tell_numbers,
+    tell_optimizer,
+    tell_warmup,
+)
 from crosscast.targets.parameter_words import scaling_words
 
 _MARK = re.compile(
@@ -46,7 +54,7 @@ def _tell(said: Said, tree: Tree) -> None:
     said.tell("framework", "pytorch", origin="presence")
     said.tell("api", "nemo", trainer.as_setting("trainer"), origin="presence")
     tell_lightning(said, settings.get)
-    said.facts = [replace(f, value="step") if f.field == "clip.per" else f for f in said.facts]
+    said.facts = [replace(f, value="step") if f.field == "clipping.per" else f for f in said.facts]
     if model.get("megatron_amp_O2") or model.get("tensor_model_parallel_size"):
         said.facts = [f for f in said.facts if f.field != "parallel.kind"]
         kind = model.setting("tensor_model_parallel_size") or model.setting("megatron_amp_O2")
@@ -63,11 +71,11 @@ def _tell(said: Said, tree: Tree) -> None:
     recompute = recompute or model.setting("activations_checkpoint_method")
     if recompute is not None:
         word = "none" if recompute.value in (None, False) else "yes"
-        said.tell("activation_checkpointing.mode", word, recompute)
+        said.tell("activation_checkpointing", word, recompute)
     said.number("seed", model.setting("seed") or tree.setting("seed"))
     said.number("schedule.total_steps", positive(settings.get("max_steps")))
     said.number("data.sequence_length", model.setting("encoder_seq_length"))
-    if any(f.field == "precision.default_dtype" and f.value == "fp16" for f in said.facts):
+    if any(f.field == "precision.compute_dtype" and f.value == "fp16" for f in said.facts):
         for name, field in scaling_words("nemo").items():
             said.number(field, model.setting(name))
 
@@ -79,7 +87,7 @@ def _batch(said: Said, trainer: Tree, model: Tree, world: int | None) -> None:
     if whole is None or micro is None:
         return
     if any(fact.field == "accumulation.present" for fact in said.facts):
-        times = trainer.setting("accumulate_grad_batches")
+        times = setting_of("lightning", "accumulation.steps", trainer.setting)
         if times is not None and times.number != 1:
             return
         said.facts = [f for f in said.facts if not f.field.startswith("accumulation.")]
@@ -117,12 +125,7 @@ def _optimizer(said: Said, model: Tree) -> None:
     family = tell_optimizer(said, kind)
     fused = kind is not None and "fused" in kind.text
     coupled = family in ("sgd", "rmsprop", "adagrad") or (family == "adam" and not fused)
-    for name, field in (
-        ("lr", "learning_rate"),
-        ("eps", "eps"),
-        ("weight_decay", "l2" if coupled else "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", optim.setting(name))
+    tell_numbers(said, "nemo", optim.setting, "optimizer", coupled=coupled)
     tell_betas(said, optim)
     sched = optim.get("sched")
     named = None if sched is None else sched.setting("name")

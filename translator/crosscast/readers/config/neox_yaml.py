@@ -7,7 +7,8 @@ from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import tell_warmup
+from crosscast.readers.shell.flags_megatron import DECAYS
+from crosscast.readers.words import PRECISIONS, setting_of, tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
     (
@@ -17,7 +18,6 @@ _ONLY_THERE = frozenset(
         *("tokenizer_type", "init_method", "output_layer_init_method", "gpt_j_residual"),
     )
 )
-_DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none", "exponential": "exponential"}
 
 
 def owns(source: Source, keys: frozenset[str]) -> bool:
@@ -40,27 +40,26 @@ def _tell(said: Said, tree: Tree) -> None:
     _named_precision(tree)
     tell_deepspeed(said, tree)
     if get("gradient_clipping") is None:
-        said.facts = [f for f in said.facts if f.field not in ("clip.kind", "clip.value")]
-        said.default("clip.kind", "global_norm")
-        said.default("clip.value", 1.0)
-        said.by_library("clip.unscaled_first", "clip.per")
+        said.facts = [f for f in said.facts if f.field not in ("clipping.kind", "clipping.value")]
+        said.default("clipping.kind", "global_norm")
+        said.default("clipping.value", 1.0)
+        said.by_library("clipping.unscaled_first", "clipping.per")
     if not tree.get("optimizer", "params", "weight_decay"):
         said.number("optimizer.weight_decay", get("weight_decay"))
-    kind = get("lr_decay_style")
-    if kind is not None and (word := _DECAYS.get(kind.text.lower())):
+    kind = setting_of("megatron-core", "schedule.name", get)
+    if kind is not None and (word := DECAYS.get(kind.text.lower())):
         said.tell("schedule.decay", word, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
         said.by_library("schedule.on_skip")
     tell_warmup(said, None, get("warmup"))
-    said.number("schedule.total_steps", get("lr_decay_iters") or get("train_iters"))
+    tell_numbers(said, "megatron-core", get, "schedule")
     recompute = get("checkpoint_activations")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
     backend = get("distributed_backend")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
         said.tell("parallel.backend", backend.text, backend)
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("seq_length"))
+    tell_numbers(said, "megatron-core", get, "seed", "data")
 
 
 def _named_precision(tree: Tree) -> None:
@@ -69,8 +68,8 @@ def _named_precision(tree: Tree) -> None:
     if named is None or tree.keys is None:
         return
     word = named.text.lower()
-    section = {"fp16": "fp16", "half": "fp16", "bfloat16": "bf16", "bf16": "bf16"}.get(word)
-    if section is None:
+    section, _ = PRECISIONS.get(word, ("", ""))
+    if section not in ("fp16", "bf16"):
         return
     existing = tree.get(section)
     keys = dict(existing.keys or {}) if existing is not None else {}

@@ -24,7 +24,7 @@ def tell_detection(said: Said, tree: Tree) -> None:
         said.mention(base.text)
     if amp is None:
         said.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
-        said.tell("precision.default_dtype", "inherit", origin="presence", confidence="likely")
+        said.tell("precision.compute_dtype", "inherit", origin="presence", confidence="likely")
     said.tell("zero_grad.where", "inherit", origin="presence")
     said.tell("parallel.kind", "inherit", origin="presence")
     said.number("run.epochs", tree.setting("epoch"))

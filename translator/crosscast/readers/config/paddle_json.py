@@ -10,7 +10,7 @@ from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
-from crosscast.readers.words import tell_warmup
+from crosscast.readers.words import tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import scaling_words
 
 
@@ -57,7 +57,7 @@ def _tell(said: Said, tree: Tree) -> None:
     if switch is not None:
         said.tell("precision.flag", switch.name, switch)
         said.tell("precision.enabled", "always" if on else "never", switch)
-        said.tell("precision.default_dtype", "fp16" if on else "fp32", switch)
+        said.tell("precision.compute_dtype", "fp16" if on else "fp32", switch)
         if on:
             said.tell("precision.dtypes", "fp16", switch)
     dygraph = tree.setting("model", "is_dygraph")
@@ -65,8 +65,7 @@ def _tell(said: Said, tree: Tree) -> None:
     fleet = trainer.setting("PADDLE_IS_FLEET")
     if fleet is not None and fleet.switch:
         said.tell("parallel.kind", "fleet", fleet)
-    said.number("optimizer.learning_rate", optimization.setting("learning_rate"))
-    said.number("optimizer.weight_decay", optimization.setting("weight_decay"))
+    tell_numbers(said, "ernie", optimization.setting, "optimizer")
     decay = optimization.setting("use_lr_decay")
     scheduler = optimization.setting("lr_scheduler")
     if scheduler is not None and scheduler.text in ("linear_warmup_decay", "noam_decay"):

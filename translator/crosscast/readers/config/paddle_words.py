@@ -26,12 +26,12 @@ def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tr
     said.tell("precision.flag", switch.name, switch)
     if switch.switch is None:
         reason = switch.reason or f"{switch.name} is {switch.text!r}"
-        said.unknown("precision.default_dtype", reason, switch)
+        said.unknown("precision.compute_dtype", reason, switch)
         said.tell("precision.enabled", "config", switch)
         return
     if not switch.switch:
         said.tell("precision.enabled", "never", switch)
-        said.tell("precision.default_dtype", "fp32", switch)
+        said.tell("precision.compute_dtype", "fp32", switch)
         said.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
     dtype = tree.setting("dtype") or tree.setting("amp_dtype") if tree is not None else None
@@ -39,7 +39,7 @@ def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tr
     word = "bf16" if brain else "fp16"
     said.tell("precision.enabled", "always", switch)
     said.tell("precision.dtypes", word, switch, dtype)
-    said.tell("precision.default_dtype", word, switch, dtype)
+    said.tell("precision.compute_dtype", word, switch, dtype)
     level = tree.setting("level") or tree.setting("amp_level") if tree is not None else None
     if level is not None and level.text:
         said.tell("precision.level", level.text, level)
@@ -74,13 +74,7 @@ def tell_length(said: Said, setting: Setting | None, unit: str) -> None:
 
 def tell_moments(said: Said, section: Tree) -> None:
     """Say the constants of an optimizer."""
-    for name, field in (
-        ("momentum", "momentum"),
-        ("beta1", "beta1"),
-        ("beta2", "beta2"),
-        ("epsilon", "eps"),
-    ):
-        said.number(f"optimizer.{field}", section.setting(name))
+    words.tell_numbers(said, "paddle suites", section.setting, "optimizer")
 
 
 def tell_regularizer(said: Said, regularizer: Tree | None, optimizer: Tree, family: str) -> None:
@@ -106,10 +100,10 @@ def tell_limits(said: Said, section: Tree) -> None:
     ):
         limit = section.setting(name)
         if limit is not None and limit.number:
-            said.tell("clip.kind", word, limit)
-            said.number("clip.value", limit)
-            said.tell("clip.per", "step", limit, origin="presence")
-            said.tell("clip.unscaled_first", "library", limit, origin="presence")
+            said.tell("clipping.kind", word, limit)
+            said.number("clipping.value", limit)
+            said.tell("clipping.per", "step", limit, origin="presence")
+            said.tell("clipping.unscaled_first", "library", limit, origin="presence")
             return
 
 

@@ -18,7 +18,7 @@ from crosscast.readers.config.paddle_words import (
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.words import family_of, tell_optimizer
+from crosscast.readers.words import tell_numbers, tell_optimizer
 
 _DETECTION = frozenset(
     (
@@ -111,8 +111,8 @@ def _seg(said: Said, tree: Tree) -> None:
             kind = clip.setting("name") or clip.setting("type")
             words = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
             word = words.get("" if kind is None else kind.text, "global_norm")
-            said.tell("clip.kind", word, kind)
-            said.number("clip.value", clip.setting("clip_norm") or clip.setting("max"))
+            said.tell("clipping.kind", word, kind)
+            said.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
     schedule = tree.get("lr_scheduler")
     if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
         _warmed(said, schedule, inner)
@@ -143,25 +143,19 @@ def _vit(said: Said, tree: Tree) -> None:
     tell_amp(said, tree.setting("AMP") or train.setting("AMP"), None, None)
     said.number("optimizer.learning_rate", train.setting("BASE_LR"))
     kind = train.setting("OPTIMIZER", "NAME")
-    family = ""
-    if kind is not None:
-        family = family_of(kind.text)
-        said.tell("optimizer.name", kind.text, kind)
-        if family:
-            said.tell("optimizer.family", family, kind)
+    family = tell_optimizer(said, kind)
     coupled = family in ("sgd", "adam")
     said.number(f"optimizer.{'l2' if coupled else 'weight_decay'}", train.setting("WEIGHT_DECAY"))
     optimizer = train.get("OPTIMIZER")
     if optimizer is not None:
-        said.number("optimizer.eps", optimizer.setting("EPS"))
-        said.number("optimizer.momentum", optimizer.setting("MOMENTUM"))
+        tell_numbers(said, "paddlevit", optimizer.setting, "optimizer")
         for index, beta in enumerate(items_of(optimizer.get("BETAS"))[:2]):
-            said.number(f"optimizer.beta{index + 1}", beta.as_setting("BETAS"))
+            said.number(f"optimizer.betas.{index}", beta.as_setting("BETAS"))
     limit = train.setting("GRAD_CLIP")
     if limit is not None:
-        said.tell("clip.kind", "global_norm" if limit.number else "none", limit)
+        said.tell("clipping.kind", "global_norm" if limit.number else "none", limit)
         if limit.number:
-            said.number("clip.value", limit)
+            said.number("clipping.value", limit)
     steps = train.setting("ACCUM_ITER")
     if steps is not None:
         said.number("accumulation.steps", steps)

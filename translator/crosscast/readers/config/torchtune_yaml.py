@@ -10,10 +10,9 @@ from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import (
     tell_clip,
-    tell_constants,
     tell_decay,
-    tell_optimizer,
     tell_precision,
+    tell_torch_class,
     tell_warmup,
     tell_window,
 )
@@ -46,24 +45,16 @@ def _tell(said: Said, tree: Tree) -> None:
     tell_window(said, get("gradient_accumulation_steps"), divided="token_normalised")
     said.number("batch.micro_batch_size", get("batch_size"))
     tell_clip(said, get("clip_grad_norm"))
-    _optimizer(said, tree)
+    if (optimizer := tree.get("optimizer")) is not None and optimizer.keys is not None:
+        tell_torch_class(said, optimizer.setting("_component_"), optimizer)
     _schedule(said, tree)
     recompute = get("enable_activation_checkpointing")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
     said.number("run.epochs", get("epochs"))
     said.number("seed", get("seed"))
     said.number("data.sequence_length", get("tokenizer", "max_seq_len"))
     said.by_library("zero_grad.where", "parallel.kind")
-
-
-def _optimizer(said: Said, tree: Tree) -> None:
-    section = tree.get("optimizer")
-    if section is None or section.keys is None:
-        return
-    family = tell_optimizer(said, section.setting("_component_"))
-    coupled = family in ("adam", "sgd", "rmsprop", "adagrad")
-    tell_constants(said, section, coupled=coupled)
 
 
 def _schedule(said: Said, tree: Tree) -> None:

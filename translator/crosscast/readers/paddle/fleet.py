@@ -127,7 +127,7 @@ def _strategy(module: Module) -> Iterator[Fact]:
                 continue
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
             span = module.span(node)
-            yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
+            yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
         elif name == "hybrid_configs":
             found = entries(node.value, module)
             if any(plain(value_of(*found[k])) not in (1, 0, -1) for k in _HYBRID if k in found):
@@ -192,7 +192,7 @@ def _wrapped(program: Program) -> Iterator[Fact]:
             if decision.who == "never":
                 continue
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
-            yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
+            yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
 
 
 def _fused(call: Call) -> Iterator[Fact]:

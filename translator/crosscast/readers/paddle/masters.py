@@ -74,7 +74,7 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
         clips = one.method.endswith(("GradientClipByGlobalNorm", "ClipGradByGlobalNorm"))
         if clips and one.module is first.module:
             place = one.module.span(one.node)
-            yield fact_of("clip.unscaled_first", Known("yes"), place, reader=reader)
+            yield fact_of("clipping.unscaled_first", Known("yes"), place, reader=reader)
 
 
 def _scale_of(call: Call) -> Value | None:

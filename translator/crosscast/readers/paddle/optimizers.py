@@ -126,10 +126,10 @@ def _clips(program: Program) -> Iterator[Fact]:
         if isinstance(call.module.parent(call.node), ast.Expr):
             continue  # made and thrown away
         span = call.module.span(call.node)
-        yield fact_of("clip.kind", Known(kind), span, reader=NAME)
-        yield fact_of("clip.per", Known("step"), span, reader=NAME)
+        yield fact_of("clipping.kind", Known(kind), span, reader=NAME)
+        yield fact_of("clipping.per", Known("step"), span, reader=NAME)
         yield fact_of(
-            "clip.unscaled_first", Known("library"), span, reader=NAME, confidence="likely"
+            "clipping.unscaled_first", Known("library"), span, reader=NAME, confidence="likely"
         )
         value = call.argument("clip_norm") or call.argument("max")
         if value is not None:
@@ -137,7 +137,7 @@ def _clips(program: Program) -> Iterator[Fact]:
             place = call.module.span(node) if node is not None else span
             if node is not None:
                 value = located(value, node, call.module) or value
-            yield fact_of("clip.value", value, place, reader=NAME)
+            yield fact_of("clipping.value", value, place, reader=NAME)
 
 
 def _half_masters(program: Program) -> Iterator[Fact]:
@@ -165,9 +165,9 @@ def _by_call(program: Program) -> Iterator[Fact]:
             continue
         span = call.module.span(call.node)
         value = call.argument("max_norm") or call.argument("clip_value")
-        yield fact_of("clip.kind", Known(word), span, reader=NAME)
+        yield fact_of("clipping.kind", Known(word), span, reader=NAME)
         if value is not None:
-            yield fact_of("clip.value", value, span, reader=NAME)
+            yield fact_of("clipping.value", value, span, reader=NAME)
 
 
 READER = PaddleOptimizerReader()

@@ -57,14 +57,14 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
     yield from _said("zero_grad.where", steps.cleared(step))
     clips = steps.clips(step)
     if clips:
-        yield from _said("clip.kind", steps.clip_kind(clips))
+        yield from _said("clipping.kind", steps.clip_kind(clips))
         for event in clips:
             limit = event.detail.get("max")
             if limit is not None:
                 value = _passed(by_words(_number(limit)), event)
-                yield fact_of("clip.value", value, event.span, reader=NAME)
-        yield from _said("clip.unscaled_first", steps.clip_unscaled(step, clips))
-        yield from _said("clip.per", steps.clip_per(step, clips))
+                yield fact_of("clipping.value", value, event.span, reader=NAME)
+        yield from _said("clipping.unscaled_first", steps.clip_unscaled(step, clips))
+        yield from _said("clipping.per", steps.clip_per(step, clips))
     yield from _said("scaler_update.status", steps.scale_update(step))
     moved = steps.rate_stepped(step)
     yield from _said("schedule.stepped_per", moved)

@@ -10,7 +10,7 @@ from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
-from crosscast.readers.words import tell_clip, tell_optimizer
+from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -68,13 +68,8 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
     _seq2seq_precision(said, params)
     _horovod(said, params)
     family = tell_optimizer(said, get("optimizer"))
-    for name, field in (
-        ("beta1", "beta1"),
-        ("beta2", "beta2"),
-        ("epsilon", "eps"),
-        ("momentum", "momentum"),
-    ):
-        said.number(f"optimizer.{field}", params.setting("optimizer_params", name))
+    if (constants := params.get("optimizer_params")) is not None:
+        tell_numbers(said, "openseq2seq", constants.setting, "optimizer")
     if family == "adamw":
         said.number("optimizer.weight_decay", params.setting("optimizer_params", "weight_decay"))
     if family and params.get("regularizer") is not None:
@@ -97,14 +92,13 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
     tell_clip(said, get("max_grad_norm"))
     larc = params.get("larc_params")
     if larc is not None and larc.keys:
-        said.tell("clip.kind", "layerwise", larc.as_setting("larc_params"))
+        said.tell("clipping.kind", "layerwise", larc.as_setting("larc_params"))
     steps = get("iter_size")
     if steps is not None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
         said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-    said.number("batch.micro_batch_size", get("batch_size_per_gpu"))
-    said.number("schedule.total_steps", get("max_steps"))
+    tell_numbers(said, "openseq2seq", get, "batch", "schedule")
     said.number("run.epochs", get("num_epochs"))
     said.number("seed", get("random_seed"))
 
@@ -115,7 +109,7 @@ def _seq2seq_precision(said: Said, params: Tree) -> None:
     if word in ("mixed", "float16"):
         said.tell("precision.enabled", "always", dtype)
         said.tell("precision.dtypes", "fp16", dtype)
-        said.tell("precision.default_dtype", "fp16", dtype)
+        said.tell("precision.compute_dtype", "fp16", dtype)
         said.tell("precision.mode", "mixed" if word == "mixed" else "full", dtype)
         said.tell("precision.level", word, dtype)
         if scale is None or scale.value is None:
@@ -128,10 +122,10 @@ def _seq2seq_precision(said: Said, params: Tree) -> None:
         said.by_library("scaler_update.status")
         return
     if word != "float32":
-        said.unknown("precision.default_dtype", f"a type called {word!r}", dtype)
+        said.unknown("precision.compute_dtype", f"a type called {word!r}", dtype)
         return
     said.tell("precision.enabled", "never", dtype)
-    said.tell("precision.default_dtype", "fp32", dtype)
+    said.tell("precision.compute_dtype", "fp32", dtype)
     said.tell("loss_scaling.mode", "none", dtype, origin="presence")
 
 
@@ -169,12 +163,12 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
     dtype = get("dtype")
     if dtype is not None and dtype.text in ("float16", "bfloat16", "float32"):
         word = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[dtype.text]
-        said.tell("precision.default_dtype", word, dtype)
+        said.tell("precision.compute_dtype", word, dtype)
         said.tell("precision.enabled", "never" if word == "fp32" else "always", dtype)
         if word != "fp32":
             said.tell("precision.dtypes", word, dtype)
     else:
-        _inherited(said, "precision.enabled", "precision.default_dtype")
+        _inherited(said, "precision.enabled", "precision.compute_dtype")
     _inherited(said, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
     _inherited(said, "parallel.kind", "optimizer.family")
     steps = get("gradient_accumulation_steps")
@@ -182,19 +176,11 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
         _inherited(said, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-    for name, field in (
-        ("learning_rate", "learning_rate"),
-        ("weight_decay", "weight_decay"),
-        ("beta1", "beta1"),
-        ("beta2", "beta2"),
-    ):
-        said.number(f"optimizer.{field}", get(name))
+    tell_numbers(said, "nanogpt", get, "optimizer")
     if not tell_clip(said, get("grad_clip"), unscaled="library"):
-        _inherited(said, "clip.kind")
+        _inherited(said, "clipping.kind")
     _override_schedule(said, get("decay_lr"), get("warmup_iters"))
-    said.number("schedule.total_steps", get("lr_decay_iters") or get("max_iters"))
-    said.number("batch.micro_batch_size", get("batch_size"))
-    said.number("data.sequence_length", get("block_size"))
+    tell_numbers(said, "nanogpt", get, "schedule", "batch", "data")
 
 
 def _override_schedule(said: Said, decays: Setting | None, warmup: Setting | None) -> None:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values.combine import plain
 from crosscast.pysource.values.value import Known, Symbol
 from crosscast.readers.config.tree import Tree
 
@@ -106,16 +107,12 @@ def _leaf(node: ast.expr, module: Module, depth: int, span: Span) -> Tree:
 
 def _known(value: object, span: Span, origin: Origin) -> Tree:
     if isinstance(value, dict):
-        keys = {str(k): _known(_inner(v), span, origin) for k, v in value.items()}
+        keys = {str(k): _known(plain(v), span, origin) for k, v in value.items()}
         return Tree(span, keys=keys, origin=origin)
     if isinstance(value, list | tuple):
-        return Tree(span, items=[_known(_inner(v), span, origin) for v in value], origin=origin)
+        return Tree(span, items=[_known(plain(v), span, origin) for v in value], origin=origin)
     if isinstance(value, Symbol):
         return Tree(span, value.name, origin="constant")
     if value is None or isinstance(value, bool | int | float | str):
         return Tree(span, value, origin=origin)
     return Tree(span, str(value)[:200], reason=str(getattr(value, "reason", "not a plain value")))
-
-
-def _inner(value: object) -> object:
-    return value.value if isinstance(value, Known) else value

@@ -72,7 +72,7 @@ def _optimizers(program: Program) -> Iterator[Fact]:
     found = []
     for name, call in calls_of(program):
         if _OPTIMIZERS.fullmatch(name):
-            shown = "adam" if last(name) == "scale_by_adam" else last(name)
+            shown = "adam" if last(name) in ("scale_by_adam", "amsgrad") else last(name)
             found.append(made(call, name, family_of(shown)))
     stepped = False
     for one in with_subjects(found):
@@ -205,8 +205,8 @@ def _clips(program: Program) -> Iterator[Fact]:
         if kind is None or isinstance(call.module.parent(call.node), ast.Expr):
             continue
         span = call.module.span(call.node)
-        yield fact_of("clip.kind", Known(kind), span, reader=NAME)
-        yield fact_of("clip.per", Known("step"), span, reader=NAME)
+        yield fact_of("clipping.kind", Known(kind), span, reader=NAME)
+        yield fact_of("clipping.per", Known("step"), span, reader=NAME)
         value = (
             call.argument("max_norm")
             or call.argument("max_delta")
@@ -214,7 +214,7 @@ def _clips(program: Program) -> Iterator[Fact]:
             or call.argument("clipping")
         )
         if value is not None:
-            yield fact_of("clip.value", value, span, reader=NAME)
+            yield fact_of("clipping.value", value, span, reader=NAME)
 
 
 def _parallel(program: Program) -> Iterator[Fact]:
@@ -224,7 +224,7 @@ def _parallel(program: Program) -> Iterator[Fact]:
             spans.append(call.module.span(call.node))
         elif name in _REMAT:
             span = call.module.span(call.node)
-            yield fact_of("activation_checkpointing.mode", Known("yes"), span, reader=NAME)
+            yield fact_of("activation_checkpointing", Known("yes"), span, reader=NAME)
     for module in program.modules:
         for function in module.functions.values():
             for one in function.decorator_list:
@@ -233,7 +233,7 @@ def _parallel(program: Program) -> Iterator[Fact]:
                     spans.append(module.span(one))
                 elif resolved in _REMAT:
                     yield fact_of(
-                        "activation_checkpointing.mode", Known("yes"), module.span(one), reader=NAME
+                        "activation_checkpointing", Known("yes"), module.span(one), reader=NAME
                     )
     if spans:
         yield fact_of("parallel.kind", Known(("pmap",)), *spans, reader=NAME)

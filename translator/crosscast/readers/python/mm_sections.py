@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import tell_constants, tell_optimizer
+from crosscast.readers.words import tell_torch_class
 from crosscast.targets.parameter_words import scaling_words
 
 
@@ -12,7 +12,7 @@ def tell_checkpointing(said: Said, tree: Tree) -> None:
     """Say whether the backbone computes activations again."""
     switch = tree.setting("model", "backbone", "with_cp")
     if switch is not None and switch.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if switch.switch else "none", switch)
+        said.tell("activation_checkpointing", "yes" if switch.switch else "none", switch)
 
 
 def tell_scale(said: Said, scale: Tree | None, without: str, brain: bool = False) -> None:
@@ -38,20 +38,20 @@ def tell_clip_grad(said: Said, clip: Tree | None) -> None:
     setting = clip.as_setting("clip_grad")
     if clip.keys is None:
         if clip.value is None:
-            said.tell("clip.kind", "none", setting)
+            said.tell("clipping.kind", "none", setting)
         return
     norm, value = clip.setting("max_norm"), clip.setting("clip_value")
     limit = norm or value
-    said.tell("clip.kind", "value" if norm is None and value is not None else "global_norm", limit)
-    said.number("clip.value", limit)
-    said.by_library("clip.unscaled_first", "clip.per")
+    said.tell(
+        "clipping.kind", "value" if norm is None and value is not None else "global_norm", limit
+    )
+    said.number("clipping.value", limit)
+    said.by_library("clipping.unscaled_first", "clipping.per")
 
 
 def tell_typed_optimizer(said: Said, optimizer: Tree) -> None:
     """Say what a dictionary with the type and the arguments of an optimizer means."""
-    family = tell_optimizer(said, optimizer.setting("type"))
-    coupled = family in ("sgd", "adam", "rmsprop", "adagrad")
-    tell_constants(said, optimizer, coupled=coupled)
+    tell_torch_class(said, optimizer.setting("type"), optimizer)
 
 
 def tell_groups(said: Said, groups: Tree | None) -> None:

@@ -129,13 +129,13 @@ def _precision(said: Said, wrapper: Tree | None, based: bool) -> None:
         word = "inherit" if based else "never"
         said.tell("precision.enabled", word, origin="presence", confidence="likely")
         if not based:
-            said.default("precision.default_dtype", "fp32")
+            said.default("precision.compute_dtype", "fp32")
         return
     name = kind.text.rpartition(".")[2]
     if name not in ("AmpOptimWrapper", "ApexOptimWrapper") or wrapper is None:
         if name == "OptimWrapper":
             said.tell("precision.enabled", "never", kind)
-            said.tell("precision.default_dtype", "fp32", kind)
+            said.tell("precision.compute_dtype", "fp32", kind)
             said.tell("loss_scaling.mode", "none", kind, origin="presence")
         return
     dtype = wrapper.setting("dtype")
@@ -143,7 +143,7 @@ def _precision(said: Said, wrapper: Tree | None, based: bool) -> None:
     word = "bf16" if brain else "fp16"
     said.tell("precision.enabled", "always", kind)
     said.tell("precision.dtypes", word, kind, dtype)
-    said.tell("precision.default_dtype", word, kind, dtype)
+    said.tell("precision.compute_dtype", word, kind, dtype)
     said.tell("precision.mode", "mixed", kind, origin="presence")
     if name == "ApexOptimWrapper":
         said.tell("api", "apex_amp", kind)

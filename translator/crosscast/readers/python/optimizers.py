@@ -3,49 +3,30 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
+from crosscast.readers import words
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import numeric, target_of, unwrapped, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.schedules import Course, course_of
+from crosscast.targets.parameter_words import fields_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.call import Call
 
-_FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.I), word)
-    for pattern, word in (
-        (r"adafactor", "adafactor"),
-        (r"adadelta", "adadelta"),
-        (r"adagrad", "adagrad"),
-        (r"adamw|adam_?weight_?decay|decoupledadam", "adamw"),
-        (r"radam|rectifiedadam", "radam"),
-        (r"novograd", "novograd"),
-        (r"lamb", "lamb"),
-        (r"lars", "lars"),
-        (r"^lion", "lion"),
-        (r"adam|nadam|amsgrad", "adam"),
-        (r"ftrl", "ftrl"),
-        (r"rms_?prop", "rmsprop"),
-        (r"sgd|momentum|gradientdescent|^noisy_sgd", "sgd"),
-    )
-)
-FIELDS: Mapping[str, Sequence[str]] = {
-    "beta1": ("beta1", "beta_1", "b1"),
-    "beta2": ("beta2", "beta_2", "b2"),
-    "eps": ("epsilon", "eps"),
-    "momentum": ("momentum",),
-}
-RATES = ("learning_rate", "lr", "init_lr", "init_value", "base_lr")
-DECAYS = ("weight_decay", "weight_decay_rate", "lamb_weight_decay")
+family_of = partial(words.family_of, relatives=True)
+"""Returns the family that the name of a class means; empty if none."""
+_WORDS = fields_of("graph classes")
+_RATE, _DECAY = "optimizer.learning_rate", "optimizer.weight_decay"
+_CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +43,6 @@ class Made:
     coupled: bool = False
     """Whether `weight_decay` is the coupled one."""
     subject: str = ""
-
-
-def family_of(name: str) -> str:
-    """Return the family that the name of a class means; empty if none."""
-    for pattern, word in _FAMILIES:
-        if pattern.search(name):
-            return word
-    return ""
 
 
 def made(call: Call, name: str, family: str, *, coupled: bool = False) -> Made:
@@ -133,7 +106,7 @@ def _same_block(one: Made, other: Made) -> bool:
 def rate_of(call: Call) -> ast.expr | None:
     """Return what an optimizer gets as its learning rate."""
     bound = call.bound()
-    found = next((bound[name] for name in RATES if name in bound), None)
+    found = next((bound[name] for name in _WORDS[_RATE] if name in bound), None)
     if found is None and not call.parameters() and len(call.node.args) == 1:
         first = call.node.args[0]  # the rate comes first wherever the signature is not known
         return None if isinstance(first, ast.Starred) else first
@@ -154,13 +127,13 @@ def facts_of(one: Made, reader: str) -> Iterator[Fact]:
     yield fact_of(
         "optimizer.name", Known(one.name), span, subject=one.subject, under=under, reader=reader
     )
-    for field, names in FIELDS.items():
-        node = next((bound[n] for n in names if n in bound), None)
+    for field in _CONSTANTS:
+        node = next((bound[n] for n in _WORDS[f"optimizer.{field}"] if n in bound), None)
         yield from number(field, node, one, reader, under)
-    decay = next((bound[n] for n in DECAYS if n in bound), None)
+    decay = next((bound[n] for n in _WORDS[_DECAY] if n in bound), None)
     if not isinstance(decay, ast.Call):
         yield from number("l2" if one.coupled else "weight_decay", decay, one, reader, under)
-    for name in ("nesterov", "use_nesterov"):
+    for name in _WORDS["optimizer.nesterov"]:
         value = call.argument(name) if name in bound else None
         if isinstance(value, Known) and isinstance(value.value, bool):
             word = Known("yes" if value.value else "no", value.origin, value.flag)

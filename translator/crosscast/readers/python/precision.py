@@ -167,11 +167,11 @@ def precision_facts(
     usual = usual_type([*half, *beside])
     spans = [one.span for one in half]
     if usual is not None:
-        yield fact_of("precision.default_dtype", Known(usual), *spans, reader=reader)
+        yield fact_of("precision.compute_dtype", Known(usual), *spans, reader=reader)
     elif half and all(_is_switch(one) for one in (*half, *beside)):
         # a switch whose default is in another file: they are off unless somebody says otherwise
         yield fact_of(
-            "precision.default_dtype", Known("fp32"), *spans, reader=reader, confidence="guess"
+            "precision.compute_dtype", Known("fp32"), *spans, reader=reader, confidence="guess"
         )
 
 

@@ -80,13 +80,13 @@ def tell_variable(said: Said, setting: Setting) -> None:
         said.tell("framework", "tensorflow", setting, origin="presence")
         said.tell("api", "tf_env_amp", setting, origin="presence")
         if not setting.known:
-            said.unknown("precision.default_dtype", setting.reason, setting, text=name)
+            said.unknown("precision.compute_dtype", setting.reason, setting, text=name)
             said.tell("precision.enabled", "config", setting)
             said.tell("precision.dtypes", "fp16", setting)
         elif on:
             said.tell("precision.enabled", "always", setting)
             said.tell("precision.dtypes", "fp16", setting)
-            said.tell("precision.default_dtype", "fp16", setting)
+            said.tell("precision.compute_dtype", "fp16", setting)
             said.tell("loss_scaling.mode", "env_default", setting, origin="presence")
             said.by_library("scaler_update.status")
     elif name in _TF32:
@@ -100,5 +100,5 @@ def tell_variable(said: Said, setting: Setting) -> None:
         said.tell("framework", "pytorch", setting, origin="presence")
         said.tell("precision.enabled", "always", setting)
         said.tell("precision.dtypes", "bf16", setting)
-        said.tell("precision.default_dtype", "bf16", setting)
+        said.tell("precision.compute_dtype", "bf16", setting)
         said.tell("parallel.kind", "tpu", setting, origin="presence")

@@ -8,7 +8,9 @@ from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     SCHEDULES,
     no_auto,
+    setting_of,
     tell_clip,
+    tell_numbers,
     tell_precision,
     tell_window,
 )
@@ -27,16 +29,13 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     precision = settings.get("mixed_precision") or options.get("mixed_precision")
     if precision is not None:
         tell_precision(said, precision)
-    name = "gradient_accumulation_steps"
-    tell_window(said, settings.get(name) or no_auto(options.get(name)))
-    tell_clip(said, settings.get("max_grad_norm") or no_auto(options.get("gradient_clipping")))
-    said.number(
-        "batch.micro_batch_size",
-        settings.get("per_device_train_batch_size", "train_batch_size"),
+    given = setting_of("accelerate", "accumulation.steps", options.get)
+    tell_window(
+        said, setting_of("accelerate", "accumulation.steps", settings.get) or no_auto(given)
     )
-    said.number("optimizer.learning_rate", settings.get("learning_rate"))
-    decay = settings.get("weight_decay", "adam_weight_decay")
-    said.number("optimizer.weight_decay", decay)
+    limit = setting_of("accelerate", "clipping.max_norm", options.get)
+    tell_clip(said, settings.get("max_grad_norm") or no_auto(limit))
+    tell_numbers(said, "accelerate", settings.get, "batch", "optimizer")
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())):
         said.tell("schedule.decay", word, kind)
@@ -46,7 +45,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
     recompute = settings.get("gradient_checkpointing")
     if recompute is not None and recompute.switch is not False:
-        said.tell("activation_checkpointing.mode", "yes", recompute)
+        said.tell("activation_checkpointing", "yes", recompute)
     said.number("seed", settings.get("seed"))
     said.by_library("zero_grad.where")
     stage = options.get("zero_stage")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said, Settings
+from crosscast.readers.config.settings import Said, Setting, Settings, number_of
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_clip, tell_optimizer, tell_window
+from crosscast.readers.words import (
+    setting_of,
+    tell_clip,
+    tell_numbers,
+    tell_optimizer,
+    tell_window,
+)
 from crosscast.targets.parameter_words import scaling_words
 
 _ONLY_THERE = frozenset(
@@ -41,13 +47,16 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_window(said, steps, divided="token_normalised")
     tell_clip(said, get("clip_norm"))
     family = tell_optimizer(said, get("optimizer"))
-    lr = get("lr")
-    if lr is not None and "," not in lr.text:
-        said.number("optimizer.learning_rate", lr)
-    said.number("optimizer.eps", get("adam_eps"))
+
+    def single(name: str) -> Setting | None:
+        """Return a setting, None where it is a list of rates."""
+        setting = get(name)
+        return None if setting is not None and "," in setting.text else setting
+
     # fairseq's "adam" decouples the decay.
-    decay = "weight_decay" if family in ("adam", "adamw", "lamb", "adafactor") else "l2"
-    said.number(f"optimizer.{decay}", get("weight_decay"))
+    coupled = family not in ("adam", "adamw", "lamb", "adafactor")
+    tell_numbers(said, "fairseq", single, "optimizer", coupled=coupled)
+    _betas(said, setting_of("fairseq", "optimizer.betas", get))
     kind = get("lr_scheduler")
     if kind is not None and (word := _DECAYS.get(kind.text)):
         said.tell("schedule.decay", word, kind)
@@ -60,19 +69,33 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     said.by_library("zero_grad.where")
 
 
+def _betas(said: Said, both: Setting | None) -> None:
+    """Say both decays of `(0.9, 0.98)`."""
+    if both is None:
+        return
+    numbers = [number_of(text.strip()) for text in both.text.strip("()[]").split(",")]
+    for index in range(2):
+        field = f"optimizer.betas.{index}"
+        if len(numbers) == 2 and numbers[index] is not None:
+            said.tell(field, numbers[index], both)
+        else:
+            reason = both.reason or f"{both.name} is {both.text!r}, which are no two numbers"
+            said.unknown(field, reason, both, text=both.text)
+
+
 def _precision(said: Said, settings: Settings) -> None:
     half = settings.get("fp16", "memory_efficient_fp16")
     brain = settings.get("bf16", "memory_efficient_bf16")
     setting = half or brain
     if setting is None:
         said.default("precision.enabled", "never")
-        said.default("precision.default_dtype", "fp32")
+        said.default("precision.compute_dtype", "fp32")
         said.tell("loss_scaling.mode", "none", origin="presence")
         return
     dtype = "fp16" if half is not None else "bf16"
     said.tell("precision.enabled", "always", setting)
     said.tell("precision.dtypes", dtype, setting)
-    said.tell("precision.default_dtype", dtype, setting)
+    said.tell("precision.compute_dtype", dtype, setting)
     if dtype == "bf16":
         said.tell("loss_scaling.mode", "none", setting, origin="presence")
         return

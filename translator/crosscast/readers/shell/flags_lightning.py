@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_precision, tell_window
+from crosscast.readers.words import setting_of, tell_numbers, tell_precision, tell_window
 
 _ONLY_THERE = frozenset(
     (
@@ -69,12 +69,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     nodes = get("num_nodes")
     if devices is not None and launch.command.processes is None:
         _world(said, devices, nodes)
-    for name, field in (
-        ("lr", "learning_rate"),
-        ("learning_rate", "learning_rate"),
-        ("weight_decay", "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", get(name))
+    tell_numbers(said, "lightning", get, "optimizer")
     # The module of the user makes its optimizer and schedule.
     given = get("lr", "learning_rate")
     said.tell("optimizer.family", "elsewhere", given, origin="presence")
@@ -90,17 +85,18 @@ def tell_lightning(said: Said, get: Callable[..., Setting | None]) -> None:
     """Say what arguments of the Trainer mean, wherever they stand."""
     if (precision := get("precision")) is not None:
         tell_precision(said, precision)
-    tell_window(said, get("accumulate_grad_batches"))
-    limit, kind = get("gradient_clip_val"), get("gradient_clip_algorithm")
+    tell_window(said, setting_of("lightning", "accumulation.steps", get))
+    limit = setting_of("lightning", "clipping.max_norm", get)
+    kind = get("gradient_clip_algorithm")
     if limit is not None:
         value = limit.number
         if limit.known and not value:
-            said.tell("clip.kind", "none", limit)
+            said.tell("clipping.kind", "none", limit)
         else:
             by_value = kind is not None and kind.text == "value"
-            said.tell("clip.kind", "value" if by_value else "global_norm", limit)
-            said.number("clip.value", limit)
-            said.by_library("clip.unscaled_first", "clip.per")
+            said.tell("clipping.kind", "value" if by_value else "global_norm", limit)
+            said.number("clipping.value", limit)
+            said.by_library("clipping.unscaled_first", "clipping.per")
     said.by_library("zero_grad.where")
     strategy = get("strategy", "distributed_backend", "accelerator")
     if strategy is not None and strategy.text:
@@ -112,7 +108,7 @@ def tell_lightning(said: Said, get: Callable[..., Setting | None]) -> None:
         elif kind_word := KINDS.get(word):
             said.tell("parallel.kind", kind_word, strategy)
     said.number("run.epochs", get("max_epochs"))
-    said.number("seed", get("seed", "seed_everything"))
+    tell_numbers(said, "lightning", get, "seed")
 
 
 def _world(said: Said, devices: Setting, nodes: Setting | None) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import SCHEDULES, tell_warmup
+from crosscast.readers.words import SCHEDULES, tell_numbers, tell_warmup
+from crosscast.targets.parameter_words import fields_of
 
-_STEPS = ("gradient_accumulation_steps", "accumulation_steps", "grad_accumulation_steps")
+_STEPS = fields_of("loop flags")["accumulation.steps"]
 _USUAL = frozenset(
     (
         *(*_STEPS, "learning_rate", "train_batch_size", "per_device_train_batch_size"),
@@ -50,14 +51,11 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     if steps is not None:
         said.number("accumulation.steps", steps)
         said.tell("accumulation.present", "yes", steps)
-    said.number("optimizer.learning_rate", get("learning_rate", "lr"))
-    said.number("optimizer.weight_decay", get("weight_decay", "wd"))
-    for name in ("beta1", "beta2"):
-        said.number(f"optimizer.{name}", get(name))
+    tell_numbers(said, "loop flags", get, "optimizer")
     limit = get("max_grad_norm", "grad_clip_norm")
     if limit is not None and limit.number:
-        said.tell("clip.kind", "global_norm", limit)
-        said.number("clip.value", limit)
+        said.tell("clipping.kind", "global_norm", limit)
+        said.number("clipping.value", limit)
     kind = get("lr_scheduler_type")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
         said.tell("schedule.decay", word, kind)
@@ -65,15 +63,15 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     named, half = get("precision"), get("fp16")
     if named is not None and (dtype := _PRECISIONS.get(named.text.lower())) is not None:
         said.tell("precision.enabled", "never" if dtype == "fp32" else "always", named)
-        said.tell("precision.default_dtype", dtype, named)
+        said.tell("precision.compute_dtype", dtype, named)
         if dtype != "fp32":
             said.tell("precision.dtypes", dtype, named)
     recompute = get("grad_checkpointing", "gradient_checkpointing")
     if recompute is not None and recompute.switch:
-        said.tell("activation_checkpointing.mode", "yes", recompute)
+        said.tell("activation_checkpointing", "yes", recompute)
     if half is not None and half.switch is not None:
         said.tell("precision.enabled", "always" if half.switch else "never", half)
-        said.tell("precision.default_dtype", "fp16" if half.switch else "fp32", half)
+        said.tell("precision.compute_dtype", "fp16" if half.switch else "fp32", half)
         if half.switch:
             said.tell("precision.dtypes", "fp16", half)
     said.number("seed", get("seed"))

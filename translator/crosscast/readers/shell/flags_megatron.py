@@ -7,7 +7,7 @@ import re
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_clip, tell_warmup
+from crosscast.readers.words import setting_of, tell_clip, tell_numbers, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -21,8 +21,15 @@ _ONLY_THERE = frozenset(
     )
 )
 _DEFAULTED = re.compile(r"\$\{\w+:?[-=]")
-_DECAYS = {"linear": "linear", "cosine": "cosine", "constant": "none"}
-_DECAYS |= {"inverse_square_root": "rsqrt", "wsd": "custom"}
+DECAYS = {
+    "linear": "linear",
+    "cosine": "cosine",
+    "constant": "none",
+    "exponential": "exponential",
+    "inverse_square_root": "rsqrt",
+    "wsd": "custom",
+}
+"""What `lr_decay_style` may be, here and in gpt-neox."""
 _SCALING = scaling_words("megatron-core")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "megatron flags")
 
@@ -42,18 +49,17 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     _precision(said, settings)
     _batch(said, settings, launch)
     if not tell_clip(said, get("clip_grad")):
-        said.default("clip.kind", "global_norm")
-        said.default("clip.value", 1.0)
-        said.by_library("clip.unscaled_first", "clip.per")
+        said.default("clipping.kind", "global_norm")
+        said.default("clipping.value", 1.0)
+        said.by_library("clipping.unscaled_first", "clipping.per")
     _optimizer(said, settings)
     _schedule(said, settings)
     said.by_library("zero_grad.where")
     recompute = get("recompute_granularity", "recompute_activations", "checkpoint_activations")
     recompute = recompute or get("activations_checkpoint_method", "recompute_method")
     if recompute is not None:
-        said.tell("activation_checkpointing.mode", "yes", recompute)
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("seq_length"))
+        said.tell("activation_checkpointing", "yes", recompute)
+    tell_numbers(said, "megatron-core", get, "seed", "data")
     if get("deepspeed") is not None:
         said.tell("api", "deepspeed", get("deepspeed"), origin="presence")
 
@@ -65,13 +71,13 @@ def _precision(said: Said, settings: Settings) -> None:
         said.warn("CC925", "--fp16 and --bf16 are both given", bf16)
     if not on:
         said.default("precision.enabled", "never")
-        said.default("precision.default_dtype", "fp32")
+        said.default("precision.compute_dtype", "fp32")
         said.tell("loss_scaling.mode", "none", origin="presence")
         return
     dtype = "fp16" if on[0] is fp16 else "bf16"
     said.tell("precision.enabled", "always", on[0])
     said.tell("precision.dtypes", dtype, on[0])
-    said.tell("precision.default_dtype", dtype, on[0])
+    said.tell("precision.compute_dtype", dtype, on[0])
     said.tell("precision.mode", "mixed", on[0], origin="presence")
     if dtype == "bf16":
         said.tell("loss_scaling.mode", "none", on[0], origin="presence")
@@ -172,26 +178,19 @@ def _optimizer(said: Said, settings: Settings) -> None:
         said.tell("optimizer.name", word, kind)
         if family:
             said.tell("optimizer.family", family, kind)
-    for name, field in (
-        ("lr", "learning_rate"),
-        ("adam_beta1", "beta1"),
-        ("adam_beta2", "beta2"),
-        ("adam_eps", "eps"),
-        ("weight_decay", "weight_decay"),
-    ):
-        said.number(f"optimizer.{field}", settings.get(name))
+    tell_numbers(said, "megatron-core", settings.get, "optimizer")
 
 
 def _schedule(said: Said, settings: Settings) -> None:
-    kind = settings.get("lr_decay_style")
+    kind = setting_of("megatron-core", "schedule.name", settings.get)
     if kind is None:
         said.default("schedule.decay", "linear")
-    elif decay := _DECAYS.get(kind.text.lower().replace("-", "_")):
+    elif decay := DECAYS.get(kind.text.lower().replace("-", "_")):
         said.tell("schedule.decay", decay, kind)
     else:
         said.unknown("schedule.decay", kind.reason or f"a schedule {kind.text!r}", kind)
     ratio = settings.get("lr_warmup_fraction", "warmup")
     tell_warmup(said, settings.get("lr_warmup_iters", "lr_warmup_samples"), ratio)
-    said.number("schedule.total_steps", settings.get("lr_decay_iters", "train_iters"))
+    tell_numbers(said, "megatron-core", settings.get, "schedule")
     said.tell("schedule.stepped_per", "step", kind, origin="presence")
     said.by_library("schedule.on_skip")

@@ -11,7 +11,7 @@ from crosscast.readers.config.hf_arguments import tell_trainer
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.environment import is_paddle_variable
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_warmup, tell_window
+from crosscast.readers.words import setting_of, tell_numbers, tell_warmup, tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -69,13 +69,12 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     _scaling(said, settings, on)
     if (tokens := get("in_tokens")) is not None and tokens.switch is False:
         said.number("batch.micro_batch_size", get("batch_size"))
-    said.number("optimizer.learning_rate", get("learning_rate", "lr"))
-    said.number("optimizer.weight_decay", get("weight_decay"))
+    tell_numbers(said, "paddle flags", get, "optimizer")
     tell_warmup(said, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
     tell_window(said, get("gradient_accumulation_steps", "accumulate_steps"))
     recompute = get("use_recompute", "recompute")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
     said.number("data.sequence_length", get("max_seq_len", "max_seq_length"))
     said.number("run.epochs", get("epoch", "num_epochs", "epochs", "num_train_epochs"))
     said.number("seed", get("random_seed", "seed"))
@@ -89,9 +88,9 @@ def _ernie(said: Said, settings: Settings) -> None:
     said.default("zero_grad.where", "static_graph")
     said.default("optimizer.family", "adamw")
     said.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
-    said.default("clip.kind", "global_norm")
-    said.default("clip.value", _DEFAULTS.fixed["clipping.max_norm"])
-    said.default("clip.per", "step")
+    said.default("clipping.kind", "global_norm")
+    said.default("clipping.value", _DEFAULTS.fixed["clipping.max_norm"])
+    said.default("clipping.per", "step")
     if settings.get("lr_scheduler") is None:
         said.default("schedule.decay", "linear")
     said.default("schedule.stepped_per", "step")
@@ -109,12 +108,12 @@ def tell_trainer_flags(said: Said, settings: Settings) -> None:
         said.tell("precision.mode", "full", weights)
     said.diagnostics += inner.diagnostics
     said.tell("framework", "paddle", origin="presence")
-    scale = settings.get("scale_loss")
+    scale = setting_of("paddlenlp", _FIRST_SCALE, settings.get)
     if scale is not None and settings.is_on("fp16"):
         said.number(_FIRST_SCALE, scale)
     recompute = settings.get("recompute")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing.mode", "yes" if recompute.switch else "none", recompute)
+        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
 
 
 def _precision(said: Said, settings: Settings) -> bool | None:
@@ -122,23 +121,23 @@ def _precision(said: Said, settings: Settings) -> bool | None:
     switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
     if switch is None:
         said.default("precision.enabled", "never")
-        said.default("precision.default_dtype", "fp32")
+        said.default("precision.compute_dtype", "fp32")
         return False
     said.tell("precision.flag", f"--{switch.name}", switch)
     if isinstance(switch.value, tuple) and switch.value:
         switch = replace(switch, value=switch.value[0])  # words of another option follow it
     if switch.switch is None:
         reason = switch.reason or f"--{switch.name} is {switch.text!r}"
-        said.unknown("precision.default_dtype", reason, switch)
+        said.unknown("precision.compute_dtype", reason, switch)
         return None
     if not switch.switch:
         said.tell("precision.enabled", "never", switch)
-        said.tell("precision.default_dtype", "fp32", switch)
+        said.tell("precision.compute_dtype", "fp32", switch)
         return False
     dtype = "bf16" if "bf16" in switch.name else "fp16"
     said.tell("precision.enabled", "always", switch)
     said.tell("precision.dtypes", dtype, switch)
-    said.tell("precision.default_dtype", dtype, switch)
+    said.tell("precision.compute_dtype", dtype, switch)
     return True
 
 

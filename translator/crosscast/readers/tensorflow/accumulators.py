@@ -103,7 +103,8 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
         yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
         if any(
-            one.method == "reset" and _SUM_NAME.search(_receiver(one)) for one in call.module.calls
+            one.method == "reset" and _SUM_NAME.search(one.receiver_text)
+            for one in call.module.calls
         ):
             yield fact_of("zero_grad.where", Known("after_step"), span, reader=reader)
         sync = _sync(program)
@@ -115,10 +116,6 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
 def _feeds(call: Call) -> bool:
     """Whether an accumulator without a length is called with gradients at all."""
     return "GradientAccumulator" in call.module.text(call.node.func)
-
-
-def _receiver(call: Call) -> str:
-    return call.module.text(call.receiver) if call.receiver is not None else ""
 
 
 def _sums(program: Program) -> Iterator[Call]:

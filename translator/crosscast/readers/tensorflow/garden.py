@@ -133,7 +133,7 @@ def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
                 )
                 off = plain(value_of(one, call.module))
                 if off in (None, False, "none", "float32", "fp32", "no", "off") and off is not None:
-                    yield fact_of("precision.default_dtype", Known("fp32"), span, reader=NAME)
+                    yield fact_of("precision.compute_dtype", Known("fp32"), span, reader=NAME)
                 return
 
 

@@ -61,10 +61,10 @@ def _clips(call: Call) -> Iterator[Fact]:
         value = is_given(call, argument)
         if value is None:
             continue
-        yield fact_of("clip.kind", Known(word), span, reader=NAME)
-        yield fact_of("clip.value", value, span, reader=NAME)
-        yield fact_of("clip.per", Known("step"), span, reader=NAME)
-        yield fact_of("clip.unscaled_first", Known("library"), span, reader=NAME)
+        yield fact_of("clipping.kind", Known(word), span, reader=NAME)
+        yield fact_of("clipping.value", value, span, reader=NAME)
+        yield fact_of("clipping.per", Known("step"), span, reader=NAME)
+        yield fact_of("clipping.unscaled_first", Known("library"), span, reader=NAME)
 
 
 def _accumulation(call: Call) -> Iterator[Fact]:

@@ -113,20 +113,20 @@ def _clipping(program: Program) -> Iterator[Fact]:
     for kind, call in found:
         span = call.module.span(call.node)
         if not is_used(call):
-            yield fact_of("clip.kind", Known("none"), span, reader=NAME)
+            yield fact_of("clipping.kind", Known("none"), span, reader=NAME)
             continue
         word = "per_var_then_global" if both else kind
-        yield fact_of("clip.kind", Known(word), span, reader=NAME)
-        yield fact_of("clip.per", Known("step"), span, reader=NAME, confidence="likely")
+        yield fact_of("clipping.kind", Known(word), span, reader=NAME)
+        yield fact_of("clipping.per", Known("step"), span, reader=NAME, confidence="likely")
         value = call.argument("clip_norm") or call.argument("clip_value_max")
         if value is not None:
             node = call.bound().get("clip_norm") or call.bound().get("clip_value_max")
             if node is not None:
                 value = located(value, node, call.module) or value
-            yield fact_of("clip.value", value, span, reader=NAME)
+            yield fact_of("clipping.value", value, span, reader=NAME)
         word = _unscaled(program, call)
         if word:
-            yield fact_of("clip.unscaled_first", Known(word), span, reader=NAME)
+            yield fact_of("clipping.unscaled_first", Known(word), span, reader=NAME)
 
 
 def _same_function(found: list[tuple[str, Call]]) -> bool:
@@ -175,13 +175,13 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
             continue
         word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
         span = call.module.span(call.node)
-        yield fact_of("activation_checkpointing.mode", Known(word), span, reader=NAME)
+        yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
     for module in program.modules:
         for function in module.functions.values():
             for one in function.decorator_list:
                 if _REMAT.fullmatch(_decorator(one, module)):
                     yield fact_of(
-                        "activation_checkpointing.mode", Known("yes"), module.span(one), reader=NAME
+                        "activation_checkpointing", Known("yes"), module.span(one), reader=NAME
                     )
 
 

@@ -57,7 +57,7 @@ def _precision(told: Told, calls: list[Call]) -> bool:
             "precision.enabled", "config", *places, origin="library_default", confidence="likely"
         )
         told.say(
-            "precision.default_dtype",
+            "precision.compute_dtype",
             "launcher_or_config",
             *places,
             origin="library_default",
@@ -82,7 +82,7 @@ def _precision(told: Told, calls: list[Call]) -> bool:
     if who == "always":
         if not set(types) - {"fp32"} and default != "launcher_or_config":
             told.say("precision.enabled", "never", *spans)
-            told.say("precision.default_dtype", "fp32", *spans)
+            told.say("precision.compute_dtype", "fp32", *spans)
             told.say("loss_scaling.mode", "none", *spans)
             return False
         who = "config" if default == "launcher_or_config" else "always"
@@ -94,9 +94,9 @@ def _precision(told: Told, calls: list[Call]) -> bool:
     if who != "always":
         told.say("precision.flag", text, *spans[:1])
     if default:
-        told.say("precision.default_dtype", default, *spans, expression=text)
+        told.say("precision.compute_dtype", default, *spans, expression=text)
     else:
-        told.unknown("precision.default_dtype", "the switch is not known", *spans, expression=text)
+        told.unknown("precision.compute_dtype", "the switch is not known", *spans, expression=text)
     told.say("precision.mode", "mixed", *spans[:1])
     return set(types) != {"bf16"}
 

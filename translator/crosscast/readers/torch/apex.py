@@ -13,7 +13,7 @@ from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.library_calls import calls_matching
-from crosscast.readers.torch.fact_writer import Told, content, is_number, place_of
+from crosscast.readers.torch.fact_writer import Told, content, flag_of, is_number, place_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.targets.parameter_words import scaling_words
 
@@ -64,8 +64,8 @@ def _initialize(told: Told, calls: Sequence[Call]) -> None:
         level = call.argument("opt_level")
         if level is None or content(level) is not None:
             word = str(content(level)) if level is not None else "O1"
-            origin = "library_default" if level is None else "flag" if _flag(level) else "literal"
-            told.say("precision.level", word, place, origin=origin, expression=_flag(level))  # type: ignore[arg-type]
+            origin = "library_default" if level is None else "flag" if flag_of(level) else "literal"
+            told.say("precision.level", word, place, origin=origin, expression=flag_of(level))  # type: ignore[arg-type]
     _scale(told, live)
 
 
@@ -73,17 +73,13 @@ def _level(call: Call) -> str:
     return str(content(call.argument("opt_level")) or "O1")
 
 
-def _flag(value: Value | None) -> str:
-    return value.flag if isinstance(value, Known) else ""
-
-
 def _use(call: Call) -> Use:
     decision = decide(conditions_of(call), call.bound().get("enabled"), call.module)
     level = _level(call)
     if level == "O0":
         given = call.argument("opt_level")
-        who = "flag" if _flag(given) else decision.who if decision.who != "always" else "never"
-        decision = Decision(who, False, decision.under, decision.flag or _flag(given))
+        who = "flag" if flag_of(given) else decision.who if decision.who != "always" else "never"
+        decision = Decision(who, False, decision.under, decision.flag or flag_of(given))
     return Use(place_of(call), decision, ("fp16",), "fp16")
 
 
@@ -95,7 +91,7 @@ def _scale(told: Told, calls: Sequence[Call]) -> None:
         for argument, path in scaling_words("apex").items():
             told.number(path, call.argument(argument), place)
         if scale is None or (isinstance(scale, Known) and not scale.flag and scale.value is None):
-            unscaled = _level(call) in ("O0", "O3") and not _flag(call.argument("opt_level"))
+            unscaled = _level(call) in ("O0", "O3") and not flag_of(call.argument("opt_level"))
             told.say("loss_scaling.mode", "none" if unscaled else "framework_default", place)
             continue
         _mode(told, scale, call.bound().get("loss_scale", call.node), call)

@@ -71,7 +71,7 @@ class Checkpointing:
             if word == "flag" and chosen.usual:
                 word = "yes"
             told.say(
-                "activation_checkpointing.mode",
+                "activation_checkpointing",
                 word,
                 place,
                 *(other for other, _ in live),

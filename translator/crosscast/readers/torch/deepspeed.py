@@ -106,7 +106,7 @@ def _from_file(told: Told, call: Call) -> None:
     place = place_of(call)
     told.say("parallel.kind", "deepspeed", place)
     told.say("precision.enabled", "config", place, origin="config", confidence="likely")
-    told.unknown("precision.default_dtype", "the configuration of DeepSpeed says it", place)
+    told.unknown("precision.compute_dtype", "the configuration of DeepSpeed says it", place)
     told.say("loss_scaling.mode", "library", place, confidence="likely")
     told.say("scaler_update.status", "library", place)
 

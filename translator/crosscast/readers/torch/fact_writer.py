@@ -122,6 +122,11 @@ def settled(value: Value) -> Value:
     return value
 
 
+def flag_of(value: Value | None) -> str:
+    """Return the flag that gives a known value, empty if none does."""
+    return value.flag if isinstance(value, Known) else ""
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a number and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -33,14 +33,6 @@ WRAPPERS = re.compile(
 BASES = ("optimizer_class", "base_optimizer", "optim", "optimizer_cls", "base_optimizer_cls")
 """Arguments that give a class of optimizers to a wrapper."""
 
-RATES = ("lr", "learning_rate", "lr_max", "max_lr")
-ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "beta1": ("beta1", "b1", "beta_1"),
-    "beta2": ("beta2", "b2", "beta_2"),
-    "eps": ("eps", "epsilon", "e", "adam_epsilon"),
-    "momentum": ("momentum",),
-}
-"""Fields and the arguments that give them."""
 _COUPLED = frozenset({"sgd", "adam", "rmsprop", "adagrad", "adadelta", "lars", "radam"})
 _DECOUPLED_ADAM = re.compile(r"(Fused|CPU|Bert|OpenAI|Paged|Distributed)\w*Adam|Adam\w*Fused")
 

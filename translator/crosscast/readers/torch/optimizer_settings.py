@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
-from crosscast.readers.torch.fact_writer import Told, content, place_of
+from crosscast.readers.torch.fact_writer import Told, content, flag_of, place_of
 from crosscast.readers.torch.groups import groups_of
-from crosscast.readers.torch.optimizer_names import ARGUMENTS, RATES, decay_field
+from crosscast.readers.torch.optimizer_names import decay_field
+from crosscast.targets.parameter_words import fields_of, optimizer_words
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
-_TIMM = {
-    "lr": ("lr",),
-    "momentum": ("momentum",),
-    "weight_decay": ("weight_decay",),
-    "eps": ("opt_eps",),
-}
-"""Flags of timm's factory, by field."""
+_WORDS = fields_of("torch classes", "optimizer")
+_CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +51,15 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
         told.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
 
     groups = groups_of(bound.get("params") or _first(call), call.module)
-    for rate in RATES:
+    for rate in _WORDS["optimizer.learning_rate"]:
         if rate in bound:
             number("learning_rate", call.argument(rate), bound[rate])
             break
     else:
         for value, node, _ in groups.rates[:1]:
             number("learning_rate", value, node)
-    for field, names in ARGUMENTS.items():
-        for name in names:
+    for field in _CONSTANTS:
+        for name in _WORDS[f"optimizer.{field}"]:
             if name in bound:
                 number(field, call.argument(name), bound[name])
                 break
@@ -114,17 +110,13 @@ def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[st
         both = content(given)
         if isinstance(both, tuple | list) and len(both) == 2:
             values = [
-                one if isinstance(one, Known | Choice) else Known(one, "derived", _text(given))
+                one if isinstance(one, Known | Choice) else Known(one, "derived", flag_of(given))
                 for one in both
             ]
         else:
             values = [given, given]
-    for field, value in zip(("beta1", "beta2"), values, strict=False):
-        told.number(f"optimizer.{field}", value, span, subject=subject, under=under)
-
-
-def _text(value: Value) -> str:
-    return value.flag if isinstance(value, Known) else ""
+    for index, value in enumerate(values[:2]):
+        told.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
 
 
 def tell_from_flags(told: Told, call: Call, subject: str) -> None:
@@ -132,11 +124,10 @@ def tell_from_flags(told: Told, call: Call, subject: str) -> None:
     program = call.module.program
     if program is None:
         return
-    for field, names in _TIMM.items():
-        for name in names:
-            flag = program.flags.get(name)
-            if flag is not None:
-                value = flag.given or flag.default
-                if isinstance(value, Known):
-                    value = Known(value.value, "flag", f"args.{name}")
-                told.number(f"optimizer.{field}", value, flag.span, subject=subject)
+    for name, field in optimizer_words("timm flags").items():
+        flag = program.flags.get(name)
+        if flag is not None:
+            value = flag.given or flag.default
+            if isinstance(value, Known):
+                value = Known(value.value, "flag", f"args.{name}")
+            told.number(field, value, flag.span, subject=subject)

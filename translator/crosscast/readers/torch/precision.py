@@ -71,10 +71,10 @@ def _default(told: Told, use: Use) -> None:
         reason = "who calls it decides" if decision.who == "caller" else "the switch is not known"
         if decision.usual:
             reason = "the type is not known"
-        told.unknown("precision.default_dtype", reason, use.place, expression=decision.flag)
+        told.unknown("precision.compute_dtype", reason, use.place, expression=decision.flag)
         return
     told.say(
-        "precision.default_dtype",
+        "precision.compute_dtype",
         word,
         use.place,
         origin="flag" if decision.who == "flag" else "presence",

@@ -98,8 +98,8 @@ def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
     on = [use for use in uses if use.decision.usual]
     tell_uses(told, [*on, *(use for use in uses if use not in on)])
     if on and on[0].decision.who != "never":
-        told.facts = [one for one in told.facts if one.field != "precision.default_dtype"]
-        told.say("precision.default_dtype", on[0].default, on[0].place, origin="flag",
+        told.facts = [one for one in told.facts if one.field != "precision.compute_dtype"]
+        told.say("precision.compute_dtype", on[0].default, on[0].place, origin="flag",
                  expression=on[0].decision.flag)  # fmt: skip
     if told.facts:
         told.say("loss_scaling.mode", "library", *(use.place for use in uses))
@@ -149,9 +149,9 @@ def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]
         )
         for name in ("loss_divided", "tail", "no_sync"):
             told.say(f"accumulation.{name}", "library", place)
-    told.say("clip.per", "library", place)
+    told.say("clipping.per", "library", place)
     told.say("parallel.kind", "library", place)
-    said.facts = [one for one in said.facts if one.field != "clip.per"]
+    said.facts = [one for one in said.facts if one.field != "clipping.per"]
     yield from (one if one.places else replace(one, places=(place,)) for one in said.facts)
     yield from told.facts
 
