@@ -230,7 +230,10 @@ def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
     if not part.decay and table.warms_up(word):
         part.warms = part.rising = True
         return part
-    part.warms = any(name.startswith("warm") for name in call.bound())
+    spread = (keyword.value for keyword in call.node.keywords if keyword.arg is None)
+    names = {keyword.arg for keyword in call.node.keywords}
+    names |= {name for node in spread for name, _ in program.unpacked(node, call.module)}
+    part.warms = any(name.startswith("warm") for name in filter(None, names))
     if not part.decay:
         part.decay = "elsewhere"
         for flag in program.all_flags:
