@@ -174,7 +174,7 @@ def fake(tmp_path: Path, program: str) -> str:
         ("import a_trainer_that_is_not_there", "CC736", "needs 'a_trainer_that_is_not_there'"),
         ("raise ValueError('changed')", "CC739", "ValueError: changed"),
         ("print('no JSON')", "CC739", "no JSON"),
-        ("print('[1]')", "CC739", "something else"),
+        ("print('[1]')", "CC739", "unexpected output"),
         ("", "CC739", "no JSON"),
     ],
 )

@@ -147,7 +147,7 @@ OTHER_PLANS: dict[str, tuple[Callable[[ops.Plan], ops.Plan], str, str]] = {
         "update",
         "no bias correction",
     ),
-    "decay on all": (lambda p: change(p, ops.Step, no_decay=()), "update", "decay on biases"),
+    "decay on all": (lambda p: change(p, ops.Step, no_decay=()), "update", "decay also on biases"),
     "no decay": (lambda p: change(p, ops.Step, weight_decay=0.0), "update", "no decay at all"),
     "coupled decay": (
         lambda p: change(p, ops.Step, optimizer="adam"),
@@ -283,7 +283,7 @@ def test_weights_must_not_change_between_windows() -> None:
     before["classifier.bias"] = before["classifier.bias"] + np.float32(1e-3)
     check = by_name(replay_run(RECIPE, changed(observed, 2, before=before)))["update"]
     assert (check.result, check.window) == ("fail", 2)
-    assert "window before left" in check.wording
+    assert "those after the previous window" in check.wording
 
 
 def test_a_weight_without_gradient_may_stay_but_not_move() -> None:

@@ -189,7 +189,7 @@ def test_an_original_that_stops_at_an_overflow_leaves_skipping_open() -> None:
     found, order = proven(old=[SCALED, SCALED], new=[SCALED], old_poisoned=[stops])
     assert found.outcome == "same"
     assert "loss_scaling.mode" not in found.shown
-    assert "skipping is not shown" in found.notes[-1]
+    assert "skipping is not verified" in found.notes[-1]
     assert order[-1] == "old_poisoned"
 
 
