@@ -36,11 +36,11 @@ def read(path: Path) -> TrainingState:
 HEADERS: dict[str, tuple[Any, bytes, str]] = {
     "not JSON": ("{nonsense", b"", "not JSON"),
     "a list": ("[1, 2, 3, 4, 5]", b"", "not a JSON object"),
-    "nan": ('{"a": NaN, "b": 1}', b"", "NaN is no number"),
+    "nan": ('{"a": NaN, "b": 1}', b"", "NaN is not a JSON number"),
     "twice": ('{"a": 1, "b": 2, "a": 3}', b"", "key 'a' is duplicated"),
     "deep": ("[" * 200_000, b"", "nested too deeply"),
     "digits": ('{"a": ' + "9" * 10_000 + "}", b"", "not JSON"),
-    "number for tensor": ({"a": 7, "bbbb": one()}, bytes(8), "needs dtype"),
+    "number for tensor": ({"a": 7, "bbbb": one()}, bytes(8), "needs exactly dtype"),
     "more keys": ({"a": one() | {"code": "x"}}, bytes(8), "needs exactly"),
     "unknown type": ({"a": one("F8_E4M3", (8,))}, bytes(8), "unsupported dtype 'F8_E4M3'"),
     "type is a list": ({"a": one(["F32"])}, bytes(8), "unsupported dtype"),  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ HEADERS: dict[str, tuple[Any, bytes, str]] = {
     "overlap": ({"a": one(), "b": one(offsets=(4, 12))}, bytes(12), "overlap"),
     "gap": ({"a": one(), "b": one(offsets=(12, 20))}, bytes(20), "gaps"),
     "twice the same": ({"a": one(), "b": one()}, bytes(8), "overlap"),
-    "tail": ({"a": one()}, bytes(9), "1 bytes behind"),
+    "tail": ({"a": one()}, bytes(9), "1 bytes after"),
     "empty name": ({"": one()}, bytes(8), "not a valid name"),
     "control character": ({"model/\x1b[31m": one()}, bytes(8), "not a valid name"),
     "long name": ({"model/" + "x" * 1000: one()}, bytes(8), "not a valid name"),

@@ -143,7 +143,7 @@ def test_everything_wrong_with_a_map_at_once(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("{", "not JSON"),
-        ('{"version": 1, "version": 1, "weights": {}}', "twice"),
+        ('{"version": 1, "version": 1, "weights": {}}', "duplicated"),
         ('{"version": 2, "weights": {"a": {"to": "b"}}}', "version"),
         ('{"version": 1}', "version"),
         ("[]", "version"),
