@@ -54,10 +54,11 @@ test-all: check ## Everything, with fresh examples; goes on where it was cut off
 	$(BIN)/pytest tests $(PARALLEL) --hypothesis-profile fresh --journal $(JOURNAL)
 	PYTHONPATH=tests $(BIN)/python tests/tier_table.py $(JOURNAL)
 
-check: $(VENV)/.dev ## Lint, format and types
+check: $(VENV)/.dev ## Lint, format, types, unused code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vulture
 
 unit: $(VENV)/.dev ## The tests of `make test` that need no framework
 	$(BIN)/pytest tests/unit $(QUICK)
