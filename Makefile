@@ -5,8 +5,9 @@ DEMO ?= demo
 BIN := $(VENV)/bin
 # Two processes side by side is what a small machine bears; each framework process takes one core.
 JOBS ?= 2
-# A file of tests is one unit of work: its tests share what they prepare.
-PARALLEL := --numprocesses $(JOBS) --dist loadfile
+# A file of tests is one unit of work: its tests share what they prepare. In the order of collection
+# the small files of tests/unit come last and keep all processes busy until the end.
+PARALLEL := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 QUICK := $(PARALLEL) -m "not exhaustive"
 JOURNAL := build/test-all.jsonl
 # Flags of tests/fuzz/run.py.
