@@ -17,7 +17,7 @@ def shell(text: str, name: str = "run.sh") -> Reading:
 
 def command(text: str) -> Command:
     commands = shell(text).commands
-    assert len(commands) == 1, [one.program for one in commands]
+    assert len(commands) == 1, [started.program for started in commands]
     return commands[0]
 
 

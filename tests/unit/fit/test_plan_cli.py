@@ -123,8 +123,8 @@ def test_answers_for_another_framework_are_recipes_of_it(recipe: str, tmp_path: 
     assert target["now"]["fits"]
     files = [entry["file"] for entry in target["answers"]]
     found = [load(file) for file in files]
-    assert {one.activation_checkpointing for one in found} == {False, True}
-    assert {one.batch.micro_batch_size * one.accumulation.steps for one in found} == {16}
+    assert {recipe.activation_checkpointing for recipe in found} == {False, True}
+    assert {recipe.batch.micro_batch_size * recipe.accumulation.steps for recipe in found} == {16}
     for answer in found:
         compile_recipe(answer, ["tensorflow"])
     assert plan(recipe, "--to", "tensorflow", "--memory", "1MiB").exit_code == 1

@@ -75,15 +75,15 @@ def test_answers_are_those_of_trying_everything(
         assert not answer.recipe.half or answer.recipe.half in native
     if not found.answers and found.smallest:
         every = (
-            changed_recipe(recipe, one)
-            for one in candidates(recipe, native=native, precision=precision)
+            changed_recipe(recipe, change)
+            for change in candidates(recipe, native=native, precision=precision)
         )
-        assert found.smallest.estimate.total == min(toy(one).total for one in every if one)
+        assert found.smallest.estimate.total == min(toy(built).total for built in every if built)
 
 
 @given(st.integers(1, 5000))
 def test_divisors(number: int) -> None:
-    assert divisors(number) == [one for one in range(1, number + 1) if number % one == 0]
+    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
 
 
 def test_a_global_batch_as_large_as_it_may_be_takes_no_time() -> None:
@@ -127,7 +127,7 @@ def test_larger_micro_batches_come_first_and_recomputation_later() -> None:
     for checkpointing in (False, True):
         sizes = [size for size, recomputed in order if recomputed is checkpointing]
         assert sizes == [16, 8, 4, 2, 1]
-    costs = [one.cost for one in found]
+    costs = [answer.cost for answer in found]
     assert costs == sorted(costs)
 
 

@@ -181,7 +181,7 @@ def test_sarif_of_every_example() -> None:
     check_sarif(data)
     (run,) = data["runs"]
     assert set(run) <= ALLOWED["run"]
-    assert all(set(one) <= ALLOWED["rule"] for one in run["tool"]["driver"]["rules"])
+    assert all(set(rule) <= ALLOWED["rule"] for rule in run["tool"]["driver"]["rules"])
     for entry in run["results"]:
         assert set(entry) <= ALLOWED["result"]
         for name in ("locations", "relatedLocations", "fixes"):  # sets in the schema
@@ -189,8 +189,8 @@ def test_sarif_of_every_example() -> None:
             assert len(set(places)) == len(places)
         for location in (*entry["locations"], *entry.get("relatedLocations", ())):
             assert set(location["physicalLocation"]["region"]) <= ALLOWED["region"]
-    for one in run["invocations"][0]["toolExecutionNotifications"]:
-        assert set(one) <= ALLOWED["notification"]
+    for notification in run["invocations"][0]["toolExecutionNotifications"]:
+        assert set(notification) <= ALLOWED["notification"]
 
 
 def check_location(location: Any) -> None:

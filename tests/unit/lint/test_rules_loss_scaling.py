@@ -37,7 +37,7 @@ for inputs, targets in loader:
 
 
 def test_clean_programs() -> None:
-    assert [codes(one) for one in (AMP, AMP_ACCUMULATION, SIMPLE, BRANCHES)] == [set()] * 4
+    assert [codes(text) for text in (AMP, AMP_ACCUMULATION, SIMPLE, BRANCHES)] == [set()] * 4
 
 
 # ---- CL201, CL202, CL203

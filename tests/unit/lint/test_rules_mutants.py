@@ -133,7 +133,7 @@ def test_no_zero_grad() -> None:
     bare = swap(SCRIPT, ("            optimizer.zero_grad()\n", ""))
     assert said(bare) == ["CL106:22", "CL107:25"]
     none = swap(bare, ("    optimizer.zero_grad()\n", ""))
-    assert [one for one in said(none) if one != "CL105:21"] == ["CL107:24"]
+    assert [line for line in said(none) if line != "CL105:21"] == ["CL107:24"]
     assert said(swap(FUNCTION, ("            optimizer.zero_grad()\n", ""))) == ["CL107:12"]
     bare = swap(
         CLASS,

@@ -103,4 +103,4 @@ class Trainer:
     ],
 )
 def test_windows_that_do_not(pairs: list[tuple[str, str]]) -> None:
-    assert not any("CL118" in one for one in found(swap(CLEARED, *pairs)))
+    assert not any("CL118" in codes for codes in found(swap(CLEARED, *pairs)))

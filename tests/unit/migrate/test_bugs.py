@@ -23,7 +23,7 @@ def moved(text: str, *, keep: bool = False, name: str = "train.py") -> CrossMigr
 
 
 def fate(across: CrossMigration, rule: str) -> Fate:
-    return next(one for one in across.fates if one.rule == rule)
+    return next(fate for fate in across.fates if fate.rule == rule)
 
 
 def test_every_rule_of_lint_has_a_row() -> None:
@@ -128,7 +128,7 @@ def test_an_old_api_is_no_mistake_of_training() -> None:
 
 
 def test_a_clean_source_has_no_mistakes() -> None:
-    assert [one.rule for one in moved(migration_sources.TORCH).fates] == []
+    assert [fate.rule for fate in moved(migration_sources.TORCH).fates] == []
 
 
 def test_a_section_is_replaced_as_a_whole() -> None:
@@ -137,7 +137,7 @@ def test_a_section_is_replaced_as_a_whole() -> None:
         "loss_scaling.init_scale": Filled(value=2.0),
     }
     after = changed(fields, {"loss_scaling": {"mode": "none"}}, "why")
-    assert {path: one.value for path, one in after.items()} == {"loss_scaling.mode": "none"}
+    assert {path: setting.value for path, setting in after.items()} == {"loss_scaling.mode": "none"}
 
 
 def test_fields_that_make_no_recipe_make_none() -> None:

@@ -233,7 +233,7 @@ def test_only_what_was_the_same_becomes_executed() -> None:
     rate = Comparison(name="a.py", field="optimizer.learning_rate", verdict="same", why="0.1")
     unknown = replace(rate, field="data.train", verdict="not comparable")
     found = with_execution([rate, unknown], SAME)
-    assert [(one.field, one.evidence) for one in found] == [
+    assert [(comparison.field, comparison.evidence) for comparison in found] == [
         ("optimizer.learning_rate", "executed"),
         ("data.train", "read"),
     ]

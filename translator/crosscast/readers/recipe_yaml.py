@@ -47,16 +47,18 @@ class Loaded:
         """Return the error of a later pass with the places of what it complains about."""
         return DiagnosticError(
             *(
-                locate(self.document, one)
-                if one.path and one.span is None and one.severity is Severity.ERROR
-                else one
-                for one in error.diagnostics
+                locate(self.document, diagnostic)
+                if diagnostic.path
+                and diagnostic.span is None
+                and diagnostic.severity is Severity.ERROR
+                else diagnostic
+                for diagnostic in error.diagnostics
             )
         )
 
     def notices(self) -> list[Diagnostic]:
         """Return the warnings about the recipe, with their places."""
-        return [locate(self.document, one) for one in notices(self.recipe)]
+        return [locate(self.document, notice) for notice in notices(self.recipe)]
 
 
 def load_placed(path: str) -> Loaded:

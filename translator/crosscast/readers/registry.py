@@ -35,7 +35,7 @@ def _load(group: str) -> Loaded:
     needed = ("read", "sniff") if group == TEXT_GROUP else ("read", "hints")
     readers: list[Any] = []
     problems: list[Diagnostic] = []
-    for entry in sorted(entry_points(group=group), key=lambda one: one.name):
+    for entry in sorted(entry_points(group=group), key=lambda reader: reader.name):
         try:
             reader = entry.load()
             missing = [name for name in needed if not hasattr(reader, name)]

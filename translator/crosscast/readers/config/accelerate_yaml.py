@@ -108,7 +108,7 @@ def _double(said: Said, precision: Setting | None, file: Setting, config: Tree) 
     beside = [
         name
         for name in (*parameter_words("accelerate", "accumulation", "clipping"), "zero_stage")
-        if (one := config.get(name)) is not None and one.value is not None
+        if (section := config.get(name)) is not None and section.value is not None
     ]
     if precision is not None and precision.value not in (None, False, "no"):
         said.warn(

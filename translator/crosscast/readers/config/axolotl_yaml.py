@@ -68,7 +68,7 @@ def _precision(said: Said, tree: Tree) -> None:
     tf32 = _given(tree.setting("tf32"))
     if tf32 is not None and tf32.switch is not None:
         said.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
-    on = [one for one in (bf16, fp16) if one is not None and one.value is not False]
+    on = [setting for setting in (bf16, fp16) if setting is not None and setting.value is not False]
     if len(on) == 2 and no_auto(bf16) is not None and fp16 is not None and fp16.value is True:
         said.warn("CC925", "fp16 and bf16 are both switched on", fp16)
     if bf16 is not None and bf16.value == "auto":
@@ -88,7 +88,7 @@ def _precision(said: Said, tree: Tree) -> None:
         mode = "none" if dtype == "bf16" else "library"
         said.tell("loss_scaling.mode", mode, setting, origin="presence")
     else:
-        given = [one for one in (fp16, bf16) if one is not None]
+        given = [setting for setting in (fp16, bf16) if setting is not None]
         said.tell("precision.enabled", "never", *given)
         said.tell("precision.compute_dtype", "fp32", *given)
         said.tell("loss_scaling.mode", "none", *given, origin="presence")

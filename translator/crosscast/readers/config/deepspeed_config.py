@@ -26,7 +26,7 @@ def looks_like_deepspeed(tree: Tree) -> bool:
     zero = tree.get("zero_optimization")
     if zero is not None and zero.names() & {"stage", "offload_optimizer", "overlap_comm"}:
         return True
-    half = any("enabled" in one.names() for n in ("fp16", "bf16") if (one := tree.get(n)))
+    half = any("enabled" in section.names() for n in ("fp16", "bf16") if (section := tree.get(n)))
     optimizer = tree.get("optimizer")
     typed = optimizer is not None and {"type", "params"} <= optimizer.names()
     known = names & {"train_batch_size", "steps_per_print", "gradient_clipping"}
@@ -100,7 +100,7 @@ def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
         said.tell(
             "accumulation.steps",
             int(rows // (part * (processes or 1))),
-            *(one for one in (whole, micro, world if processes else None)),
+            *(number for number in (whole, micro, world if processes else None)),
             origin="derived",
             expression="train_batch_size / (train_micro_batch_size_per_gpu * processes)",
             confidence="certain" if processes else "likely",
@@ -146,10 +146,10 @@ def _optimizer(said: Said, tree: Tree) -> None:
     betas = params.get("betas")
     for index in range(2):
         field = f"optimizer.betas.{index}"
-        one = None if betas is None else betas.get(index)
-        if one is not None and betas is not None:
-            one.key = one.key or betas.key
-            said.number(field, one.as_setting("betas"))
+        beta = None if betas is None else betas.get(index)
+        if beta is not None and betas is not None:
+            beta.key = beta.key or betas.key
+            said.number(field, beta.as_setting("betas"))
         elif betas is not None and betas.value == "auto":
             said.unknown(field, AUTO, betas.as_setting("betas"), text="auto")
     backend = params.setting("comm_backend_name")

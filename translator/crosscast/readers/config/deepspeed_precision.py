@@ -28,7 +28,9 @@ def tell_precision_sections(said: Said, tree: Tree) -> None:
     if half is True and brain is True:
         said.warn("CC925", "fp16 and bf16 are both enabled", bf16_on, severity=Severity.ERROR)
     auto = [
-        one for one, on in ((fp16_on, half), (bf16_on, brain)) if one is not None and on is None
+        switch
+        for switch, on in ((fp16_on, half), (bf16_on, brain))
+        if switch is not None and on is None
     ]
     if half is True or brain is True:
         dtype, setting = ("fp16", fp16_on) if half is True else ("bf16", bf16_on)
@@ -38,12 +40,12 @@ def tell_precision_sections(said: Said, tree: Tree) -> None:
         said.tell("precision.mode", "mixed", setting, origin="presence")
     elif auto:
         said.tell("precision.enabled", "config", *auto)
-        for one, on, dtype in ((fp16_on, half, "fp16"), (bf16_on, brain, "bf16")):
-            if one is not None and on is None:
-                said.tell("precision.dtypes", dtype, one)
+        for switch, on, dtype in ((fp16_on, half, "fp16"), (bf16_on, brain, "bf16")):
+            if switch is not None and on is None:
+                said.tell("precision.dtypes", dtype, switch)
         said.unknown("precision.compute_dtype", AUTO, *auto, text="auto")
     else:
-        given = [one for one in (fp16_on, bf16_on) if one is not None]
+        given = [switch for switch in (fp16_on, bf16_on) if switch is not None]
         if given:
             said.tell("precision.enabled", "never", *given)
             said.tell("precision.compute_dtype", "fp32", *given)
@@ -99,8 +101,8 @@ def _scaling(said: Said, fp16: Tree, on: Setting | None) -> None:
         said.tell("loss_scaling.mode", "static", scale)
         said.number("loss_scaling.scale", scale)
         return
-    given = [one for name in _SCALING if (one := fp16.setting(name)) is not None]
-    stated = tuple(one for one in (scale, power, *given) if one is not None)
+    given = [entry for name in _SCALING if (entry := fp16.setting(name)) is not None]
+    stated = tuple(setting for setting in (scale, power, *given) if setting is not None)
     said.tell("loss_scaling.mode", "dynamic" if stated else "framework_default", *(stated or (on,)))
     arguments = _DEFAULTS.arguments
     if power is None:

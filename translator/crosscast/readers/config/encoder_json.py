@@ -41,8 +41,8 @@ def tell_encoder(said: Said, tree: Tree) -> None:
         return
     sizes = {field: settings.get(name) for name, field in _SIZES.items()}
     sizes["intermediate_size"] = settings.get("intermediate_size")
-    numbers = {field: one.number for field, one in sizes.items() if one is not None}
-    if not all(isinstance(one, int) and one > 0 for one in numbers.values()):
+    numbers = {field: setting.number for field, setting in sizes.items() if setting is not None}
+    if not all(isinstance(number, int) and number > 0 for number in numbers.values()):
         return
     said.tell("recipe.model.kind", "bert", sizes["hidden_size"], origin="presence")
     for field, value in numbers.items():

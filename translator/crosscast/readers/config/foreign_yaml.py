@@ -143,8 +143,8 @@ class _Builder:
             key_span = self.span(event)
             found = self.value(next(self.events), depth + 1)
             if key.plain and key.value == "<<":
-                for one in found.items or [found]:
-                    merged = {**(one.keys or {}), **merged}
+                for mapping in found.items or [found]:
+                    merged = {**(mapping.keys or {}), **merged}
                 continue
             name = str(key.value)
             if name in keys:

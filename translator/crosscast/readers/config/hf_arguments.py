@@ -66,7 +66,7 @@ def _first(settings: Settings) -> tuple[Setting, ...]:
 
 def _precision(said: Said, settings: Settings) -> None:
     half = [(settings.get(name), name) for name in ("fp16", "bf16", "pure_bf16")]
-    on = [(one, name) for one, name in half if one is not None and one.switch is True]
+    on = [(flag, name) for flag, name in half if flag is not None and flag.switch is True]
     if len(on) > 1:
         first, second = (name for _, name in on[:2])
         said.warn("CC925", f"{first} and {second} are both switched on", on[1][0])
@@ -83,12 +83,12 @@ def _precision(said: Said, settings: Settings) -> None:
             setting,
             origin="presence",
         )
-    elif unclear := [one for one, _ in half if one is not None and one.switch is None]:
+    elif unclear := [flag for flag, _ in half if flag is not None and flag.switch is None]:
         reason = unclear[0].reason or f"{unclear[0].name} is {unclear[0].text!r}"
         said.unknown("precision.compute_dtype", reason, *unclear)
         said.tell("precision.enabled", "config", *unclear)
     else:
-        given = [one for one, _ in half if one is not None]
+        given = [flag for flag, _ in half if flag is not None]
         if given:
             said.tell("precision.enabled", "never", *given)
             said.tell("precision.compute_dtype", "fp32", *given)

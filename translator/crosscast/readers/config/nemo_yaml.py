@@ -93,8 +93,8 @@ def _batch(said: Said, trainer: Tree, model: Tree, world: int | None) -> None:
         said.facts = [f for f in said.facts if not f.field.startswith("accumulation.")]
     parts = 1
     for name in ("tensor_model_parallel_size", "pipeline_model_parallel_size"):
-        one = model.setting(name)
-        parts *= int((one.number if one is not None else None) or 1)
+        setting = model.setting(name)
+        parts *= int((setting.number if setting is not None else None) or 1)
     said.tell("accumulation.present", "yes", whole, micro)
     said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     formula = "global_batch_size / (micro_batch_size * data parallel size)"

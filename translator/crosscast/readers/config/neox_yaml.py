@@ -33,7 +33,7 @@ def owns(source: Source, keys: frozenset[str]) -> bool:
 
 
 def _tell(said: Said, tree: Tree) -> None:
-    keys = {name.replace("-", "_"): one for name, one in (tree.keys or {}).items()}
+    keys = {name.replace("-", "_"): entry for name, entry in (tree.keys or {}).items()}
     tree = Tree(tree.span, keys=keys, key=tree.key)
     get = tree.setting
     said.tell("api", "gpt_neox", get("pipe_parallel_size"), origin="presence")

@@ -49,21 +49,21 @@ def tell_detection(said: Said, tree: Tree) -> None:
 
 def _schedulers(said: Said, rate: Tree) -> None:
     """Say what the list of schedulers is: types are given by a tag or by `name`."""
-    for one in items_of(rate.get("schedulers")):
-        name = one.tag.lstrip("!") or (one.setting("name") and one.text)
-        kind = one.setting("name")
+    for scheduler in items_of(rate.get("schedulers")):
+        name = scheduler.tag.lstrip("!") or (scheduler.setting("name") and scheduler.text)
+        kind = scheduler.setting("name")
         word = name if isinstance(name, str) and name else kind.text if kind is not None else ""
-        place = Setting(name="schedulers", value=word, places=(one.span,))
+        place = Setting(name="schedulers", value=word, places=(scheduler.span,))
         if not word:
             continue
         if "warmup" in word.lower():
-            tell_length(said, one.setting("steps"), "steps")
-            tell_length(said, one.setting("epochs"), "epochs")
+            tell_length(said, scheduler.setting("steps"), "steps")
+            tell_length(said, scheduler.setting("epochs"), "epochs")
             continue
-        gamma = one.get("gamma")
+        gamma = scheduler.get("gamma")
         factors = [g.value for g in items_of(gamma)] if gamma is not None else []
         if factors and all(factor == 1 for factor in factors):
-            said.tell("schedule.decay", "none", place, one.setting("gamma"))
+            said.tell("schedule.decay", "none", place, scheduler.setting("gamma"))
         else:
             tell_decay(said, place)
         said.tell("schedule.stepped_per", "step", place, origin="presence")

@@ -134,7 +134,7 @@ class Said:
         subject: str | None = None,
     ) -> None:
         """Say that a field has a value, because of these settings."""
-        given = [one for one in settings if one is not None]
+        given = [setting for setting in settings if setting is not None]
         places = _places(given)
         if not places and origin != "library_default":
             places = self.home
@@ -148,7 +148,9 @@ class Said:
                 layer=self.layer,
                 origin=origin or _origin(given),
                 confidence=confidence or self.confidence,
-                under=tuple(dict.fromkeys((*self.under, *(c for one in given for c in one.under)))),
+                under=tuple(
+                    dict.fromkeys((*self.under, *(c for setting in given for c in setting.under)))
+                ),
                 reader=self.reader,
             )
         )
@@ -205,13 +207,13 @@ class Said:
 
 def settings_of(entries: Mapping[str, Setting]) -> Settings:
     """Return settings from a mapping by name."""
-    return Settings({normal(name): one for name, one in entries.items()})
+    return Settings({normal(name): entry for name, entry in entries.items()})
 
 
 def _places(settings: Iterable[Setting]) -> tuple[Span, ...]:
     found: dict[tuple[str, int], Span] = {}
-    for one in settings:
-        for place in one.places:
+    for setting in settings:
+        for place in setting.places:
             found.setdefault((place.file, place.line), place)
     return tuple(found.values())
 
@@ -219,6 +221,6 @@ def _places(settings: Iterable[Setting]) -> tuple[Span, ...]:
 def _origin(settings: list[Setting]) -> Origin:
     if not settings:
         return "presence"
-    if len(settings) == 1 or all(one.origin == settings[0].origin for one in settings):
+    if len(settings) == 1 or all(setting.origin == settings[0].origin for setting in settings):
         return settings[0].origin
     return "derived"

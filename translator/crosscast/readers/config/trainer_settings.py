@@ -72,8 +72,8 @@ def plain_of(value: object) -> PlainValue:
         return last(value.name).lower()
     if isinstance(value, tuple | list):
         parts: list[Plain] = [
-            one if one is None or isinstance(one, bool | int | float | str) else str(one)
-            for one in value
+            item if item is None or isinstance(item, bool | int | float | str) else str(item)
+            for item in value
         ]
         return tuple(parts)
     return str(value)
@@ -82,10 +82,10 @@ def plain_of(value: object) -> PlainValue:
 def with_expressions(said: Said, texts: Mapping[object, str]) -> list[Fact]:
     """Return the facts, each with the text of the source at its place."""
     return [
-        replace(one, expression=one.expression or texts.get(one.places[0], ""))
-        if one.places and one.origin not in ("literal", "library_default", "presence")
-        else one
-        for one in said.facts
+        replace(setting, expression=setting.expression or texts.get(setting.places[0], ""))
+        if setting.places and setting.origin not in ("literal", "library_default", "presence")
+        else setting
+        for setting in said.facts
     ]
 
 

@@ -62,7 +62,7 @@ class Tree:
     def shown(self) -> PlainValue:
         """The value; of a list of plain values the tuple of them; None of other things."""
         if self.items is not None:
-            return tuple(one.value for one in self.items)
+            return tuple(item.value for item in self.items)
         return self.value
 
     @property
@@ -77,19 +77,19 @@ class Tree:
     def settings(self) -> Settings:
         """Return the plain entries and lists of a mapping as settings."""
         found = Settings()
-        for name, one in (self.keys or {}).items():
-            if one.keys is None:
-                found.entries[normal(name)] = one.as_setting(name)
+        for name, entry in (self.keys or {}).items():
+            if entry.keys is None:
+                found.entries[normal(name)] = entry.as_setting(name)
         return found
 
     def walk(self) -> Iterator[Tree]:
         """Yield this value and everything below it."""
         waiting = [self]
         while waiting:
-            one = waiting.pop()
-            yield one
-            waiting += (one.keys or {}).values()
-            waiting += one.items or []
+            tree = waiting.pop()
+            yield tree
+            waiting += (tree.keys or {}).values()
+            waiting += tree.items or []
 
 
 @dataclass(slots=True)

@@ -80,10 +80,10 @@ class YamlFormat:
 
 def resolve_references(root: Tree) -> None:
     """Replace values that are `${a.b}` by what stands there; what cannot be found says why."""
-    for one in list(root.walk()):
-        if not isinstance(one.value, str) or "${" not in one.value or one.reason:
+    for node in list(root.walk()):
+        if not isinstance(node.value, str) or "${" not in node.value or node.reason:
             continue
-        target: Tree | None = one
+        target: Tree | None = node
         for _ in range(8):
             assert target is not None
             found = _REFERENCE.fullmatch(str(target.value))
@@ -91,10 +91,10 @@ def resolve_references(root: Tree) -> None:
             if target is None or not (isinstance(target.value, str) and "${" in target.value):
                 break
         if target is None or (isinstance(target.value, str) and "${" in target.value):
-            one.reason = f"{one.value} is not in this file"
+            node.reason = f"{node.value} is not in this file"
         elif target.keys is None:
-            one.value, one.items, one.plain = target.value, target.items, target.plain
-            one.origin = "config"
+            node.value, node.items, node.plain = target.value, target.items, target.plain
+            node.origin = "config"
 
 
 def _lookup(root: Tree, path: str) -> Tree | None:

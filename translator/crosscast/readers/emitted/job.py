@@ -54,7 +54,7 @@ def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
     yield "scheduler", "slurm", starts
     command = re.search(r"^[ \t]*[^#\s]", body, re.M)  # SLURM reads no line after it
     end = command.start() if command else len(body)
-    asked = {one[1]: one for one in _DIRECTIVE.finditer(body, 0, end)}
+    asked = {directive[1]: directive for directive in _DIRECTIVE.finditer(body, 0, end)}
     for option, field in (("time", "time_limit_minutes"), ("gpus-per-node", "gpus_per_node")):
         found = asked.get(option)
         if found is not None and found[2] and _COUNT.fullmatch(found[2]):

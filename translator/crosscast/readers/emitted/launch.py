@@ -144,16 +144,18 @@ class _Telling:
         """Say batches and processes: one process drives all GPUs, each has a batch of its own."""
         self.number("batch.micro_batch_size", "batch_size", whole=True)
         self.fact("accumulation.tail", "carry" if self.script.carries else "flush_renormalized")
-        for one in self.launch.command.environment:
-            if not one.known:
+        for variable in self.launch.command.environment:
+            if not variable.known:
                 continue
-            setting = Setting(name=one.expression, value=one.value, places=one.places)
-            if one.expression == "CUDA_VISIBLE_DEVICES":
+            setting = Setting(
+                name=variable.expression, value=variable.value, places=variable.places
+            )
+            if variable.expression == "CUDA_VISIBLE_DEVICES":
                 count = len(setting.text.split(","))
                 self.fact("distributed.processes_per_node", count, setting)
                 strategy = "data_parallel" if count > 1 else "none"
                 self.fact("distributed.strategy", strategy, setting)
-            elif one.expression == "NVIDIA_TF32_OVERRIDE":
+            elif variable.expression == "NVIDIA_TF32_OVERRIDE":
                 self.fact("precision.tf32", setting.text != "0", setting)
 
     def half(self) -> None:

@@ -129,8 +129,8 @@ def _groups(script: Script) -> Iterator[Fact]:
     order = script.text("settings", "settings_of", "make_optimizer")
     factor_first = bool(re.search(r"for patterns, factor, \w*decay\w* in GROUPS", order))
     for index, group in enumerate(groups):
-        patterns, one, two = group
-        factor, decay = (one, two) if factor_first else (two, one)
+        patterns, first, two = group
+        factor, decay = (first, two) if factor_first else (two, first)
         path = f"optimizer.groups.{index}"
         yield script.fact(f"{path}.parameters", list(patterns), "GROUPS")
         if decay is not None:

@@ -49,7 +49,9 @@ def _backend(script: Script) -> Backend | None:
     """Return the backend whose framework the script imports."""
     from crosscast.targets.backend import installed_backends
 
-    by_module = {one.framework.module: one for one in installed_backends() if one.framework}
+    by_module = {
+        backend.framework.module: backend for backend in installed_backends() if backend.framework
+    }
     for module in script.modules:
         for statement in module.tree.body:
             if isinstance(statement, ast.Import):

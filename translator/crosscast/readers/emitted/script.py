@@ -144,5 +144,5 @@ def _names(module: Module) -> Iterator[str]:
 
 def made_for(sources: Iterable[Source]) -> dict[str, str]:
     """Return package to version that an emitted step names; whole scripts have requirements."""
-    heads = (_MADE_FOR.search(one.text[:400]) for one in sources)
+    heads = (_MADE_FOR.search(source.text[:400]) for source in sources)
     return next(({"torch": head[1]} for head in heads if head), {})

@@ -70,10 +70,10 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
     elif scale is not None:
         yield fact_of("loss_scaling.mode", Known("static"), span, reader=reader)
         yield fact_of("loss_scaling.scale", scale, span, reader=reader)
-    for one in calls:
-        clips = one.method.endswith(("GradientClipByGlobalNorm", "ClipGradByGlobalNorm"))
-        if clips and one.module is first.module:
-            place = one.module.span(one.node)
+    for call in calls:
+        clips = call.method.endswith(("GradientClipByGlobalNorm", "ClipGradByGlobalNorm"))
+        if clips and call.module is first.module:
+            place = call.module.span(call.node)
             yield fact_of("clipping.unscaled_first", Known("yes"), place, reader=reader)
 
 
@@ -93,22 +93,22 @@ def _settings(call: Call, reader: str) -> Iterator[Fact]:
     if function is None:
         return
     names = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    for one in names:
-        field = _SETTINGS.get(one.arg)
+    for parameter in names:
+        field = _SETTINGS.get(parameter.arg)
         if field is None:
             continue
         use = next(
             (
                 n
                 for n in walk(function)
-                if isinstance(n, ast.Name) and n.id == one.arg and isinstance(n.ctx, ast.Load)
+                if isinstance(n, ast.Name) and n.id == parameter.arg and isinstance(n.ctx, ast.Load)
             ),
             None,
         )
         if use is not None:
             value = value_of(use, module)
             if value is not None:
-                yield fact_of(field, value, module.span(one), reader=reader)
+                yield fact_of(field, value, module.span(parameter), reader=reader)
 
 
 def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
@@ -123,8 +123,8 @@ def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
             return
         if not here:
             yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
-        one = site(call.node, call.module, ("fp16",), switch=switch, mode="full")
-        yield from precision_facts([one], reader)
+        cast = site(call.node, call.module, ("fp16",), switch=switch, mode="full")
+        yield from precision_facts([cast], reader)
         dynamic = words.get("use_dynamic_loss_scaling")
         fixed = words.get("loss_scaling")
         if dynamic is not None:

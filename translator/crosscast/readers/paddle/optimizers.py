@@ -58,11 +58,11 @@ class PaddleOptimizerReader:
         if not uses(program, "paddle", "paddlenlp", "ppdet", "paddleseg"):
             return
         static = is_static(program)
-        for one in with_subjects(list(optimizers(program))):
-            yield from facts_of(one, NAME)
-            yield from _regularized(one)
-            yield from _decay_filter(one, program)
-            yield from schedule_facts(one, NAME, stepped=_stepped(one, static))
+        for optimizer in with_subjects(list(optimizers(program))):
+            yield from facts_of(optimizer, NAME)
+            yield from _regularized(optimizer)
+            yield from _decay_filter(optimizer, program)
+            yield from schedule_facts(optimizer, NAME, stepped=_stepped(optimizer, static))
         yield from _clips(program)
         yield from _by_call(program)
         yield from _half_masters(program)
@@ -79,17 +79,17 @@ def optimizers(program: Program) -> Iterator[Made]:
             yield made(call, name, family, coupled=family in _COUPLED)
 
 
-def _stepped(one: Made, static: bool) -> str:
+def _stepped(optimizer: Made, static: bool) -> str:
     """Return what advances the schedule where the graph does it; empty: the program does."""
-    node = one.call.bound().get("learning_rate")
+    node = optimizer.call.bound().get("learning_rate")
     if node is None or not static:
         return ""
-    return "step" if "paddle.fluid" in one.name or ".fluid." in one.name else ""
+    return "step" if "paddle.fluid" in optimizer.name or ".fluid." in optimizer.name else ""
 
 
-def _regularized(one: Made) -> Iterator[Fact]:
+def _regularized(optimizer: Made) -> Iterator[Fact]:
     """Yield the coupled decay that a regularizer object gives."""
-    call = one.call
+    call = optimizer.call
     for name in ("weight_decay", "regularization"):
         node = call.bound().get(name)
         if node is None:
@@ -101,16 +101,20 @@ def _regularized(one: Made) -> Iterator[Fact]:
             if last(canonical(maker.name)) in ("L2Decay", "L2DecayRegularizer"):
                 bound = maker.bound()
                 value = bound.get("coeff") or bound.get("regularization_coeff")
-                yield from number("l2", value, one, NAME)
+                yield from number("l2", value, optimizer, NAME)
                 return
 
 
-def _decay_filter(one: Made, program: Program) -> Iterator[Fact]:
-    found = [n for n in _FILTERS if n in one.call.bound()]
-    by_hand = [n for n in _names(one.call) if re.search(r"exclude\w*decay|no_decay|skip_decay", n)]
+def _decay_filter(optimizer: Made, program: Program) -> Iterator[Fact]:
+    found = [n for n in _FILTERS if n in optimizer.call.bound()]
+    by_hand = [
+        n for n in _names(optimizer.call) if re.search(r"exclude\w*decay|no_decay|skip_decay", n)
+    ]
     if found or by_hand:
-        span = one.call.module.span(one.call.node)
-        yield fact_of("optimizer.no_decay", Known("yes"), span, subject=one.subject, reader=NAME)
+        span = optimizer.call.module.span(optimizer.call.node)
+        yield fact_of(
+            "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
+        )
     del program
 
 

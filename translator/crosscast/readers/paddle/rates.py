@@ -75,7 +75,7 @@ def _beside_executor(program: Program, call: Call, reader: str, *, made: bool) -
     loop = module.enclosing(call.node, ast.For, ast.While)
     if loop is None:
         return
-    inside = any(isinstance(one, ast.Attribute) and one.attr == "run" for one in walk(loop))
+    inside = any(isinstance(inner, ast.Attribute) and inner.attr == "run" for inner in walk(loop))
     merged = any("gradient_merge" in m.source.text for m in program.modules)
     word = "epoch" if not inside else "micro" if merged and made else "step"
     span = module.span(call.node)

@@ -93,8 +93,8 @@ def _decorated(call: Call) -> Iterator[Fact]:
         kind = "bf16"
     pure = plain(call.argument("use_pure_fp16")) is True or plain(call.argument("level")) == "O2"
     mode = "full" if pure else "mixed"
-    one = site(call.node, call.module, (kind,), mode=mode)  # type: ignore[arg-type]
-    yield from precision_facts([one], NAME)
+    cast = site(call.node, call.module, (kind,), mode=mode)  # type: ignore[arg-type]
+    yield from precision_facts([cast], NAME)
     if kind == "bf16":
         return
     yield from scaling_facts(call, under, SETTINGS, NAME)
@@ -107,9 +107,9 @@ def _decorated(call: Call) -> Iterator[Fact]:
 
 def tests_of(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the conditions of the branches within a node."""
-    for one in walk(node):
-        if isinstance(one, ast.If):
-            yield one.test
+    for inner in walk(node):
+        if isinstance(inner, ast.If):
+            yield inner.test
 
 
 READER = PaddleStaticReader()

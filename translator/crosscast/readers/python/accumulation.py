@@ -114,7 +114,7 @@ def _passed(value: Value, event: Event) -> Value:
         return value
     arguments = function.args
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    named = any(one.arg == text.value for one in every)
+    named = any(keyword.arg == text.value for keyword in every)
     return replace(value, origin="function_argument") if named else value
 
 

@@ -74,10 +74,10 @@ def conditions(node: ast.AST, module: Module, *, callers: bool = True) -> list[C
 def branches(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
     """Return the same, of the blocks left before only those that a word on precision leaves."""
     return [
-        one
-        for one in conditions(node, module, callers=callers)
-        if one.left is None
-        or (isinstance(one.left, ast.Return) and _PRECISION.search(one.module.text(one.node)))
+        test
+        for test in conditions(node, module, callers=callers)
+        if test.left is None
+        or (isinstance(test.left, ast.Return) and _PRECISION.search(test.module.text(test.node)))
     ]
 
 
@@ -126,8 +126,8 @@ def _of_callers(module: Module, function: Function, depth: int) -> list[Conditio
     if not sites or len(sites) > _SITES:
         return []
     each = [_around(site.node, site.module, depth + 1) for site in sites]
-    shared = set.intersection(*({one.text for one in found} for found in each))
-    return [one for one in each[0] if one.text in shared]
+    shared = set.intersection(*({condition.text for condition in found} for found in each))
+    return [condition for condition in each[0] if condition.text in shared]
 
 
 def conditions_of(call: Call) -> list[Condition]:
@@ -137,12 +137,16 @@ def conditions_of(call: Call) -> list[Condition]:
         if not isinstance(name, ast.Name | ast.Attribute):
             continue
         others = list(definitions(name, module))
-        for one in others:
-            value = one.value if one.kind == "assign" else None
+        for binding in others:
+            value = binding.value if binding.kind == "assign" else None
             if isinstance(value, ast.IfExp):
-                found = [*_of_arm(value, call.names, one.module), *found]
-            elif len(others) > 1 and value is not None and one.module.resolve(value) in call.names:
-                found = conditions(one.node, one.module) + found
+                found = [*_of_arm(value, call.names, binding.module), *found]
+            elif (
+                len(others) > 1
+                and value is not None
+                and binding.module.resolve(value) in call.names
+            ):
+                found = conditions(binding.node, binding.module) + found
     return found + conditions(call.node, call.module)
 
 
@@ -156,7 +160,7 @@ def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[
 
 def is_possible(node: ast.AST, module: Module) -> bool:
     """Whether neither constants nor the launch command rule out that a node runs."""
-    return all(one.certain is not False for one in branches(node, module))
+    return all(condition.certain is not False for condition in branches(node, module))
 
 
 def reached_by(node: ast.AST, module: Module, depth: int = 0) -> tuple[Span, ...]:
@@ -168,5 +172,5 @@ def reached_by(node: ast.AST, module: Module, depth: int = 0) -> tuple[Span, ...
     if not 1 <= len(sites) <= 4:
         return ()
     first = sites[0]
-    spans = [one.module.span(one.node) for one in sites]
+    spans = [site.module.span(site.node) for site in sites]
     return (*spans, *reached_by(first.node, first.module, depth + 1))

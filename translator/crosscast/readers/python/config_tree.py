@@ -26,7 +26,7 @@ _PLAIN = (
 def is_config(module: Module) -> bool:
     """Return whether a module only assigns: it defines no class and trains nothing itself."""
     return bool(module.tree.body) and all(
-        isinstance(one, _PLAIN) or _is_small(one) for one in module.tree.body
+        isinstance(statement, _PLAIN) or _is_small(statement) for statement in module.tree.body
     )
 
 
@@ -63,7 +63,7 @@ def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DICTS:
         return _called(node, module, depth, span)
     if isinstance(node, ast.List | ast.Tuple):
-        items = [tree_of(one, module, depth + 1) for one in node.elts]
+        items = [tree_of(element, module, depth + 1) for element in node.elts]
         return Tree(span, items=items)
     return _leaf(node, module, depth, span)
 

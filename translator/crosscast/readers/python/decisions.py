@@ -66,10 +66,10 @@ def _is_about_nothing(condition: Condition) -> bool:
 
 def _behind(condition: Condition) -> Iterator[str]:
     for name in walk(condition.node):
-        for one in definitions(name, condition.module) if isinstance(name, ast.Name) else ():
-            if one.kind == "assign" and one.value is not None:
-                text = one.module.text(one.value)
-                if not isinstance(one.value, ast.Call) or len(text) < _SHORT:
+        for binding in definitions(name, condition.module) if isinstance(name, ast.Name) else ():
+            if binding.kind == "assign" and binding.value is not None:
+                text = binding.module.text(binding.value)
+                if not isinstance(binding.value, ast.Call) or len(text) < _SHORT:
                     yield text
 
 
@@ -91,34 +91,34 @@ def decide(
         unnamed: whether those of flags and settings matter too that seem to be about nothing else.
     """
     tests = [
-        one
-        for one in reversed(found)
-        if is_about(one, wanted) or (unnamed and _is_about_nothing(one))
+        test
+        for test in reversed(found)
+        if is_about(test, wanted) or (unnamed and _is_about_nothing(test))
     ]
     if switch is not None:
         tests.insert(0, Condition(switch, True, module.owner_of(switch)))
     usual: bool | None = True
     who: list[Who] = []
     flag = ""
-    for one in tests:
-        by = origin(one.node, one.module)
-        if by != "always" and _only_device(one.node, one.module):
+    for test in tests:
+        by = origin(test.node, test.module)
+        if by != "always" and _only_device(test.node, test.module):
             by = "always"
-        met = is_usual(one)
+        met = is_usual(test)
         if by == "always":
             if met is False:
-                return Decision("never", False, (one.text,), one.text)
+                return Decision("never", False, (test.text,), test.text)
             continue
         who.append(by)
         if not flag or (by == "flag" and "flag" not in who[:-1]):
-            flag = one.text if one.holds else one.module.text(one.node)
+            flag = test.text if test.holds else test.module.text(test.node)
         if met is False:
             usual = False
         elif met is None and usual:
             usual = None
     order: tuple[Who, ...] = ("flag", "config", "caller")
     best: Who = next((w for w in order if w in who), "always")
-    shown = [one.text for one in reversed(tests) if not isinstance(one.node, ast.Constant)]
+    shown = [test.text for test in reversed(tests) if not isinstance(test.node, ast.Constant)]
     return Decision(best, usual, tuple(dict.fromkeys(shown)), flag)
 
 

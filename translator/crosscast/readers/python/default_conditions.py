@@ -72,14 +72,14 @@ def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
             return None
         name, wanted = node.left, other.value
     found = list(definitions(name, module)) if isinstance(name, ast.Name) else []
-    values = [one.value for one in found if one.kind == "assign"]
+    values = [binding.value for binding in found if binding.kind == "assign"]
     if len(values) < 2 or not all(isinstance(value, ast.Constant) for value in values):
         return None
     met: set[bool | None] = set()
-    for one in found:
-        value = one.value.value if isinstance(one.value, ast.Constant) else None
+    for binding in found:
+        value = binding.value.value if isinstance(binding.value, ast.Constant) else None
         if (value == wanted) if wanted is not None else bool(value):
-            around = conditions(one.node, one.module, callers=False)
+            around = conditions(binding.node, binding.module, callers=False)
             met.add(False if any(is_usual(test, depth + 1) is False for test in around) else None)
     return False if met == {False} else None
 
@@ -111,25 +111,25 @@ def _made(node: ast.expr, module: Module, hops: int) -> bool | None:
     found = list(definitions(node, module))
     if len(found) == 1 and found[0].kind == "parameter":
         return _given(found[0], hops)
-    values = [one.value for one in found if one.kind == "assign"]
+    values = [binding.value for binding in found if binding.kind == "assign"]
     empty = [v for v in values if isinstance(v, ast.Constant) and v.value is None]
     if len(values) < 2 or len(values) != len(found) or not empty:
         return None
     answers = {
-        runs_usually(one.node, one.module, callers=False)
-        for one in found
-        if isinstance(one.value, ast.Call)
+        runs_usually(binding.node, binding.module, callers=False)
+        for binding in found
+        if isinstance(binding.value, ast.Call)
     }
     if len(answers) != 1 or len(empty) + sum(isinstance(v, ast.Call) for v in values) < len(values):
         return None
     return answers.pop()
 
 
-def _given(one: Binding, hops: int) -> bool | None:
-    program = one.module.program
-    if program is None or not isinstance(one.node, ast.arg):
+def _given(binding: Binding, hops: int) -> bool | None:
+    program = binding.module.program
+    if program is None or not isinstance(binding.node, ast.arg):
         return None
-    given = program.arguments_for(one, one.node.arg)
+    given = program.arguments_for(binding, binding.node.arg)
     answers = {_made(inner, where, hops + 1) for inner, where in given}
     return answers.pop() if len(answers) == 1 else None
 

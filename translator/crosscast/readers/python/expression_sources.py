@@ -55,11 +55,11 @@ def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
             continue
         found.places.append((here, where))
         found.texts.append(_code(here, where))
-        inner = list(walk(here))
-        found.calls += [where.call(one) for one in inner if isinstance(one, ast.Call)]
+        nodes = list(walk(here))
+        found.calls += [where.call(inner) for inner in nodes if isinstance(inner, ast.Call)]
         if depth < _DEPTH:
-            for one in inner:
-                queue += [(n, m, depth + 1) for n, m in _behind(one, where)]
+            for inner in nodes:
+                queue += [(n, m, depth + 1) for n, m in _behind(inner, where)]
     return found
 
 
@@ -103,20 +103,21 @@ def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
     else:
         return []
     program = module.program
-    for one in definitions(node, module):
-        if one.kind in ("assign", "augment") and one.value is not None:
-            around = branches(one.value, one.module, callers=False)
+    for binding in definitions(node, module):
+        if binding.kind in ("assign", "augment") and binding.value is not None:
+            around = branches(binding.value, binding.module, callers=False)
             if all(c.default is not False or not _chooses(c.node) for c in around):
-                found.append((one.value, one.module))
-        elif one.kind in ("function", "class"):
-            found.append((one.node, one.module))
-        elif one.kind == "parameter" and program is not None:
-            found += program.arguments_for(one, getattr(one.node, "arg", ""))
+                found.append((binding.value, binding.module))
+        elif binding.kind in ("function", "class"):
+            found.append((binding.node, binding.module))
+        elif binding.kind == "parameter" and program is not None:
+            found += program.arguments_for(binding, getattr(binding.node, "arg", ""))
     return found
 
 
 def _chooses(node: ast.expr) -> bool:
     """Whether a condition picks one of several by name: `args.scheduler == "noam"`."""
     return isinstance(node, ast.Compare) and any(
-        isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.comparators
+        isinstance(comparator, ast.Constant) and isinstance(comparator.value, str)
+        for comparator in node.comparators
     )

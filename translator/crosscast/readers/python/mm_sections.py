@@ -61,7 +61,7 @@ def tell_groups(said: Said, groups: Tree | None) -> None:
     spared = ("decay_mult", "norm_decay_mult", "bias_decay_mult")
     for part in groups.walk():
         for name in spared:
-            one = part.get(name) if part.keys is not None else None
-            if one is not None and one.value == 0 and not isinstance(one.value, bool):
-                said.tell("optimizer.no_decay", "yes", one.as_setting(name))
+            setting = part.get(name) if part.keys is not None else None
+            if setting is not None and setting.value == 0 and not isinstance(setting.value, bool):
+                said.tell("optimizer.no_decay", "yes", setting.as_setting(name))
                 return

@@ -56,17 +56,19 @@ def tell_mmcv(said: Said, tree: Tree) -> None:
 
 def _optimizers(said: Said, optimizer: Tree) -> None:
     """Say the optimizer, or those of several parts of a model: `dict(generator=dict(type=...))`."""
-    parts = {name: one for name, one in (optimizer.keys or {}).items() if one.get("type")}
+    parts = {
+        name: section for name, section in (optimizer.keys or {}).items() if section.get("type")
+    }
     if optimizer.get("type") is not None or not parts:
         tell_typed_optimizer(said, optimizer)
         return
     subject = said.subject
-    for name, one in parts.items():
+    for name, section in parts.items():
         said.subject = name
-        tell_typed_optimizer(said, one)
+        tell_typed_optimizer(said, section)
         part = role(name.rstrip("s"))
         if part:
-            said.tell("optimizer.role", part, one.setting("type"), origin="presence")
+            said.tell("optimizer.role", part, section.setting("type"), origin="presence")
     said.subject = subject
 
 

@@ -61,7 +61,7 @@ class MmengineReader:
             if not is_config(module):
                 continue
             tree = assigned(module)
-            names = {name for name, one in (tree.keys or {}).items() if one.value is None}
+            names = {name for name, entry in (tree.keys or {}).items() if entry.value is None}
             first = next(iter((tree.keys or {}).values()), tree)
             said = Said(NAME, home=(first.key or first.span,))
             if names & {"optim_wrapper", "param_scheduler"} or len(names & _ENGINE) >= 2:

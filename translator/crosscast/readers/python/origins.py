@@ -138,20 +138,20 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
     own = isinstance(node, ast.Attribute) and module.text(node.value) == "self"
     if own and isinstance(value, Unknown) and not bindings:
         return "config"  # what a base class in another file sets
-    found = {who for one in bindings for who in _of_binding(one, node, depth)}
+    found = {who for binding in bindings for who in _of_binding(binding, node, depth)}
     return next((who for who in _ORDER if who in found), "always")
 
 
-def _of_binding(one: Binding, use: ast.expr, depth: int) -> list[Who]:
-    if one.kind == "parameter" and isinstance(one.node, ast.arg):
-        return _of_parameter(one, one.node.arg, depth)
-    if one.kind not in ("assign", "with") or one.value is None or one.value is use:
+def _of_binding(binding: Binding, use: ast.expr, depth: int) -> list[Who]:
+    if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+        return _of_parameter(binding, binding.node.arg, depth)
+    if binding.kind not in ("assign", "with") or binding.value is None or binding.value is use:
         return []
-    deeper = depth + 1 if _is_transparent(one.value, one.module) else _DEPTH
-    found = [origin(one.value, one.module, deeper)]
-    for test in tests_around(one.node, one.module):
+    deeper = depth + 1 if _is_transparent(binding.value, binding.module) else _DEPTH
+    found = [origin(binding.value, binding.module, deeper)]
+    for test in tests_around(binding.node, binding.module):
         if not _within(use, test):
-            found.append(origin(test, one.module, depth + 1))
+            found.append(origin(test, binding.module, depth + 1))
     return found
 
 
@@ -175,30 +175,32 @@ def _is_transparent(node: ast.expr, module: Module) -> bool:
 
 
 def _within(node: ast.AST, other: ast.AST) -> bool:
-    return any(one is node for one in walk(other))
+    return any(descendant is node for descendant in walk(other))
 
 
-def _of_parameter(one: Binding, name: str, depth: int) -> list[Who]:
-    program = one.module.program
-    given = program.arguments_for(one, name) if program is not None else []
+def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
+    program = binding.module.program
+    given = program.arguments_for(binding, name) if program is not None else []
     if given:
         return [origin(inner, where, depth + 1) for inner, where in given]
     if name in ("self", "cls"):
         return []
     small = name.lower()
-    if spread := _spread(one):
+    if spread := _spread(binding):
         return [spread]
     if small in _FLAGS:
         return ["flag"]
-    return ["config" if small in _CONFIGS or one.scope.qualname.endswith("__init__") else "caller"]
+    return [
+        "config" if small in _CONFIGS or binding.scope.qualname.endswith("__init__") else "caller"
+    ]
 
 
-def _spread(one: Binding) -> Who | None:
+def _spread(binding: Binding) -> Who | None:
     """Return whose `**settings` may fill a parameter: of a configuration, of the command line."""
-    program, function = one.module.program, one.scope.node
+    program, function = binding.module.program, binding.scope.node
     if program is None or not isinstance(function, ast.FunctionDef):
         return None
-    for site in program.call_sites(one.module, function):
+    for site in program.call_sites(binding.module, function):
         for keyword in site.node.keywords:
             if keyword.arg is None:
                 words = parts_of(site.module.text(keyword.value))

@@ -49,6 +49,9 @@ class Site:
         return self.module.span(self.argument or self.node)
 
 
+_POLICIES = ("Policy", "DTypePolicy")
+
+
 def site(
     node: ast.AST,
     module: Module,
@@ -93,7 +96,7 @@ def site(
 def _is_possible(found: Sequence[Condition], switch: ast.expr | None, module: Module) -> bool:
     if switch is not None and certain_truth(switch, module.owner_of(switch)) is False:
         return False
-    return all(one.certain is not False for one in found)
+    return all(condition.certain is not False for condition in found)
 
 
 def types_in(value: Value | None) -> tuple[str, ...]:
@@ -105,7 +108,7 @@ def types_in(value: Value | None) -> tuple[str, ...]:
         case Symbol(name=name):
             words.append(last(name))
         case Choice(options=options):
-            found = [one for _, option in options for one in types_in(option)]
+            found = [dtype for _, option in options for dtype in types_in(option)]
             return tuple(dict.fromkeys(found))
     found = []
     for word in words:
@@ -122,10 +125,10 @@ def types_in(value: Value | None) -> tuple[str, ...]:
 def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
     """Return the types that any text behind the name of a policy means."""
     found: list[str] = []
-    for one, where in chase(node, module):
-        inner = one
-        if isinstance(one, ast.Call) and last(where.call(one).name) in ("Policy", "DTypePolicy"):
-            inner = where.call(one).bound().get("name") or next(iter(one.args), one)
+    for here, where in chase(node, module):
+        inner = here
+        if isinstance(here, ast.Call) and last(where.call(here).name) in _POLICIES:
+            inner = where.call(here).bound().get("name") or next(iter(here.args), here)
         for text, _where in chase(inner, where):
             if isinstance(text, ast.Constant):
                 found += types_in(Known(text.value))
@@ -143,41 +146,41 @@ def precision_facts(
         beside: places of which another reader tells: together they say what is usual.
         told: whether to tell what is usual.
     """
-    half = [one for one in sites if set(one.dtypes) & {"fp16", "bf16"} and one.possible]
-    for one in half:
-        span = one.span
-        under = one.decision.under
-        words = tuple(d for d in one.dtypes if d != "fp32")
+    half = [site for site in sites if set(site.dtypes) & {"fp16", "bf16"} and site.possible]
+    for site in half:
+        span = site.span
+        under = site.decision.under
+        words = tuple(d for d in site.dtypes if d != "fp32")
         yield fact_of(
             "precision.enabled",
-            Known(one.decision.who),
+            Known(site.decision.who),
             span,
-            *one.around,
+            *site.around,
             under=under,
             reader=reader,
         )
         yield fact_of("precision.dtypes", Known(words), span, under=under, reader=reader)
-        if one.mode:
-            yield fact_of("precision.mode", Known(one.mode), span, under=under, reader=reader)
-        flag = one.switch or next(iter(under), "")
-        if flag and one.decision.who != "always":
+        if site.mode:
+            yield fact_of("precision.mode", Known(site.mode), span, under=under, reader=reader)
+        flag = site.switch or next(iter(under), "")
+        if flag and site.decision.who != "always":
             yield fact_of("precision.flag", Known(flag), span, under=under, reader=reader)
     if not told:
         return
     usual = usual_type([*half, *beside])
-    spans = [one.span for one in half]
+    spans = [site.span for site in half]
     if usual is not None:
         yield fact_of("precision.compute_dtype", Known(usual), *spans, reader=reader)
-    elif half and all(_is_switch(one) for one in (*half, *beside)):
+    elif half and all(_is_switch(site) for site in (*half, *beside)):
         # a switch whose default is in another file: they are off unless somebody says otherwise
         yield fact_of(
             "precision.compute_dtype", Known("fp32"), *spans, reader=reader, confidence="guess"
         )
 
 
-def _is_switch(one: Site) -> bool:
+def _is_switch(site: Site) -> bool:
     """Whether only a flag named for precision, of which nothing else is known, switches it."""
-    decision = one.decision
+    decision = site.decision
     return decision.who == "flag" and decision.usual is None and bool(decision.under)
 
 
@@ -185,16 +188,16 @@ def usual_type(half: Sequence[Site]) -> str | None:
     """Return what runs with the defaults as written; None if it cannot be told."""
     if not half:
         return None
-    on = [one for one in half if one.decision.usual is True]
+    on = [site for site in half if site.decision.usual is True]
     if on:
-        if any(one.decision.who == "caller" for one in on):
+        if any(site.decision.who == "caller" for site in on):
             return None
-        types = {d for one in on for d in one.dtypes if d != "fp32"}
+        types = {d for site in on for d in site.dtypes if d != "fp32"}
         if "fp32" in on[0].dtypes:
             return None
         if types == {"bf16", "fp16"}:
             return "bf16_or_fp16"
         return types.pop()
-    if all(one.decision.usual is False for one in half):
+    if all(site.decision.usual is False for site in half):
         return "fp32"
     return None

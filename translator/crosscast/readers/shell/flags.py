@@ -41,7 +41,7 @@ def flags_of(words: Sequence[Word], started: Started) -> tuple[list[Fact], list[
         if named := _NAMED.fullmatch(text):
             flags.append(_flag(named[1], words[at], [], True, started))
         elif optional := _options_of(words[at]):
-            flags += [_optional(one, words[at], started) for one in optional]
+            flags += [_optional(option, words[at], started) for option in optional]
         elif text_of(words[at]) is None:
             flags.append(flag_fact(text, words[at], started))
         else:
@@ -66,12 +66,12 @@ def _flag(name: str, word: Word, values: list[Word], equal: bool, started: Start
         return replace(fact, value=None if text is None else text.partition("=")[2])
     if not values:
         return replace(flag_fact(name, word, started), value=True)
-    facts = [flag_fact(name, one, started) for one in values]
+    facts = [flag_fact(name, value, started) for value in values]
     places = united(word, *values)
-    unknown = next((one for one in facts if not one.known), None)
+    unknown = next((fact for fact in facts if not fact.known), None)
     if unknown is not None:
         return replace(unknown, places=places)
-    texts = tuple(str(one.value) for one in facts)
+    texts = tuple(str(fact.value) for fact in facts)
     value = texts[0] if len(texts) == 1 else texts
     return replace(facts[0], value=value, places=places)
 

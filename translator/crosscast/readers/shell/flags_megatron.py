@@ -66,7 +66,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
 
 def _precision(said: Said, settings: Settings) -> None:
     fp16, bf16 = settings.get("fp16"), settings.get("bf16")
-    on = [one for one in (fp16, bf16) if one is not None]
+    on = [flag for flag in (fp16, bf16) if flag is not None]
     if len(on) == 2:
         said.warn("CC925", "--fp16 and --bf16 are both given", bf16)
     if not on:
@@ -118,16 +118,16 @@ def _batch(said: Said, settings: Settings, launch: Launch) -> None:
         )
     ]
     parts = 1
-    for one in split:
-        parts *= int((one.number if one is not None else None) or 1)
+    for size in split:
+        parts *= int((size.number if size is not None else None) or 1)
     processes = launch.command.processes
     world = processes.value if processes is not None and processes.known else None
-    given = [one for one in split if one is not None]
+    given = [size for size in split if size is not None]
     if isinstance(world, int) and world % max(parts, 1) and not _by_environment(processes, given):
         said.warn(
             "CC928",
             f"the model is divided over {parts} processes, the launch starts {world}",
-            next((one for one in given if one.number != 1), None),
+            next((size for size in given if size.number != 1), None),
             hint="processes must be a multiple of tensor x pipeline x context parallel sizes",
         )
     if whole is None or micro is None:
@@ -162,7 +162,7 @@ def _batch(said: Said, settings: Settings, launch: Launch) -> None:
 def _by_environment(processes: Fact | None, given: list[Setting]) -> bool:
     """Whether a number is only the default of a variable: `${NODES:-1}`."""
     places = [*(processes.places if processes is not None else ())]
-    places += [place for one in given for place in one.places]
+    places += [place for size in given for place in size.places]
     return any(_DEFAULTED.search(place.text) for place in places)
 
 

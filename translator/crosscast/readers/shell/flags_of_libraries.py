@@ -61,7 +61,7 @@ def tell_launch(said: Said, launch: Launch) -> None:
     inner = Said(said.reader, Layer.LAUNCHER, home=(launch.span,) if launch.span else ())
     settings = settings_of_flags(launch.command.flags)
     _mentions(said, settings, launch)
-    library = next((one for one in LIBRARIES if one.owns(settings, launch)), None)
+    library = next((library for library in LIBRARIES if library.owns(settings, launch)), None)
     inner.confidence = "likely"
     if library is not None:
         library.tell(inner, settings, launch)
@@ -100,9 +100,9 @@ def _mentions(said: Said, settings: Settings, launch: Launch) -> None:
         for name in _CONFIGS:
             setting = found.get(name)
             value = None if setting is None else setting.value
-            for one in value if isinstance(value, tuple) else (value,):
-                if isinstance(one, str) and one.endswith(_FILES):
-                    said.mention(one)
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, str) and item.endswith(_FILES):
+                    said.mention(item)
     for fact in launch.arguments:
         if fact.known and str(fact.value).endswith((".json", ".yaml", ".yml", ".py")):
             said.mention(str(fact.value))
@@ -149,7 +149,7 @@ def _launcher(said: Said, settings: Settings, launch: Launch) -> None:
     if kind == "ddp" and single:
         return
     if kind:
-        given = tuple(_of_fact(name, one) for name, one in launch.options.items())
+        given = tuple(_of_fact(name, fact) for name, fact in launch.options.items())
         said.tell("parallel.kind", kind, *given[:3], origin="presence")
         if "framework" not in told and kind not in ("horovod",):
             said.tell("framework", "pytorch", origin="presence")

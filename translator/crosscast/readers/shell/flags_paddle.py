@@ -55,7 +55,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
     strong = settings.having(_STRONG)
     if launch.command.launcher == "paddle":
         return bool(switched or strong)
-    if any(is_paddle_variable(one.expression) for one in launch.command.environment):
+    if any(is_paddle_variable(variable.expression) for variable in launch.command.environment):
         return bool(switched or strong)
     return len(strong) >= 2 or (bool(switched) and bool(strong))
 

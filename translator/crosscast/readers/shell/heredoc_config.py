@@ -15,13 +15,13 @@ from crosscast.readers.shell.text import Word, text_of
 
 def config_in(said: Said, started: Iterable[Started]) -> None:
     """Say what the DeepSpeed configurations mean that a script writes."""
-    for one in started:
-        if one.body is None or text_of(one.words[0]) not in ("cat", "tee"):
+    for command in started:
+        if command.body is None or text_of(command.words[0]) not in ("cat", "tee"):
             continue
-        text = _text(one.body)
+        text = _text(command.body)
         if not text.lstrip().startswith("{"):
             continue
-        first = one.body[0].span
+        first = command.body[0].span
         source = Source(first.file, "\n" * (first.line - 1) + text)
         tree = read_json(source).tree
         if tree is None or tree.keys is None or not looks_like_deepspeed(tree):

@@ -85,17 +85,17 @@ def glued_diagnostics(root: Node, text: ShellText) -> list[Diagnostic]:
         waiting += node.children
         if node.type != "command":
             continue
-        for one, other in zip(node.children, node.children[1:], strict=False):
-            gap = text.slice(one.end_byte, other.start_byte)
+        for child, other in zip(node.children, node.children[1:], strict=False):
+            gap = text.slice(child.end_byte, other.start_byte)
             if gap == "\\\n" and text.of(other).startswith("-"):
-                glued = f"{text.of(one)}{text.of(other)}"
+                glued = f"{text.of(child)}{text.of(other)}"
                 found.append(
                     Diagnostic(
                         code="CC931",
                         message=f"bash joins the lines without a blank: it passes {glued}",
                         severity=Severity.WARNING,
-                        span=text.span(one.start_byte, one.end_byte),
-                        hint=f"write a blank before the backslash: {text.of(one)} \\",
+                        span=text.span(child.start_byte, child.end_byte),
+                        hint=f"write a blank before the backslash: {text.of(child)} \\",
                     )
                 )
     return found

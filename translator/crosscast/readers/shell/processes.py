@@ -93,12 +93,12 @@ def _listed(devices: Fact, nodes: Fact | None) -> Fact | None:
 def _told(parts: list[Fact]) -> Fact | None:
     """Return the product of numbers."""
     value = 1
-    places = tuple(dict.fromkeys(p for one in parts for p in one.places))
-    for one in parts:
-        least, _, most = str(one.value).partition(":")  # `--nnodes 1:4` is elastic
-        number = number_of(least) if one.known and most in ("", least) else None
+    places = tuple(dict.fromkeys(p for part in parts for p in part.places))
+    for count in parts:
+        least, _, most = str(count.value).partition(":")  # `--nnodes 1:4` is elastic
+        number = number_of(least) if count.known and most in ("", least) else None
         if number is None or number != int(number):
-            reason = one.reason or f"{one.expression} is {one.value}"
+            reason = count.reason or f"{count.expression} is {count.value}"
             return _fact(None, places, reason)
         value *= int(number)
     return _fact(value, places)

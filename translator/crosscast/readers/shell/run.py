@@ -174,7 +174,7 @@ class Runner(Commands):
         if len(words) == 1 and texts[0] is not None:
             self.assign(name, words[0], place)
             return
-        options = tuple(one for one in texts if one is not None)
+        options = tuple(text for text in texts if text is not None)
         told = ", ".join(options[:6])
         reason = f"a loop over {told}" if options and len(options) == len(texts) else "a loop"
         self.assign(name, not_known(name, place, reason, options[:20]), place)

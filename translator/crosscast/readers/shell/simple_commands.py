@@ -39,6 +39,7 @@ MAX_STEPS = 20_000
 MAX_DEPTH = 12
 MAX_PIECES = 2_000
 MAX_LENGTH = 100_000
+_TO_FILE = (">", ">>", "&>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +250,8 @@ class Commands(ABC):
         self.depth -= 1
         if wrapper:
             self.started[first:] = [
-                replace(one, words=(*wrapper, *one.words)) for one in self.started[first:]
+                replace(command, words=(*wrapper, *command.words))
+                for command in self.started[first:]
             ]
 
     def _call(self, function: tuple[ShellText, Node], arguments: tuple[Word, ...]) -> None:
@@ -269,9 +271,9 @@ class Commands(ABC):
         target = ""
         for child in node.children:
             redirects = [child, *child.children] if child.type == "heredoc_redirect" else [child]
-            for one in redirects:
-                if one.type == "file_redirect" and one.children[0].type in (">", ">>", "&>"):
-                    found = split_fields(self.expander(text).word(one.children[-1]))
+            for redirect in redirects:
+                if redirect.type == "file_redirect" and redirect.children[0].type in _TO_FILE:
+                    found = split_fields(self.expander(text).word(redirect.children[-1]))
                     target = (text_of(found[0]) or "") if found else ""
             if child.type == "heredoc_redirect":
                 body = self._body(child, text)

@@ -103,8 +103,8 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
         yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
         if any(
-            one.method == "reset" and _SUM_NAME.search(one.receiver_text)
-            for one in call.module.calls
+            other.method == "reset" and _SUM_NAME.search(other.receiver_text)
+            for other in call.module.calls
         ):
             yield fact_of("zero_grad.where", Known("after_step"), span, reader=reader)
         sync = _sync(program)
@@ -127,8 +127,8 @@ def _sums(program: Program) -> Iterator[Call]:
         target = module.text(call.receiver) + _source_of(call.receiver, module)
         if not _SUM.search(target):
             continue
-        given = " ".join(module.text(one) for one in call.node.args)
-        given += " ".join(_source_of(one, module) for one in call.node.args)
+        given = " ".join(module.text(argument) for argument in call.node.args)
+        given += " ".join(_source_of(argument, module) for argument in call.node.args)
         if call.method == "assign_add":
             if _GRADIENT.search(given):
                 yield call
@@ -146,7 +146,7 @@ def _source_of(node: ast.expr, module: Module) -> str:
         if isinstance(here, ast.For):
             pairs.append((here.target, here.iter))
         elif isinstance(here, ast.ListComp | ast.GeneratorExp):
-            pairs += [(one.target, one.iter) for one in here.generators]
+            pairs += [(generator.target, generator.iter) for generator in here.generators]
         for target, source in pairs:
             inner = {n.id for n in walk(target) if isinstance(n, ast.Name)}
             if inner & names:
@@ -161,9 +161,9 @@ def _assigned(node: ast.expr, module: Module) -> list[str]:
     found = []
     for name in walk(node):
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
-            for one in definitions(name, module):
-                if one.kind == "assign" and one.value is not None:
-                    found.append(one.module.text(one.value)[:400])
+            for binding in definitions(name, module):
+                if binding.kind == "assign" and binding.value is not None:
+                    found.append(binding.module.text(binding.value)[:400])
     return found
 
 

@@ -124,14 +124,14 @@ def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
         if not _HELPER.fullmatch(call.method):
             continue
         given = [*call.node.args, *(k.value for k in call.node.keywords)]
-        for one in given:
-            who = origin(one, call.module)
-            if who != "always" and _SWITCH.search(call.module.text(one)):
+        for argument in given:
+            who = origin(argument, call.module)
+            if who != "always" and _SWITCH.search(call.module.text(argument)):
                 span = call.module.span(call.node)
                 yield fact_of(
                     "precision.enabled", Known(who), span, reader=NAME, confidence="likely"
                 )
-                off = plain(value_of(one, call.module))
+                off = plain(value_of(argument, call.module))
                 if off in (None, False, "none", "float32", "fp32", "no", "off") and off is not None:
                     yield fact_of("precision.compute_dtype", Known("fp32"), span, reader=NAME)
                 return
@@ -142,20 +142,20 @@ def _handed_on(program: Program) -> Iterator[Fact]:
     for call in _unknown(program):
         if not _UPDATES.fullmatch(call.method):
             continue
-        given = [(None, one) for one in call.node.args]
+        given = [(None, argument) for argument in call.node.args]
         given += [(k.arg, k.value) for k in call.node.keywords if k.arg]  # type: ignore[misc]
-        for word, one in given:
-            text = word or call.module.text(one).rpartition(".")[2]
-            who = origin(one, call.module)
+        for word, argument in given:
+            text = word or call.module.text(argument).rpartition(".")[2]
+            who = origin(argument, call.module)
             if who == "always":
                 continue
-            value = value_of(one, call.module)
+            value = value_of(argument, call.module)
             if _HALF.fullmatch(text) and isinstance(plain(value), bool | None):
-                half = site(call.node, call.module, ("fp16",), switch=one)
+                half = site(call.node, call.module, ("fp16",), switch=argument)
                 yield from precision_facts([half], NAME)
                 yield fact_of("loss_scaling.mode", Known("elsewhere"), half.span, reader=NAME)
             elif _WINDOW.fullmatch(text) and value is not None:
-                span = call.module.span(one)
+                span = call.module.span(argument)
                 yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
                 yield fact_of("accumulation.steps", value, span, reader=NAME)
         return

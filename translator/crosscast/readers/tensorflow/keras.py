@@ -95,7 +95,7 @@ def _policy_name(value: Value | None) -> Value | None:
         if last(value.made_by) in ("Policy", "DTypePolicy"):
             return _policy_name(call.argument("name"))
     if isinstance(value, Choice):
-        options = tuple((text, _policy_name(one) or one) for text, one in value.options)
+        options = tuple((text, _policy_name(option) or option) for text, option in value.options)
         return Choice(options)
     return value
 
@@ -126,7 +126,7 @@ def _is_mixed(name: str, call: Call, sites: list[Site]) -> bool:
         return True
     if not _SET.fullmatch(name):
         return False
-    return any(one.node is call.node for one in sites)
+    return any(site.node is call.node for site in sites)
 
 
 def _is_keras_scale(call: Call) -> bool:
@@ -175,14 +175,14 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     if by_hand:
         yield from _library_updates(by_hand[0])
         return
-    halves = [one for one in sites if "fp16" in one.dtypes and one.mode == "mixed"]
+    halves = [site for site in sites if "fp16" in site.dtypes and site.mode == "mixed"]
     if halves and is_told_not_to_scale(program):
         yield from fixed_scale(program, NAME)
         return
-    for one in halves:
-        policy = _policy_scale(one, program)
-        span = one.module.span(one.node)
-        under = one.decision.under
+    for half in halves:
+        policy = _policy_scale(half, program)
+        span = half.module.span(half.node)
+        under = half.decision.under
         if policy is not None:
             yield from _given(policy, span, under)
         elif not _own_loop(program):
@@ -206,7 +206,7 @@ def _own_loop(program: Program) -> bool:
     return "apply_gradients" in names and "fit" not in names
 
 
-def _policy_scale(one: Site, program: Program) -> Value | None:
+def _policy_scale(site: Site, program: Program) -> Value | None:
     """Return the loss scale that an experimental policy carries."""
     for name, call in matching(program, _POLICY):
         if ".experimental." in name and "loss_scale" in call.bound():

@@ -26,5 +26,5 @@ def by_scaler(program: Program) -> Iterator[Fact]:
         return
     calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
     found = [site(call.node, call.module, ("fp16",)) for call in calls]
-    switched = [one for one in found if one.decision.who != "always"]
+    switched = [site for site in found if site.decision.who != "always"]
     yield from precision_facts(switched[:1], "keras")

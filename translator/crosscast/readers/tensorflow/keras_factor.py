@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 def is_told_not_to_scale(program: Program) -> bool:
     """Whether every `compile` has auto_scale_loss=False, so that none wraps its optimizer."""
     calls = list(compiled(program))
-    return bool(calls) and all(plain(one.argument("auto_scale_loss")) is False for one in calls)
+    return bool(calls) and all(plain(call.argument("auto_scale_loss")) is False for call in calls)
 
 
 def fixed_scale(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the fixed scale, or that nothing scales, of a program that is told not to scale."""
-    places = [one.module.span(one.node) for one in compiled(program)]
+    places = [call.module.span(call.node) for call in compiled(program)]
     given = list(factors(program))
     if not given:
         yield fact_of("loss_scaling.mode", Known("none"), *places, reader=reader)

@@ -77,7 +77,7 @@ def _clipped(call: Call) -> str:
     text = module.text(given) if given is not None else ""
     around = module.enclosing(call.node, ast.ListComp, ast.GeneratorExp)
     if isinstance(around, ast.ListComp | ast.GeneratorExp):
-        text += " " + " ".join(module.text(one.iter) for one in around.generators)
+        text += " " + " ".join(module.text(generator.iter) for generator in around.generators)
     return text
 
 
@@ -98,11 +98,11 @@ def is_used(call: Call) -> bool:
         return True
     around: ast.AST = module.function_of(call.node) or module.tree
     return any(
-        isinstance(one, ast.Name)
-        and one.id == first.id
-        and isinstance(one.ctx, ast.Load)
-        and one.lineno > (statement.end_lineno or statement.lineno)
-        for one in walk(around)
+        isinstance(inner, ast.Name)
+        and inner.id == first.id
+        and isinstance(inner.ctx, ast.Load)
+        and inner.lineno > (statement.end_lineno or statement.lineno)
+        for inner in walk(around)
     )
 
 
@@ -178,10 +178,13 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
         yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
     for module in program.modules:
         for function in module.functions.values():
-            for one in function.decorator_list:
-                if _REMAT.fullmatch(_decorator(one, module)):
+            for decorator in function.decorator_list:
+                if _REMAT.fullmatch(_decorator(decorator, module)):
                     yield fact_of(
-                        "activation_checkpointing", Known("yes"), module.span(one), reader=NAME
+                        "activation_checkpointing",
+                        Known("yes"),
+                        module.span(decorator),
+                        reader=NAME,
                     )
 
 

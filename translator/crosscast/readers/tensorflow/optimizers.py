@@ -59,12 +59,14 @@ class OptimizerReader:
         ):
             return
         unused = thrown_away(program)
-        trained = (one for one in optimizers(program) if one.call.node not in unused)
+        trained = (
+            optimizer for optimizer in optimizers(program) if optimizer.call.node not in unused
+        )
         found = with_subjects(list(trained))
-        for one in found:
-            yield from facts_of(one, NAME)
-            yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
-            yield from _regularized(one)
+        for optimizer in found:
+            yield from facts_of(optimizer, NAME)
+            yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
+            yield from _regularized(optimizer)
         yield from _by_name(program, bool(found))
         if not found:
             yield from _elsewhere(program)
@@ -112,9 +114,10 @@ def thrown_away(program: Program) -> set[ast.AST]:
                 n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == argument.id
             ]
             values = [
-                one.value
-                for one in ast.walk(function)
-                if isinstance(one, ast.Assign) and any(target in same for target in one.targets)
+                statement.value
+                for statement in ast.walk(function)
+                if isinstance(statement, ast.Assign)
+                and any(target in same for target in statement.targets)
             ]
             if len(same) == 2 and len(values) == 1:  # made once, used once
                 found.add(values[0])
@@ -133,12 +136,12 @@ def _within_optimizer(call: Call) -> bool:
     return owner is not None and bool(family_of(owner.name))
 
 
-def _regularized(one: Made) -> Iterator[Fact]:
+def _regularized(optimizer: Made) -> Iterator[Fact]:
     for name in ("exclude_from_weight_decay", "exclude_from_layer_adaptation"):
-        if name in one.call.bound():
-            span = one.call.module.span(one.call.node)
+        if name in optimizer.call.bound():
+            span = optimizer.call.module.span(optimizer.call.node)
             yield fact_of(
-                "optimizer.no_decay", Known("yes"), span, subject=one.subject, reader=NAME
+                "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
             )
             return
 
@@ -165,11 +168,11 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
         for argument in ("optimizer", "optimizer_type", "optimizer_name", "name"):
             if argument in bound:
                 family = family or family_of(text_value(call.argument(argument)))
-        one = with_subjects([made(call, name, family or "elsewhere")])[0]
-        yield from facts_of(one, NAME)
+        optimizer = with_subjects([made(call, name, family or "elsewhere")])[0]
+        yield from facts_of(optimizer, NAME)
         if getter:
             return  # its argument is an optimizer
-        yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
+        yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
         yield from _promised(call)
         return
 

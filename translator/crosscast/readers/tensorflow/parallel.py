@@ -62,7 +62,7 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
         for word, calls in strategies.items():
             yield from _said(word, calls, reader)
     if strategies:
-        others = [one for one in others if one[0] != "strategy_by_flag"]
+        others = [other for other in others if other[0] != "strategy_by_flag"]
     for word in dict.fromkeys(word for word, _ in others):
         yield from _said(word, [c for w, c in others if w == word], reader)
 

@@ -42,15 +42,15 @@ class RewriteReader:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
         found = [*_by_call(program), *_by_config(program), *_by_environment(program)]
-        for word, one in found:
-            span = one.module.span(one.node)
+        for word, cast in found:
+            span = cast.module.span(cast.node)
             yield fact_of("api", Known((word,)), span, reader=NAME)
         beside = list(policy_sites(program)) if found else []
-        yield from precision_facts([one for _, one in found], NAME, beside)
-        for word, one in found:
+        yield from precision_facts([cast for _, cast in found], NAME, beside)
+        for word, cast in found:
             if word == "tf_env_amp":
-                span = one.module.span(one.node)
-                under = one.decision.under
+                span = cast.module.span(cast.node)
+                under = cast.decision.under
                 yield fact_of(
                     "loss_scaling.mode", Known("env_default"), span, under=under, reader=NAME
                 )
@@ -95,8 +95,8 @@ def _by_config(program: Program) -> Iterator[tuple[str, Site]]:
                     and _OPTION.fullmatch(keyword.arg)
                     and _is_on(keyword.value, call.module)
                 ):
-                    one = _switched(call.node, keyword.value, call.module, keyword.arg)
-                    yield "tf_rewriter_config", one
+                    cast = _switched(call.node, keyword.value, call.module, keyword.arg)
+                    yield "tf_rewriter_config", cast
     for module in program.modules:
         if "auto_mixed_precision" not in module.source.text:
             continue

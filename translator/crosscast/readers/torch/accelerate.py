@@ -122,12 +122,12 @@ def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], l
     flag = program.flags.get(dest) if program is not None and dest else None
     if flag is not None:
         spans.append(flag.span)
-        for one in flag.choices:
-            word = word_of_type(one)
+        for choice in flag.choices:
+            word = word_of_type(choice)
             if word:
                 found[word] = None
     if not found:
-        options = [one for _, one in value.options] if isinstance(value, Choice) else [value]
+        options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
         for option in options:
             word = word_of_type(content(option))
             if word:

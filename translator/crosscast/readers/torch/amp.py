@@ -51,7 +51,7 @@ class TorchAmp:
         if not scalers and not trains(program):
             return
         uses = [_use(call, program) for call in _autocasts(program)]
-        live = [one for one in scalers if _decision(one).who != "never"]
+        live = [scaler for scaler in scalers if _decision(scaler).who != "never"]
         uses += _by_helpers(program) if not uses else []
         there = tell_uses(told, uses) or _by_scaler(told, live, program)
         for call in (*_autocasts(program), *live) if there else ():
@@ -115,10 +115,10 @@ def _use(call: Call, program: Program) -> Use:
     function = module.function_of(call.node)
     inside = function if function is not None else module.tree
     learns = any(
-        isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr in ("backward", "manual_backward")
-        for one in walk(inside)
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr in ("backward", "manual_backward")
+        for inner in walk(inside)
     )
     return Use(place_of(call), decision, types, default, learns or _reached(call, program))
 
@@ -179,7 +179,9 @@ def _by_helpers(program: Program) -> list[Use]:
             if known or not name or not _CAST.fullmatch(last(name)):
                 continue
             given = [*call.node.args, *(k.value for k in call.node.keywords)]
-            switch = next((one for one in given if "device" not in module.text(one)), None)
+            switch = next(
+                (argument for argument in given if "device" not in module.text(argument)), None
+            )
             decision = _decided(call, switch)
             if decision.who != "never":
                 decision = replace(decision, usual=None)

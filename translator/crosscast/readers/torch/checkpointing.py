@@ -61,12 +61,12 @@ class Checkpointing:
         if not trains(program):
             return
         found = [*_calls(program), *_assigned(program)]
-        live = [(place, one) for place, one in found if one.who != "never"]
+        live = [(place, decision) for place, decision in found if decision.who != "never"]
         if not live:
             live = list(_flags(program))
         if live:
             order = ("flag", "config", "caller", "always")
-            place, chosen = min(live, key=lambda one: order.index(one[1].who))
+            place, chosen = min(live, key=lambda use: order.index(use[1].who))
             word = {"flag": "flag", "config": "config", "caller": "config"}.get(chosen.who, "yes")
             if word == "flag" and chosen.usual:
                 word = "yes"

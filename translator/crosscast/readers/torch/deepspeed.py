@@ -59,9 +59,9 @@ def _configured(call: Call) -> list[Fact]:
         if node is None:
             continue
         module = call.module.owner_of(node)
-        for one, where in chase(node, module):
-            if isinstance(one, ast.Dict):
-                tree = tree_of(one, where)
+        for here, where in chase(node, module):
+            if isinstance(here, ast.Dict):
+                tree = tree_of(here, where)
                 if not looks_like_deepspeed(tree):
                     continue
                 said = Said(NAME, layer=Layer.SCRIPT)
@@ -85,18 +85,18 @@ def tree_of(node: ast.Dict, module: Module, depth: int = 0) -> Tree:
 def _part(node: ast.expr, module: Module, depth: int) -> Tree:
     span = module.span(node)
     if depth < _DEPTH:
-        for one, where in chase(node, module):
-            if isinstance(one, ast.Dict):
-                return tree_of(one, where, depth)
+        for here, where in chase(node, module):
+            if isinstance(here, ast.Dict):
+                return tree_of(here, where, depth)
     if isinstance(node, ast.List | ast.Tuple):
-        return Tree(span, items=[_part(one, module, depth + 1) for one in node.elts])
+        return Tree(span, items=[_part(element, module, depth + 1) for element in node.elts])
     value = evaluate(node, module)
     if isinstance(value, Known) or (isinstance(value, Unknown) and value.has_default):
         plain = plain_of(content(value))
         origin = value.origin
         if not isinstance(plain, tuple):
             return Tree(span, value=plain, origin=origin)
-        return Tree(span, items=[Tree(span, value=one) for one in plain], origin=origin)
+        return Tree(span, items=[Tree(span, value=item) for item in plain], origin=origin)
     reason = value.reason if isinstance(value, Unknown) else "only a run can tell"
     return Tree(span, reason=reason)
 

@@ -161,7 +161,7 @@ def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
     found: dict[str, None] = {}
     default = ""
     if isinstance(value, Choice):
-        words = [word_of_type(_inner(one)) for _, one in value.options]
+        words = [word_of_type(_inner(option)) for _, option in value.options]
         found.update(dict.fromkeys(w for w in words if w))
         device = any("is_bf16_supported" in condition for condition, _ in value.options)
         default = "bf16_or_fp16" if device else words[0] if _by_flag(value) else ""
@@ -169,8 +169,8 @@ def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
         default = word_of_type(_inner(value))
         if default:
             found[default] = None
-    for one in _mentioned(node, module, 0):
-        found.setdefault(one)
+    for dtype in _mentioned(node, module, 0):
+        found.setdefault(dtype)
     if not default and len(found) == 1:
         default = next(iter(found))
     if set(found) >= {"fp16", "bf16"} and "is_bf16_supported" in _behind(node, module):
@@ -191,27 +191,29 @@ def _by_flag(value: Choice) -> bool:
 
 def _mentioned(node: ast.AST, module: Module, depth: int) -> Iterator[str]:
     """Yield the types named in an expression and in what its names are assigned."""
-    for one in walk(node):
-        if isinstance(one, ast.Attribute | ast.Name):
-            name = module.resolve(one)
+    for inner in walk(node):
+        if isinstance(inner, ast.Attribute | ast.Name):
+            name = module.resolve(inner)
             if name.startswith("torch.") and (word := word_of_type(last(name))):
                 yield word
             program = module.program
             flag = (
-                program.flags.get(one.attr) if program and isinstance(one, ast.Attribute) else None
+                program.flags.get(inner.attr)
+                if program and isinstance(inner, ast.Attribute)
+                else None
             )
             if flag is not None:
                 yield from (w for c in flag.choices if (w := word_of_type(c)))
-        if isinstance(one, ast.Name) and depth < 3:
-            for binding in definitions(one, module):
+        if isinstance(inner, ast.Name) and depth < 3:
+            for binding in definitions(inner, module):
                 if binding.kind == "assign" and binding.value is not None and not binding.path:
                     yield from _mentioned(binding.value, binding.module, depth + 1)
 
 
 def _behind(node: ast.AST, module: Module, depth: int = 0) -> str:
     texts = [module.text(node)]
-    for one in walk(node) if depth < 3 else ():
-        for b in definitions(one, module) if isinstance(one, ast.Name) else ():
+    for inner in walk(node) if depth < 3 else ():
+        for b in definitions(inner, module) if isinstance(inner, ast.Name) else ():
             if b.kind == "assign" and b.value is not None:
                 texts.append(_behind(b.value, b.module, depth + 1))
     return " ".join(texts)

@@ -72,7 +72,7 @@ def _trainer(told: Told, call: Call, program: Program) -> None:
             bound.setdefault(keyword.arg, keyword.value)
     parsers = calls_matching(program, _PARSER)
     by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
-    places = [place, *(place_of(one) for one in parsers)] if by_flags else [place]
+    places = [place, *(place_of(parser) for parser in parsers)] if by_flags else [place]
     _strategy(told, bound, call)
     _processes(told, bound, call)
     chosen = bound.get("precision") or _plugin(bound.get("plugins"), call)
@@ -86,10 +86,10 @@ def _trainer(told: Told, call: Call, program: Program) -> None:
 
 def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
     """Return what a precision plugin among the plugins is told: `MixedPrecision("16-mixed", …)`."""
-    for one in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
-        if isinstance(one, ast.Call) and last(call.module.resolve(one.func)) in _PLUGINS:
-            named = {keyword.arg: keyword.value for keyword in one.keywords}
-            return named.get("precision", one.args[0] if one.args else None)
+    for plugin in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
+        if isinstance(plugin, ast.Call) and last(call.module.resolve(plugin.func)) in _PLUGINS:
+            named = {keyword.arg: keyword.value for keyword in plugin.keywords}
+            return named.get("precision", plugin.args[0] if plugin.args else None)
     return None
 
 
@@ -205,8 +205,8 @@ def _makes_schedule(program: Program, module: Module, function: Function) -> boo
     end = function.end_lineno or function.lineno
     return any(
         place.file == module.source.name and function.lineno <= place.line <= end
-        for one in scheduled(program)
-        for place in one.places
+        for schedule in scheduled(program)
+        for place in schedule.places
     )
 
 

@@ -113,15 +113,15 @@ def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
                 continue
             if isinstance(product.op, ast.Mult):
                 factors = (product.right, product.left)
-                found += [(call, one) for one in factors if _is_scale(one, module)][:1]
+                found += [(call, factor) for factor in factors if _is_scale(factor, module)][:1]
     return found
 
 
 def _is_scale(node: ast.expr, module: Module) -> bool:
     """Whether a factor is called a scale, itself or what it is computed from."""
     texts = [module.text(node)]
-    for one in walk(node):
-        for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
+    for inner in walk(node):
+        for binding in definitions(inner, module) if isinstance(inner, ast.Name) else ():
             if binding.kind == "assign" and binding.value is not None:
                 texts.append(module.text(binding.value))
     return any(_SCALE.search(text) for text in texts)
@@ -130,13 +130,14 @@ def _is_scale(node: ast.expr, module: Module) -> bool:
 def _changes(node: ast.expr, module: Module) -> bool:
     """Whether the program changes a scale while it trains."""
     words = set(_SCALE.findall(module.text(node)))
-    for one in walk(node):
-        for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
+    for inner in walk(node):
+        for binding in definitions(inner, module) if isinstance(inner, ast.Name) else ():
             if binding.kind == "assign" and binding.value is not None:
                 words |= set(_SCALE.findall(module.text(binding.value)))
     return any(
-        isinstance(one, ast.AugAssign) and words & set(_SCALE.findall(module.text(one.target)))
-        for one in module.nodes
+        isinstance(statement, ast.AugAssign)
+        and words & set(_SCALE.findall(module.text(statement.target)))
+        for statement in module.nodes
     )
 
 
@@ -197,8 +198,8 @@ def _to_half(call: Call) -> str:
     if call.method != "to":
         return ""
     given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
-    words = {word_of_type(last(call.module.resolve(one))) for one in given
-             if call.module.resolve(one).startswith("torch.")}  # fmt: skip
+    words = {word_of_type(last(call.module.resolve(argument))) for argument in given
+             if call.module.resolve(argument).startswith("torch.")}  # fmt: skip
     return next(iter(words & {"fp16", "bf16"}), "")
 
 
@@ -225,10 +226,10 @@ def _used_after(call: Call) -> bool:
     name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
-        isinstance(one, ast.Attribute)
-        and one.attr in ("parameters", "named_parameters")
-        and call.module.text(one.value) == name
-        for one in walk(function)
+        isinstance(inner, ast.Attribute)
+        and inner.attr in ("parameters", "named_parameters")
+        and call.module.text(inner.value) == name
+        for inner in walk(function)
     )
 
 
@@ -240,10 +241,10 @@ def _handed_on(call: Call) -> bool:
     name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
-        isinstance(one, ast.Call)
-        and re.search(r"optim|Parallel|DDP", call.module.text(one.func))
-        and any(call.module.text(given) == name for given in one.args)
-        for one in walk(function)
+        isinstance(inner, ast.Call)
+        and re.search(r"optim|Parallel|DDP", call.module.text(inner.func))
+        and any(call.module.text(given) == name for given in inner.args)
+        for inner in walk(function)
     )
 
 

@@ -29,9 +29,9 @@ def subject_of(call: Call) -> str:
     if isinstance(here, ast.Assign):
         target = here.targets[0]
         if isinstance(target, ast.Tuple) and isinstance(here.value, ast.Tuple):
-            for one, value in zip(target.elts, here.value.elts, strict=False):
+            for target_name, value in zip(target.elts, here.value.elts, strict=False):
                 if any(node is call.node for node in walk(value)):
-                    return module.text(one)
+                    return module.text(target_name)
         if isinstance(target, ast.Tuple) and target.elts:
             return module.text(target.elts[0])
         return module.text(target)
@@ -58,6 +58,6 @@ class Subjects:
             f"{plain} ({last(made_by) or 'line'} {call.node.lineno})",
             f"{plain} ({call.module.source.name} {call.node.lineno})",
         )
-        found = next((one for one in options if one not in self._taken), options[-1])
+        found = next((name for name in options if name not in self._taken), options[-1])
         self._taken.add(found)
         return found

@@ -102,7 +102,7 @@ def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[st
     span = module.span(node)
     values: list[Value] = []
     if isinstance(node, ast.Tuple | ast.List):
-        values = [evaluate(one, module) for one in node.elts]
+        values = [evaluate(element, module) for element in node.elts]
     else:
         given = evaluate(node, module)
         if isinstance(given, Choice):
@@ -110,8 +110,8 @@ def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[st
         both = content(given)
         if isinstance(both, tuple | list) and len(both) == 2:
             values = [
-                one if isinstance(one, Known | Choice) else Known(one, "derived", flag_of(given))
-                for one in both
+                beta if isinstance(beta, Known | Choice) else Known(beta, "derived", flag_of(given))
+                for beta in both
             ]
         else:
             values = [given, given]

@@ -107,7 +107,7 @@ def _unusual(made: Made) -> bool:
     """Whether the defaults of flags rule an optimizer out."""
     call = made.call
     around = conditions(call.node, call.module, callers=False)
-    return any(is_usual(one) is False for one in around)
+    return any(is_usual(condition) is False for condition in around)
 
 
 def _inside_own_class(call: Call) -> bool:
@@ -152,14 +152,14 @@ def _by_caller(call: Call) -> Made | None:
         return None
     scope = call.module.scope_of(call.node).lookup(function.id)
     bindings = scope.bindings.get(function.id, []) if scope is not None else []
-    if any(one.kind == "parameter" for one in bindings):
+    if any(binding.kind == "parameter" for binding in bindings):
         return Made(call, function.id, "caller")
     return None
 
 
 def _tell(told: Told, made: Made, subjects: Subjects) -> None:
     call = made.call
-    under = tuple(one.text for one in conditions(call.node, call.module, callers=False))
+    under = tuple(condition.text for condition in conditions(call.node, call.module, callers=False))
     name = subjects.name(call, made.name)
     place = place_of(call)
 
@@ -217,10 +217,10 @@ def _say_whose(told: Told, who: str, event: Event) -> None:
 def _is_parameter(node: ast.expr, module: Module) -> bool:
     """Whether an object comes in through a parameter, also if an attribute keeps it."""
     return any(
-        binding.kind == "parameter" and one.id != "self"
-        for one, where in chase(node, module)
-        if isinstance(one, ast.Name)
-        for binding in definitions(one, where)
+        binding.kind == "parameter" and here.id != "self"
+        for here, where in chase(node, module)
+        if isinstance(here, ast.Name)
+        for binding in definitions(here, where)
     )
 
 

@@ -120,16 +120,16 @@ def _is_own_wrapper(call: Call) -> bool:
 
 def _never(call: Call) -> bool:
     """Whether a condition that the source fixes keeps the call from running."""
-    for one in conditions(call.node, call.module):
-        value = evaluate(one.node, one.module)
+    for condition in conditions(call.node, call.module):
+        value = evaluate(condition.node, condition.module)
         fixed = isinstance(value, Known) and not value.flag and value.origin in ("literal",)
-        if fixed and bool(value.value) != one.holds:  # type: ignore[union-attr]
+        if fixed and bool(value.value) != condition.holds:  # type: ignore[union-attr]
             return True
     return False
 
 
 def _under(call: Call) -> tuple[str, ...]:
-    return tuple(one.text for one in conditions(call.node, call.module, callers=False))
+    return tuple(condition.text for condition in conditions(call.node, call.module, callers=False))
 
 
 def _group(told: Told, call: Call) -> None:

@@ -52,7 +52,7 @@ def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
         expression=decision.flag,
         confidence="likely" if decision.who == "caller" else "certain",
     )
-    types = dict.fromkeys(one for use in live for one in use.types if one != "fp32")
+    types = dict.fromkeys(dtype for use in live for dtype in use.types if dtype != "fp32")
     told.say("precision.dtypes", tuple(types), *places)
     if decision.flag:
         told.say("precision.flag", decision.flag, chosen.place, origin="flag")

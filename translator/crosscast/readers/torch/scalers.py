@@ -46,7 +46,7 @@ def given_scalers(program: Program) -> tuple[Span, ...]:
             while function is not None:
                 arguments = function.args
                 every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-                if any(one.arg == name for one in every) and name != "self":
+                if any(keyword.arg == name for keyword in every) and name != "self":
                     found.append(event.span)
                 function = event.module.function_of(function)
     return tuple(dict.fromkeys(found))

@@ -74,15 +74,15 @@ def _by_call(call: Call) -> Iterator[Fact]:
     switches = [name for name in ("fp16", "bf16") if name in call.bound()]
     fixed = all(isinstance(call.bound()[name], ast.Constant) for name in switches)
     if switches and not fixed:
-        facts = [one for one in facts if not one.field.startswith(_HALF)]
+        facts = [fact for fact in facts if not fact.field.startswith(_HALF)]
         facts += _switched(call, switches)
     if call.has_star:
-        facts = [one for one in facts if one.layer is not Layer.LIBRARY]
+        facts = [fact for fact in facts if fact.layer is not Layer.LIBRARY]
     place = place_of(call)
     told = Told(NAME)
     told.say("parallel.kind", "library", place)
     told.say("api", "paddle_cli_flags" if paddle else "hf_trainer", place)
-    yield from (one if one.places else replace(one, places=(place,)) for one in facts)
+    yield from (fact if fact.places else replace(fact, places=(place,)) for fact in facts)
     yield from told.facts
 
 
@@ -98,7 +98,7 @@ def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
     on = [use for use in uses if use.decision.usual]
     tell_uses(told, [*on, *(use for use in uses if use not in on)])
     if on and on[0].decision.who != "never":
-        told.facts = [one for one in told.facts if one.field != "precision.compute_dtype"]
+        told.facts = [fact for fact in told.facts if fact.field != "precision.compute_dtype"]
         told.say("precision.compute_dtype", on[0].default, on[0].place, origin="flag",
                  expression=on[0].decision.flag)  # fmt: skip
     if told.facts:
@@ -114,8 +114,8 @@ def _parsed(program: Program) -> tuple[Call, str] | None:
             continue
         for given in call.node.args[:1]:
             listed = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
-            for one in listed:
-                name = call.module.resolve(one)
+            for target in listed:
+                name = call.module.resolve(target)
                 if _is_arguments(name, program):
                     return call, name
     return None
@@ -131,13 +131,13 @@ def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]
     told = Told(NAME)
     half = [fields[name] for name in ("fp16", "bf16") if name in fields]
     said.facts = [
-        replace(one, expression=_expression(one, fields))
-        for one in said.facts
-        if not one.field.startswith(_HALF)
+        replace(fact, expression=_expression(fact, fields))
+        for fact in said.facts
+        if not fact.field.startswith(_HALF)
     ]
     _half(told, half, settings, place, program)
     if settings.get("gradient_accumulation_steps") is None:
-        said.facts = [one for one in said.facts if one.field != "accumulation.steps"]
+        said.facts = [fact for fact in said.facts if fact.field != "accumulation.steps"]
         told.say("accumulation.present", "yes", place, origin="flag", confidence="likely")
         told.say(
             "accumulation.steps",
@@ -151,8 +151,8 @@ def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]
             told.say(f"accumulation.{name}", "library", place)
     told.say("clipping.per", "library", place)
     told.say("parallel.kind", "library", place)
-    said.facts = [one for one in said.facts if one.field != "clipping.per"]
-    yield from (one if one.places else replace(one, places=(place,)) for one in said.facts)
+    said.facts = [fact for fact in said.facts if fact.field != "clipping.per"]
+    yield from (fact if fact.places else replace(fact, places=(place,)) for fact in said.facts)
     yield from told.facts
 
 
@@ -161,10 +161,10 @@ def _fields(owner: str, program: Program) -> dict[str, Flag]:
     return {flag.dest: flag for flag in program.all_flags if flag.owner and flag.owner == owner}
 
 
-def _expression(one: Fact, fields: dict[str, Flag]) -> str:
-    if one.expression or not one.places:
-        return one.expression
-    return next((name for name, flag in fields.items() if flag.span == one.places[0]), "")
+def _expression(fact: Fact, fields: dict[str, Flag]) -> str:
+    if fact.expression or not fact.places:
+        return fact.expression
+    return next((name for name, flag in fields.items() if flag.span == fact.places[0]), "")
 
 
 def _read(program: Program) -> list[Span]:
