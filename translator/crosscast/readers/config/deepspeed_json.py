@@ -9,7 +9,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.neox_yaml import owns as is_neox
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.config.yaml_format import top_keys
 from crosscast.readers.protocol import Reading
 
@@ -48,11 +48,11 @@ class DeepSpeedJson:
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))
         first = next(iter((document.tree.keys or {}).values()), document.tree)
-        said = Said(self.name, home=(first.key or first.span,))
-        tell_deepspeed(said, document.tree)
+        writer = SettingWriter(self.name, home=(first.key or first.span,))
+        tell_deepspeed(writer, document.tree)
         return Reading(
-            facts=tuple(said.facts),
-            diagnostics=(*map(_refused, document.diagnostics), *said.diagnostics),
+            facts=tuple(writer.facts),
+            diagnostics=(*map(_refused, document.diagnostics), *writer.diagnostics),
         )
 
 

@@ -6,7 +6,7 @@ They say nothing of training; a launch names them, and then they are the model o
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.config.tree import Tree
 
 _SIZES = {
@@ -28,7 +28,7 @@ def is_encoder(source: Source) -> bool:
     return text.lstrip().startswith("{") and all(f'"{name}"' in text for name in _SIZES)
 
 
-def tell_encoder(said: Said, tree: Tree) -> None:
+def tell_encoder(writer: SettingWriter, tree: Tree) -> None:
     """Say what the model is; nothing of an encoder that is not built as BERT is."""
     settings = tree.settings()
     kind, activation = settings.get("model_type"), settings.get("hidden_act")
@@ -44,22 +44,22 @@ def tell_encoder(said: Said, tree: Tree) -> None:
     numbers = {field: setting.number for field, setting in sizes.items() if setting is not None}
     if not all(isinstance(number, int) and number > 0 for number in numbers.values()):
         return
-    said.tell("recipe.model.kind", "bert", sizes["hidden_size"], origin="presence")
+    writer.tell("recipe.model.kind", "bert", sizes["hidden_size"], origin="presence")
     for field, value in numbers.items():
-        said.tell(f"recipe.model.{field}", value, sizes[field])
+        writer.tell(f"recipe.model.{field}", value, sizes[field])
     if sizes["intermediate_size"] is None:
         wide = 4 * int(numbers["hidden_size"] or 0)
-        said.tell("recipe.model.intermediate_size", wide, sizes["hidden_size"], origin="derived")
-    _rates(said, tree)
+        writer.tell("recipe.model.intermediate_size", wide, sizes["hidden_size"], origin="derived")
+    _rates(writer, tree)
 
 
-def _rates(said: Said, tree: Tree) -> None:
+def _rates(writer: SettingWriter, tree: Tree) -> None:
     """Say the real numbers; two different rates of dropout are none that a recipe has."""
     hidden = tree.setting("hidden_dropout_prob")
     weights = tree.setting("attention_probs_dropout_prob")
     if hidden and weights and hidden.number is not None and hidden.number == weights.number:
-        said.tell("recipe.model.dropout", float(hidden.number), hidden, weights)
+        writer.tell("recipe.model.dropout", float(hidden.number), hidden, weights)
     for name, field in (("initializer_range", "init_std"), ("layer_norm_eps", "layer_norm_eps")):
         setting = tree.setting(name)
         if setting is not None and setting.number is not None and setting.number > 0:
-            said.tell(f"recipe.model.{field}", float(setting.number), setting)
+            writer.tell(f"recipe.model.{field}", float(setting.number), setting)

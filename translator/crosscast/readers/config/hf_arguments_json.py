@@ -8,7 +8,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
 from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.protocol import Reading
 from crosscast.readers.shell.flags_paddle import TRAINER, tell_trainer_flags
 
@@ -42,16 +42,16 @@ class HfArgumentsJson:
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))
         first = next(iter((document.tree.keys or {}).values()), document.tree)
-        said = Said(self.name, home=(first.key or first.span,))
+        writer = SettingWriter(self.name, home=(first.key or first.span,))
         settings = document.tree.settings()
         inner = document.tree.get("lr_scheduler_kwargs")
         for setting in inner.settings() if inner is not None else ():
             settings.add(setting)
-        (tell_trainer_flags if settings.having(TRAINER) else tell_trainer)(said, settings)
+        (tell_trainer_flags if settings.having(TRAINER) else tell_trainer)(writer, settings)
         return Reading(
-            facts=tuple(said.facts),
-            diagnostics=(*document.diagnostics, *said.diagnostics),
-            mentions=tuple(said.mentions),
+            facts=tuple(writer.facts),
+            diagnostics=(*document.diagnostics, *writer.diagnostics),
+            mentions=tuple(writer.mentions),
         )
 
 

@@ -65,7 +65,7 @@ class _Reader:
         self.nodes = 0
         self.starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
         self.diagnostics: list[Diagnostic] = []
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
     def span(self, start: int, end: int | None = None) -> Span:
         line = bisect_right(self.starts, start)
@@ -76,9 +76,9 @@ class _Reader:
         return Span(self.file, line, column, last, text)
 
     def odd(self, what: str, offset: int) -> None:
-        if what in self.told:
+        if what in self.reported:
             return
-        self.told.add(what)
+        self.reported.add(what)
         self.diagnostics.append(
             Diagnostic(
                 code="CC922",

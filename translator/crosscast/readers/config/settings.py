@@ -109,8 +109,8 @@ def normal(name: str) -> str:
 
 
 @dataclass(slots=True)
-class Said:
-    """Collects the facts of one source."""
+class SettingWriter:
+    """Collects the facts that the settings of a source state."""
 
     reader: str
     layer: Layer = Layer.CONFIG

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact, Plain, PlainValue
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
-from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.config.settings import Setting, Settings, SettingWriter
 from crosscast.readers.python.library_calls import last
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ def plain_of(value: object) -> PlainValue:
     return str(value)
 
 
-def with_expressions(said: Said, texts: Mapping[object, str]) -> list[Fact]:
+def with_expressions(writer: SettingWriter, texts: Mapping[object, str]) -> list[Fact]:
     """Return the facts, each with the text of the source at its place."""
     return [
         replace(setting, expression=setting.expression or texts.get(setting.places[0], ""))
         if setting.places and setting.origin not in ("literal", "library_default", "presence")
         else setting
-        for setting in said.facts
+        for setting in writer.facts
     ]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.readers.config.foreign_yaml import Loader, read_yaml
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
 
@@ -47,7 +47,7 @@ class YamlFormat:
     name: str
     owns: Callable[[Source, frozenset[str]], bool]
     """Whether text with these outermost keys is of the format; the text is YAML or JSON-like."""
-    tell: Callable[[Said, Tree], None]
+    tell: Callable[[SettingWriter, Tree], None]
     loader: Loader = "pyyaml"
     references: bool = False
     """Whether `${a.b}` stands for another entry."""
@@ -69,12 +69,12 @@ class YamlFormat:
             resolve_references(document.tree)
         first = next(iter(document.tree.keys.values()), None)
         home = (first.key,) if first is not None and first.key is not None else ()
-        said = Said(self.name, home=home)
-        self.tell(said, document.tree)
+        writer = SettingWriter(self.name, home=home)
+        self.tell(writer, document.tree)
         return Reading(
-            facts=tuple(said.facts),
-            diagnostics=(*diagnostics, *said.diagnostics),
-            mentions=tuple(said.mentions),
+            facts=tuple(writer.facts),
+            diagnostics=(*diagnostics, *writer.diagnostics),
+            mentions=tuple(writer.mentions),
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.config.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import settings_of_flags
 from crosscast.readers.shell.launch import Launch
@@ -86,11 +86,11 @@ def classic_of(settings: Settings) -> str:
     return ""
 
 
-def tell_emitted(said: Said, launch: Launch, scope: Scope) -> None:
+def tell_emitted(writer: SettingWriter, launch: Launch, scope: Scope) -> None:
     """Say by the recipe's own names what a run.sh means; nothing for any other launch.
 
     Args:
-        said: takes the facts.
+        writer: takes the facts.
         launch: the command with its flags.
         scope: variables at the end of run.sh.
     """
@@ -98,7 +98,7 @@ def tell_emitted(said: Said, launch: Launch, scope: Scope) -> None:
     name = classic_of(settings)
     if not name or not settings.is_on("do_train") or settings.is_on("in_tokens"):
         return
-    telling = _Telling(said, settings, CLASSICS[name], launch, scope)
+    telling = _Telling(writer, settings, CLASSICS[name], launch, scope)
     for path, value in _FIXED.items():
         telling.fact(path, value)
     telling.run(name)
@@ -109,14 +109,14 @@ def tell_emitted(said: Said, launch: Launch, scope: Scope) -> None:
 
 @dataclass(slots=True)
 class _Telling:
-    said: Said
+    writer: SettingWriter
     settings: Settings
     script: Classic
     launch: Launch
     scope: Scope
 
     def fact(self, path: str, value: object, *settings: Setting | None) -> None:
-        self.said.tell(f"recipe.{path}", value, *settings)  # type: ignore[arg-type]
+        self.writer.tell(f"recipe.{path}", value, *settings)  # type: ignore[arg-type]
 
     def number(self, path: str, flag: str, *, more: int = 0, whole: bool = False) -> None:
         """Say that a field is the number of a flag."""

@@ -155,7 +155,7 @@ def _half_masters(program: Program) -> Iterator[Fact]:
             sites.append(site(call.node, call.module, ("fp16",), switch=node))
     known = any("amp" in name for name, _ in calls_of(program) if name.startswith("paddle."))
     if sites and not known and not any("amp_configs" in m.source.text for m in program.modules):
-        yield from precision_facts(sites, NAME, told=False)
+        yield from precision_facts(sites, NAME, with_default=False)
         word = Known("elsewhere")
         yield fact_of("loss_scaling.mode", word, sites[0].span, reader=NAME, confidence="guess")
         yield fact_of("scaler_update.status", Known("library"), sites[0].span, reader=NAME)

@@ -32,11 +32,11 @@ class Accumulation:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts of the loop that says most; of others what it leaves open."""
-        told: set[str] = set()
+        fields: set[str] = set()
         for step in sorted(training_steps(program), key=_weight, reverse=True):
             found = list(_facts(step))
-            yield from (fact for fact in found if fact.field not in told)
-            told.update(fact.field for fact in found)
+            yield from (fact for fact in found if fact.field not in fields)
+            fields.update(fact.field for fact in found)
 
 
 def _weight(step: TrainingStep) -> tuple[bool, bool, bool, int]:

@@ -74,8 +74,8 @@ def _code(node: ast.AST, module: Module) -> str:
     """Return the source of a node without the text of docstrings."""
     text = module.text(node)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        said = ast.get_docstring(node, clean=False)
-        if said and isinstance(node.body[0], ast.Expr):
+        docstring = ast.get_docstring(node, clean=False)
+        if docstring and isinstance(node.body[0], ast.Expr):
             text = text.replace(module.text(node.body[0]), "")
     return text
 

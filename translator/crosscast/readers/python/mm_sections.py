@@ -2,59 +2,61 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.words import tell_torch_class
 from crosscast.targets.parameter_words import scaling_words
 
 
-def tell_checkpointing(said: Said, tree: Tree) -> None:
+def tell_checkpointing(writer: SettingWriter, tree: Tree) -> None:
     """Say whether the backbone computes activations again."""
     switch = tree.setting("model", "backbone", "with_cp")
     if switch is not None and switch.switch is not None:
-        said.tell("activation_checkpointing", "yes" if switch.switch else "none", switch)
+        writer.tell("activation_checkpointing", "yes" if switch.switch else "none", switch)
 
 
-def tell_scale(said: Said, scale: Tree | None, without: str, brain: bool = False) -> None:
+def tell_scale(
+    writer: SettingWriter, scale: Tree | None, without: str, brain: bool = False
+) -> None:
     """Say what `loss_scale` means: a number, `dynamic`, or arguments of a GradScaler."""
     if scale is None:
-        said.tell("loss_scaling.mode", "none" if brain else without, origin="presence")
+        writer.tell("loss_scaling.mode", "none" if brain else without, origin="presence")
     elif scale.keys is not None:
-        said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
+        writer.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
         for name, field in scaling_words("torch").items():
-            said.number(field, scale.setting(name))
+            writer.number(field, scale.setting(name))
     elif scale.value == "dynamic":
-        said.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
+        writer.tell("loss_scaling.mode", "dynamic", scale.as_setting("loss_scale"))
     else:
         setting = scale.as_setting("loss_scale")
-        said.tell("loss_scaling.mode", "static", setting)
-        said.number("loss_scaling.scale", setting)
+        writer.tell("loss_scaling.mode", "static", setting)
+        writer.number("loss_scaling.scale", setting)
 
 
-def tell_clip_grad(said: Said, clip: Tree | None) -> None:
+def tell_clip_grad(writer: SettingWriter, clip: Tree | None) -> None:
     """Say what a dictionary with `max_norm` or `clip_value` means."""
     if clip is None:
         return
     setting = clip.as_setting("clip_grad")
     if clip.keys is None:
         if clip.value is None:
-            said.tell("clipping.kind", "none", setting)
+            writer.tell("clipping.kind", "none", setting)
         return
     norm, value = clip.setting("max_norm"), clip.setting("clip_value")
     limit = norm or value
-    said.tell(
+    writer.tell(
         "clipping.kind", "value" if norm is None and value is not None else "global_norm", limit
     )
-    said.number("clipping.value", limit)
-    said.by_library("clipping.unscaled_first", "clipping.per")
+    writer.number("clipping.value", limit)
+    writer.by_library("clipping.unscaled_first", "clipping.per")
 
 
-def tell_typed_optimizer(said: Said, optimizer: Tree) -> None:
+def tell_typed_optimizer(writer: SettingWriter, optimizer: Tree) -> None:
     """Say what a dictionary with the type and the arguments of an optimizer means."""
-    tell_torch_class(said, optimizer.setting("type"), optimizer)
+    tell_torch_class(writer, optimizer.setting("type"), optimizer)
 
 
-def tell_groups(said: Said, groups: Tree | None) -> None:
+def tell_groups(writer: SettingWriter, groups: Tree | None) -> None:
     """Say that some parameters are spared from decay."""
     if groups is None:
         return
@@ -63,5 +65,5 @@ def tell_groups(said: Said, groups: Tree | None) -> None:
         for name in spared:
             setting = part.get(name) if part.keys is not None else None
             if setting is not None and setting.value == 0 and not isinstance(setting.value, bool):
-                said.tell("optimizer.no_decay", "yes", setting.as_setting(name))
+                writer.tell("optimizer.no_decay", "yes", setting.as_setting(name))
                 return

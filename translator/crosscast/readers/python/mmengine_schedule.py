@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.schedule_names import decay_of
 
 
-def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
+def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None:
     """Say what the schedulers, one after the other, make of the learning rate."""
     if schedulers is None:
         return
@@ -17,14 +17,14 @@ def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
     for index, part in enumerate(parts):
         kind = (part.get("type") or part).text.rpartition(".")[2]
         if _warms_up(part, kind, first=index == 0, several=len(parts) > 1):
-            _warmup(said, part)
+            _warmup(writer, part)
         elif decay is None and kind.endswith("LR") and decay_of(kind):
             decay = part
-            said.tell("schedule.decay", decay_of(kind), part.setting("type"))
+            writer.tell("schedule.decay", decay_of(kind), part.setting("type"))
         elif decay is None and kind:
             decay = part
             reason = f"a schedule called {kind!r}"
-            said.unknown("schedule.decay", reason, part.setting("type"))
+            writer.unknown("schedule.decay", reason, part.setting("type"))
     shown = decay or (parts[-1] if parts else None)
     if shown is not None:
         by_epoch = shown.get("by_epoch")
@@ -33,10 +33,10 @@ def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
             converted is not None and converted.value is True
         )
         unit = "step" if steps else "epoch"
-        said.tell("schedule.stepped_per", unit, shown.setting("type"), origin="presence")
-        said.by_library("schedule.on_skip")
+        writer.tell("schedule.stepped_per", unit, shown.setting("type"), origin="presence")
+        writer.by_library("schedule.on_skip")
     if parts and decay is None:
-        said.tell("schedule.decay", "none", parts[0].setting("type"), origin="presence")
+        writer.tell("schedule.decay", "none", parts[0].setting("type"), origin="presence")
 
 
 def _warms_up(part: Tree, kind: str, *, first: bool, several: bool) -> bool:
@@ -49,10 +49,10 @@ def _warms_up(part: Tree, kind: str, *, first: bool, several: bool) -> bool:
     return small and (several or part.get("end") is not None)
 
 
-def _warmup(said: Said, part: Tree) -> None:
+def _warmup(writer: SettingWriter, part: Tree) -> None:
     end = part.setting("end")
     by_epoch = part.get("by_epoch")
     unit = "steps" if by_epoch is not None and by_epoch.value is False else "epochs"
-    said.tell("schedule.has_warmup", "yes", part.setting("type"), end)
+    writer.tell("schedule.has_warmup", "yes", part.setting("type"), end)
     if end is not None and end.number is not None:
-        said.tell("schedule.warmup", f"{end.number} {unit}", end)
+        writer.tell("schedule.warmup", f"{end.number} {unit}", end)

@@ -136,7 +136,7 @@ def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
 
 
 def precision_facts(
-    sites: Sequence[Site], reader: str, beside: Sequence[Site] = (), *, told: bool = True
+    sites: Sequence[Site], reader: str, beside: Sequence[Site] = (), *, with_default: bool = True
 ) -> Iterator[Fact]:
     """Yield who decides about half precision, which types there are, and what is usual.
 
@@ -144,7 +144,7 @@ def precision_facts(
         sites: the places that ask for it.
         reader: name of the reader.
         beside: places of which another reader tells: together they say what is usual.
-        told: whether to tell what is usual.
+        with_default: whether to yield the type in use by default.
     """
     half = [site for site in sites if set(site.dtypes) & {"fp16", "bf16"} and site.possible]
     for site in half:
@@ -165,7 +165,7 @@ def precision_facts(
         flag = site.switch or next(iter(under), "")
         if flag and site.decision.who != "always":
             yield fact_of("precision.flag", Known(flag), span, under=under, reader=reader)
-    if not told:
+    if not with_default:
         return
     usual = usual_type([*half, *beside])
     spans = [site.span for site in half]

@@ -8,12 +8,12 @@ from dataclasses import replace
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, text_of
 
 
-def config_in(said: Said, started: Iterable[Started]) -> None:
+def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
     """Say what the DeepSpeed configurations mean that a script writes."""
     for command in started:
         if command.body is None or text_of(command.words[0]) not in ("cat", "tee"):
@@ -29,14 +29,14 @@ def config_in(said: Said, started: Iterable[Started]) -> None:
         for node in tree.walk():
             if isinstance(node.value, str) and node.value.startswith("$"):
                 node.reason = f"{node.value} of the script is not known"
-        inner = replace(said, facts=[], reader="deepspeed_json")
+        inner = replace(writer, facts=[], reader="deepspeed_json")
         tell_deepspeed(inner, tree)
         if any(fact.field == "loss_scaling.mode" for fact in inner.facts):
             # The engine scales as its own file says; the flags of the script speak to its loop.
-            kept = [f for f in said.facts if not f.field.startswith("loss_scaling.")]
-            said.facts[:] = kept
-        said.facts += inner.facts
-        said.diagnostics = inner.diagnostics
+            kept = [f for f in writer.facts if not f.field.startswith("loss_scaling.")]
+            writer.facts[:] = kept
+        writer.facts += inner.facts
+        writer.diagnostics = inner.diagnostics
 
 
 def _text(body: Word) -> str:

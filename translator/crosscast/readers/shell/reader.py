@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.emitted.job import tell_start
 from crosscast.readers.emitted.launch import tell_emitted
 from crosscast.readers.protocol import Reading
@@ -85,20 +85,20 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
         ]
     except RecursionError:
         return _only(Diagnostic(code="CC921", message=f"{source.name}: nested too deeply"))
-    said = Said("shell")
-    tell_environment(said, runner.settings, launches)
+    writer = SettingWriter("shell")
+    tell_environment(writer, runner.settings, launches)
     for launch in launches:
-        tell_launch(said, launch)
-        tell_emitted(said, launch, runner.scope)
-    tell_start(said, text)
-    config_in(said, runner.started)
+        tell_launch(writer, launch)
+        tell_emitted(writer, launch, runner.scope)
+    tell_start(writer, text)
+    config_in(writer, runner.started)
     if root.has_error and not launches:
-        said.warn("CC921", f"{source.name}: not all of it is shell that can be parsed")
+        writer.warn("CC921", f"{source.name}: not all of it is shell that can be parsed")
     return Reading(
-        facts=tuple(said.facts),
+        facts=tuple(writer.facts),
         commands=tuple(launch.command for launch in launches),
-        diagnostics=(*odd, *lost, *said.diagnostics),
-        mentions=tuple(said.mentions),
+        diagnostics=(*odd, *lost, *writer.diagnostics),
+        mentions=tuple(writer.mentions),
     )
 
 

@@ -112,8 +112,8 @@ class Runner(Commands):
             if outcome is False:
                 continue
             shown = "" if condition is None else short(text, condition)
-            said = shown if shown else " and ".join(denied)
-            ways.append((said if outcome is None or denied else "", body))
+            test = shown if shown else " and ".join(denied)
+            ways.append((test if outcome is None or denied else "", body))
             if outcome is True:
                 whole = True
                 break
@@ -175,8 +175,8 @@ class Runner(Commands):
             self.assign(name, words[0], place)
             return
         options = tuple(text for text in texts if text is not None)
-        told = ", ".join(options[:6])
-        reason = f"a loop over {told}" if options and len(options) == len(texts) else "a loop"
+        listed = ", ".join(options[:6])
+        reason = f"a loop over {listed}" if options and len(options) == len(texts) else "a loop"
         self.assign(name, not_known(name, place, reason, options[:20]), place)
 
     def _ways(self, ways: list[tuple[str, list[Node]]], text: ShellText, *, whole: bool) -> None:

@@ -26,7 +26,7 @@ from crosscast.readers.python.precision import (
     types_in,
 )
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
-from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, is_told_not_to_scale
+from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
         yield from _library_updates(by_hand[0])
         return
     halves = [site for site in sites if "fp16" in site.dtypes and site.mode == "mixed"]
-    if halves and is_told_not_to_scale(program):
+    if halves and scaling_is_off(program):
         yield from fixed_scale(program, NAME)
         return
     for half in halves:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 
-def is_told_not_to_scale(program: Program) -> bool:
+def scaling_is_off(program: Program) -> bool:
     """Whether every `compile` has auto_scale_loss=False, so that none wraps its optimizer."""
     calls = list(compiled(program))
     return bool(calls) and all(plain(call.argument("auto_scale_loss")) is False for call in calls)

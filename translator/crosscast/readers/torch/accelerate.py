@@ -12,7 +12,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast.readers.python.library_calls import calls_matching, matching
 from crosscast.readers.python.origins import origin
-from crosscast.readers.torch.fact_writer import Told, content, place_of, word_of_type
+from crosscast.readers.torch.fact_writer import FactWriter, content, place_of, word_of_type
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -34,29 +34,29 @@ class Accelerate:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what the Accelerators of a program are told."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         calls = calls_matching(program, _ACCELERATOR)
         if not calls:
             return
         places = [place_of(call) for call in calls]
-        told.say("api", "accelerate", *places)
-        told.say("parallel.kind", "library", *places)
-        scaled = _precision(told, calls)
+        writer.say("api", "accelerate", *places)
+        writer.say("parallel.kind", "library", *places)
+        scaled = _precision(writer, calls)
         if scaled:
-            _scaling(told, program, places)
-        told.say("scaler_update.status", "library", *places)
-        yield from told.facts
+            _scaling(writer, program, places)
+        writer.say("scaler_update.status", "library", *places)
+        yield from writer.facts
 
 
-def _precision(told: Told, calls: list[Call]) -> bool:
+def _precision(writer: FactWriter, calls: list[Call]) -> bool:
     """Say who decides about precision; False if float16 is certainly not used."""
     given = [call for call in calls if {"mixed_precision", "fp16"} & set(call.bound())]
     if not given:
         places = [place_of(call) for call in calls]
-        told.say(
+        writer.say(
             "precision.enabled", "config", *places, origin="library_default", confidence="likely"
         )
-        told.say(
+        writer.say(
             "precision.compute_dtype",
             "launcher_or_config",
             *places,
@@ -81,23 +81,25 @@ def _precision(told: Told, calls: list[Call]) -> bool:
         default = _default(value)
     if who == "always":
         if not set(types) - {"fp32"} and default != "launcher_or_config":
-            told.say("precision.enabled", "never", *spans)
-            told.say("precision.compute_dtype", "fp32", *spans)
-            told.say("loss_scaling.mode", "none", *spans)
+            writer.say("precision.enabled", "never", *spans)
+            writer.say("precision.compute_dtype", "fp32", *spans)
+            writer.say("loss_scaling.mode", "none", *spans)
             return False
         who = "config" if default == "launcher_or_config" else "always"
     text = module.text(node)
-    told.say("precision.enabled", who, *spans, origin="flag" if who == "flag" else "presence",
+    writer.say("precision.enabled", who, *spans, origin="flag" if who == "flag" else "presence",
              expression=text)  # fmt: skip
     if types:
-        told.say("precision.dtypes", tuple(t for t in types if t != "fp32"), *spans)
+        writer.say("precision.dtypes", tuple(t for t in types if t != "fp32"), *spans)
     if who != "always":
-        told.say("precision.flag", text, *spans[:1])
+        writer.say("precision.flag", text, *spans[:1])
     if default:
-        told.say("precision.compute_dtype", default, *spans, expression=text)
+        writer.say("precision.compute_dtype", default, *spans, expression=text)
     else:
-        told.unknown("precision.compute_dtype", "the switch is not known", *spans, expression=text)
-    told.say("precision.mode", "mixed", *spans[:1])
+        writer.unknown(
+            "precision.compute_dtype", "the switch is not known", *spans, expression=text
+        )
+    writer.say("precision.mode", "mixed", *spans[:1])
     return set(types) != {"bf16"}
 
 
@@ -137,18 +139,18 @@ def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], l
     return tuple(found), spans
 
 
-def _scaling(told: Told, program: Program, places: list[Span]) -> None:
+def _scaling(writer: FactWriter, program: Program, places: list[Span]) -> None:
     kwargs = [call for _, call in matching(program, _SCALER)]
     given = False
     for call in kwargs:
         for argument, path in scaling_words("torch").items():
             if argument in call.bound():
                 given = True
-                told.number(path, call.argument(argument), place_of(call))
+                writer.number(path, call.argument(argument), place_of(call))
     if given:
-        told.say("loss_scaling.mode", "dynamic", *(place_of(call) for call in kwargs))
+        writer.say("loss_scaling.mode", "dynamic", *(place_of(call) for call in kwargs))
     else:
-        told.say("loss_scaling.mode", "library", *places)
+        writer.say("loss_scaling.mode", "library", *places)
 
 
 READER = Accelerate()

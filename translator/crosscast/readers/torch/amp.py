@@ -15,7 +15,7 @@ from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.library_calls import calls_of, last, matching
-from crosscast.readers.torch.fact_writer import Told, place_of, trains, types_of
+from crosscast.readers.torch.fact_writer import FactWriter, place_of, trains, types_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
 from crosscast.targets.parameter_words import scaling_words
@@ -46,22 +46,22 @@ class TorchAmp:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what a program says about mixed precision and loss scaling."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         scalers = list(_made(program, _SCALER))
         if not scalers and not trains(program):
             return
         uses = [_use(call, program) for call in _autocasts(program)]
         live = [scaler for scaler in scalers if _decision(scaler).who != "never"]
         uses += _by_helpers(program) if not uses else []
-        there = tell_uses(told, uses) or _by_scaler(told, live, program)
+        there = tell_uses(writer, uses) or _by_scaler(writer, live, program)
         for call in (*_autocasts(program), *live) if there else ():
             for name in (*call.names, _partial(call)):
                 if _AUTOCAST.fullmatch(name) or _SCALER.fullmatch(name):
                     api = "torch.cuda.amp" if ".cuda.amp" in name else "torch.amp"
-                    told.say("api", api, place_of(call))
+                    writer.say("api", api, place_of(call))
         half = any("fp16" in use.types and use.decision.who != "never" for use in uses)
-        _scaling(told, live, program, half or not uses)
-        yield from told.facts
+        _scaling(writer, live, program, half or not uses)
+        yield from writer.facts
 
 
 def _made(program: Program, pattern: re.Pattern[str]) -> Iterator[Call]:
@@ -189,15 +189,15 @@ def _by_helpers(program: Program) -> list[Use]:
     return found
 
 
-def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
+def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) -> bool:
     """Say what a scaler alone tells: where autocast is, another file knows."""
     helpers = list(_made(program, _HELPER))
     if not scalers:
         if by_caller := given_scalers(program):
             decision = Decision("caller", None)
-            return tell_uses(told, [Use(by_caller[0], decision, ("fp16",), "")])
+            return tell_uses(writer, [Use(by_caller[0], decision, ("fp16",), "")])
         return tell_uses(
-            told,
+            writer,
             [Use(place_of(c), of_helper(c, program), ("fp16",), "fp16") for c in helpers],
         )
     looped = any(step.loop is not None for step in training_steps(program))
@@ -207,10 +207,10 @@ def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
         if decision.who == "always" and not looped:
             decision = Decision("caller", None, decision.under)
         uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
-    return tell_uses(told, uses)
+    return tell_uses(writer, uses)
 
 
-def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) -> None:
+def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half: bool) -> None:
     if scalers:
         given = False
         for call in scalers:
@@ -219,21 +219,21 @@ def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) 
                 if argument in bound and not _is_none(bound[argument]):
                     given = True
                     value = call.argument(argument) if argument in call.bound() else None
-                    told.number(path, value, place_of(call))
+                    writer.number(path, value, place_of(call))
         mode = "dynamic" if given else "framework_default"
         calls = (*scalers, *_made(program, _HELPER))
-        told.say("loss_scaling.mode", mode, *(place_of(call) for call in calls))
+        writer.say("loss_scaling.mode", mode, *(place_of(call) for call in calls))
         return
     helpers = list(_made(program, _HELPER))
     if helpers:
-        told.say(
+        writer.say(
             "loss_scaling.mode",
             "framework_default",
             *(place_of(call) for call in helpers),
             confidence="likely",
         )
     elif half and (brought := given_scalers(program)):
-        told.say("loss_scaling.mode", "caller", *brought, confidence="likely")
+        writer.say("loss_scaling.mode", "caller", *brought, confidence="likely")
 
 
 def _is_none(node: ast.expr) -> bool:

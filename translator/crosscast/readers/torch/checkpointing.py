@@ -13,7 +13,7 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import conditions, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import Told, is_foreign, place_of, trains
+from crosscast.readers.torch.fact_writer import FactWriter, is_foreign, place_of, trains
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -57,7 +57,7 @@ class Checkpointing:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield whether activations are computed again."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         if not trains(program):
             return
         found = [*_calls(program), *_assigned(program)]
@@ -70,7 +70,7 @@ class Checkpointing:
             word = {"flag": "flag", "config": "config", "caller": "config"}.get(chosen.who, "yes")
             if word == "flag" and chosen.usual:
                 word = "yes"
-            told.say(
+            writer.say(
                 "activation_checkpointing",
                 word,
                 place,
@@ -78,7 +78,7 @@ class Checkpointing:
                 origin="flag" if word == "flag" else "presence",
                 expression=chosen.flag,
             )
-        yield from told.facts
+        yield from writer.facts
 
 
 def _calls(program: Program) -> Iterator[tuple[Span, Decision]]:

@@ -13,11 +13,11 @@ from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.config.trainer_settings import plain_of
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.library_calls import matching
-from crosscast.readers.torch.fact_writer import Told, content, place_of
+from crosscast.readers.torch.fact_writer import FactWriter, content, place_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -37,18 +37,18 @@ class DeepSpeed:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what DeepSpeed is told, as far as it stands in the program."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         for _, call in matching(program, _INITIALIZE):
             place = place_of(call)
-            told.say("api", "deepspeed", place)
+            writer.say("api", "deepspeed", place)
             facts = _configured(call)
             if facts:
-                told.facts += facts
+                writer.facts += facts
             else:
-                _from_file(told, call)
-            told.say("zero_grad.where", "library", place)
+                _from_file(writer, call)
+            writer.say("zero_grad.where", "library", place)
             break
-        yield from told.facts
+        yield from writer.facts
 
 
 def _configured(call: Call) -> list[Fact]:
@@ -64,10 +64,10 @@ def _configured(call: Call) -> list[Fact]:
                 tree = tree_of(here, where)
                 if not looks_like_deepspeed(tree):
                     continue
-                said = Said(NAME, layer=Layer.SCRIPT)
-                tell_deepspeed(said, tree)
+                writer = SettingWriter(NAME, layer=Layer.SCRIPT)
+                tell_deepspeed(writer, tree)
                 place = (place_of(call),)
-                return [f if f.places else replace(f, places=place) for f in said.facts]
+                return [f if f.places else replace(f, places=place) for f in writer.facts]
     return []
 
 
@@ -101,14 +101,14 @@ def _part(node: ast.expr, module: Module, depth: int) -> Tree:
     return Tree(span, reason=reason)
 
 
-def _from_file(told: Told, call: Call) -> None:
+def _from_file(writer: FactWriter, call: Call) -> None:
     """Say that a file that the program is given decides."""
     place = place_of(call)
-    told.say("parallel.kind", "deepspeed", place)
-    told.say("precision.enabled", "config", place, origin="config", confidence="likely")
-    told.unknown("precision.compute_dtype", "the configuration of DeepSpeed says it", place)
-    told.say("loss_scaling.mode", "library", place, confidence="likely")
-    told.say("scaler_update.status", "library", place)
+    writer.say("parallel.kind", "deepspeed", place)
+    writer.say("precision.enabled", "config", place, origin="config", confidence="likely")
+    writer.unknown("precision.compute_dtype", "the configuration of DeepSpeed says it", place)
+    writer.say("loss_scaling.mode", "library", place, confidence="likely")
+    writer.say("scaler_update.status", "library", place)
 
 
 READER = DeepSpeed()

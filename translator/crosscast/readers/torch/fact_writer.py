@@ -41,8 +41,8 @@ _OTHERS = ("tensorflow", "keras", "tf_keras", "paddle", "jax", "flax", "optax", 
 
 
 @dataclass(slots=True)
-class Told:
-    """Collects the facts that one reader tells."""
+class FactWriter:
+    """Collects the facts that a reader finds in a program."""
 
     reader: str
     facts: list[Fact] = field(default_factory=list)

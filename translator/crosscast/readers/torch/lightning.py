@@ -13,7 +13,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
 from crosscast.readers.python.library_calls import calls_matching, last
-from crosscast.readers.torch.fact_writer import Told, content, place_of
+from crosscast.readers.torch.fact_writer import FactWriter, content, place_of
 from crosscast.readers.torch.schedule_calls import scheduled
 
 if TYPE_CHECKING:
@@ -47,25 +47,25 @@ class Lightning:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what Lightning is told, and what it does by itself."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         trainers = calls_matching(program, _TRAINER)
         for call in trainers:
-            _trainer(told, call, program)
+            _trainer(writer, call, program)
         for call in calls_matching(program, _CLI):
-            _command_line(told, call)
+            _command_line(writer, call)
         for call in calls_matching(program, _FABRIC):
-            _fabric(told, call)
+            _fabric(writer, call)
         modules = list(_configured(program))
         for module, function in modules:
-            _module(told, module, function, program)
-        yield from told.facts
+            _module(writer, module, function, program)
+        yield from writer.facts
 
 
-def _trainer(told: Told, call: Call, program: Program) -> None:
+def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
     place = place_of(call)
-    told.say("api", "lightning", place)
-    told.say("parallel.kind", "library", place)
-    told.say("scaler_update.status", "library", place)
+    writer.say("api", "lightning", place)
+    writer.say("parallel.kind", "library", place)
+    writer.say("scaler_update.status", "library", place)
     bound = dict(call.bound())
     for keyword in call.node.keywords:
         if keyword.arg is not None:
@@ -73,15 +73,15 @@ def _trainer(told: Told, call: Call, program: Program) -> None:
     parsers = calls_matching(program, _PARSER)
     by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
     places = [place, *(place_of(parser) for parser in parsers)] if by_flags else [place]
-    _strategy(told, bound, call)
-    _processes(told, bound, call)
+    _strategy(writer, bound, call)
+    _processes(writer, bound, call)
     chosen = bound.get("precision") or _plugin(bound.get("plugins"), call)
-    precision(told, chosen, call, places, by_flags=by_flags)
-    accumulation(told, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
-    clipping(told, bound, call, places, by_flags=by_flags)
+    precision(writer, chosen, call, places, by_flags=by_flags)
+    accumulation(writer, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
+    clipping(writer, bound, call, places, by_flags=by_flags)
     for name in ("max_epochs", "n_epochs"):
         if name in bound:
-            told.number("run.epochs", evaluate(bound[name], call.module), place)
+            writer.number("run.epochs", evaluate(bound[name], call.module), place)
 
 
 def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
@@ -93,7 +93,7 @@ def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
     return None
 
 
-def _strategy(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
+def _strategy(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
     for name in ("strategy", "accelerator", "distributed_backend"):
         if name not in bound:
             continue
@@ -103,10 +103,10 @@ def _strategy(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
             text = text if isinstance(content(value), str) else call.module.text(bound[name])
         for pattern, kind in _KINDS:
             if pattern.search(text.lower()):
-                told.say("parallel.kind", kind, call.module.span(bound[name]))
+                writer.say("parallel.kind", kind, call.module.span(bound[name]))
 
 
-def _processes(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
+def _processes(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
     """Say how many processes Lightning starts, where `devices` and `num_nodes` are numbers."""
     devices = bound.get("devices", bound.get("gpus"))
     if devices is None or _text(bound.get("strategy"), call) in ("dp", "ddp2"):
@@ -114,7 +114,7 @@ def _processes(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
     count = _count(devices, call)
     nodes = _count(bound["num_nodes"], call) if "num_nodes" in bound else 1
     if count is not None and nodes is not None and count * nodes > 1:
-        told.say("parallel.world_size", count * nodes, call.module.span(devices))
+        writer.say("parallel.world_size", count * nodes, call.module.span(devices))
 
 
 def _count(node: ast.expr, call: Call) -> int | None:
@@ -134,11 +134,11 @@ def _text(node: ast.expr | None, call: Call) -> str:
     return "" if node is None else str(content(evaluate(node, call.module)) or "")
 
 
-def _command_line(told: Told, call: Call) -> None:
+def _command_line(writer: FactWriter, call: Call) -> None:
     """Say what the command line of Lightning starts with."""
     place = place_of(call)
-    told.say("api", "lightning", place)
-    told.say("parallel.kind", "library", place)
+    writer.say("api", "lightning", place)
+    writer.say("parallel.kind", "library", place)
     defaults = call.bound().get("trainer_defaults")
     if defaults is None:
         for keyword in call.node.keywords:
@@ -150,24 +150,24 @@ def _command_line(told: Told, call: Call) -> None:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 bound[key.value] = value
     if "precision" in bound:
-        precision(told, bound["precision"], call, [place], by_flags=False)
+        precision(writer, bound["precision"], call, [place], by_flags=False)
     if "accumulate_grad_batches" in bound:
         steps = bound["accumulate_grad_batches"]
-        accumulation(told, steps, call, [place], by_flags=False)
-    clipping(told, bound, call, [place], by_flags=False)
+        accumulation(writer, steps, call, [place], by_flags=False)
+    clipping(writer, bound, call, [place], by_flags=False)
     if "max_epochs" in bound:
-        told.number("run.epochs", evaluate(bound["max_epochs"], call.module), place)
+        writer.number("run.epochs", evaluate(bound["max_epochs"], call.module), place)
 
 
-def _fabric(told: Told, call: Call) -> None:
+def _fabric(writer: FactWriter, call: Call) -> None:
     place = place_of(call)
-    told.say("api", "lightning_fabric", place)
-    told.say("parallel.kind", "library", place)
+    writer.say("api", "lightning_fabric", place)
+    writer.say("parallel.kind", "library", place)
     chosen = call.bound().get("precision") or _plugin(call.bound().get("plugins"), call)
-    precision(told, chosen, call, [place], by_flags=False)
-    told.say("scaler_update.status", "library", place)
-    _strategy(told, dict(call.bound()), call)
-    _processes(told, dict(call.bound()), call)
+    precision(writer, chosen, call, [place], by_flags=False)
+    writer.say("scaler_update.status", "library", place)
+    _strategy(writer, dict(call.bound()), call)
+    _processes(writer, dict(call.bound()), call)
 
 
 def _configured(program: Program) -> Iterator[tuple[Module, Function]]:
@@ -187,17 +187,17 @@ def _imports(module: Module) -> bool:
     return any("lightning" in name for name in module.imported)
 
 
-def _module(told: Told, module: Module, function: Function, program: Program) -> None:
+def _module(writer: FactWriter, module: Module, function: Function, program: Program) -> None:
     span = module.span(function)
-    told.say("api", "lightning", span)
+    writer.say("api", "lightning", span)
     if not _by_hand(module, function):
-        told.say("zero_grad.where", "library", span)
+        writer.say("zero_grad.where", "library", span)
     if not _makes_schedule(program, module, function):
         return
     interval, place = _interval(module, function)
-    told.say("schedule.stepped_per", interval, place or span)
+    writer.say("schedule.stepped_per", interval, place or span)
     if interval == "step":
-        told.say("schedule.on_skip", "library", place or span)
+        writer.say("schedule.on_skip", "library", place or span)
 
 
 def _makes_schedule(program: Program, module: Module, function: Function) -> bool:

@@ -15,7 +15,7 @@ from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import decide
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.torch.apex import tell_wrapper_scale
-from crosscast.readers.torch.fact_writer import Told, place_of, trains, word_of_type
+from crosscast.readers.torch.fact_writer import FactWriter, place_of, trains, word_of_type
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.trainstep.frames.object_kinds import is_model_name, kind_by_name, last_name
 
@@ -60,7 +60,7 @@ class ManualFp16:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield what a program says; nothing if half weights only serve predictions."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         if not trains(program):
             return
         wrappers = _calls(program, _WRAPPER)
@@ -75,32 +75,32 @@ class ManualFp16:
         if not found:
             return
         uses = [_use(call) for call in found]
-        if not tell_uses(told, uses, "full"):
+        if not tell_uses(writer, uses, "full"):
             return
         live = [c for c, use in zip(found, uses, strict=True) if use.decision.who != "never"]
         if wrappers or masters or scalers or stepping:
-            told.say("api", "custom_fp16", *(place_of(call) for call in live))
-        tell_wrapper_scale(told, wrappers)
+            writer.say("api", "custom_fp16", *(place_of(call) for call in live))
+        tell_wrapper_scale(writer, wrappers)
         if not wrappers and not scalers:
-            _by_hand(told, program)
+            _by_hand(writer, program)
         for call in scalers:
             dynamic = "Dynamic" in call.name
-            told.say("loss_scaling.mode", "dynamic" if dynamic else "static", place_of(call))
+            writer.say("loss_scaling.mode", "dynamic" if dynamic else "static", place_of(call))
         if stepping and not (wrappers or scalers):
             places = [place_of(call) for call in stepping]
-            told.say("loss_scaling.mode", "library", *places, confidence="likely")
-        yield from told.facts
+            writer.say("loss_scaling.mode", "library", *places, confidence="likely")
+        yield from writer.facts
 
 
-def _by_hand(told: Told, program: Program) -> None:
+def _by_hand(writer: FactWriter, program: Program) -> None:
     """Say how a loss is scaled that is multiplied itself: `(loss * scale).backward()`."""
     for call, scale in _scaled(program)[:1]:
         place = place_of(call)
         if _changes(scale, call.module):
-            told.say("loss_scaling.mode", "dynamic", place)
+            writer.say("loss_scaling.mode", "dynamic", place)
         else:
-            told.say("loss_scaling.mode", "static", place)
-            told.number("loss_scaling.scale", evaluate(scale, call.module), place)
+            writer.say("loss_scaling.mode", "static", place)
+            writer.number("loss_scaling.scale", evaluate(scale, call.module), place)
 
 
 def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
-from crosscast.readers.torch.fact_writer import Told, content, flag_of, place_of
+from crosscast.readers.torch.fact_writer import FactWriter, content, flag_of, place_of
 from crosscast.readers.torch.groups import groups_of
 from crosscast.readers.torch.optimizer_names import decay_field
 from crosscast.targets.parameter_words import fields_of, optimizer_words
@@ -31,7 +31,7 @@ class Made:
     family: str
 
 
-def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) -> None:
+def tell_settings(writer: FactWriter, made: Made, subject: str, under: tuple[str, ...]) -> None:
     """Say rates, betas, epsilon, decay, momentum and groups of an optimizer."""
     call = made.call
     bound = call.bound()
@@ -48,7 +48,7 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
             spans.append(module.span(node))
             if isinstance(value, Known) and not value.flag and not isinstance(node, ast.Constant):
                 more = {"expression": module.text(node)[:200]}
-        told.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
+        writer.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
 
     groups = groups_of(bound.get("params") or _first(call), call.module)
     for rate in _WORDS["optimizer.learning_rate"]:
@@ -64,7 +64,7 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
                 number(field, call.argument(name), bound[name])
                 break
     if "betas" in bound:
-        _betas(told, call, bound["betas"], subject, under)
+        _betas(writer, call, bound["betas"], subject, under)
     decay = groups.decay
     if decay is not None and not _positive(call.argument("weight_decay")):
         number(coupled, decay[0], decay[1])
@@ -73,10 +73,10 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
     if (nesterov := call.argument("nesterov")) is not None:
         on = content(nesterov)
         if isinstance(on, bool):
-            told.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
+            writer.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
     if groups.spared and groups.place is not None:
         span = groups.place[1].span(groups.place[0])
-        told.say("optimizer.no_decay", "yes", span, subject=subject, under=under)
+        writer.say("optimizer.no_decay", "yes", span, subject=subject, under=under)
 
 
 def _decoupled(call: Call) -> bool:
@@ -97,7 +97,9 @@ def _first(call: Call) -> ast.expr | None:
     return None
 
 
-def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[str, ...]) -> None:
+def _betas(
+    writer: FactWriter, call: Call, node: ast.expr, subject: str, under: tuple[str, ...]
+) -> None:
     module: Module = call.module.owner_of(node)
     span = module.span(node)
     values: list[Value] = []
@@ -116,10 +118,10 @@ def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[st
         else:
             values = [given, given]
     for index, value in enumerate(values[:2]):
-        told.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
+        writer.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
 
 
-def tell_from_flags(told: Told, call: Call, subject: str) -> None:
+def tell_from_flags(writer: FactWriter, call: Call, subject: str) -> None:
     """Say the settings that timm's factory takes from flags of its own names."""
     program = call.module.program
     if program is None:
@@ -130,4 +132,4 @@ def tell_from_flags(told: Told, call: Call, subject: str) -> None:
             value = flag.given or flag.default
             if isinstance(value, Known):
                 value = Known(value.value, "flag", f"args.{name}")
-            told.number(field, value, flag.span, subject=subject)
+            writer.number(field, value, flag.span, subject=subject)

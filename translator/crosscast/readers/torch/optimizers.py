@@ -16,7 +16,7 @@ from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import is_usual
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import Told, place_of, trains
+from crosscast.readers.torch.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.torch.object_names import Subjects, subject_of
 from crosscast.readers.torch.optimizer_names import (
     BASES,
@@ -47,7 +47,7 @@ class TorchOptimizers:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the optimizers of a program with their settings."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         if framework_of(program) not in ("", "pytorch"):
             return
         if not trains(program) and not _configures(program):
@@ -59,10 +59,10 @@ class TorchOptimizers:
             if key in seen and key[0]:
                 continue  # the same again in another branch
             seen.add(key)
-            _tell(told, made, subjects)
-        if not told.facts:
-            _given(told, program)
-        yield from told.facts
+            _tell(writer, made, subjects)
+        if not writer.facts:
+            _given(writer, program)
+        yield from writer.facts
 
 
 def _configures(program: Program) -> bool:
@@ -157,7 +157,7 @@ def _by_caller(call: Call) -> Made | None:
     return None
 
 
-def _tell(told: Told, made: Made, subjects: Subjects) -> None:
+def _tell(writer: FactWriter, made: Made, subjects: Subjects) -> None:
     call = made.call
     under = tuple(condition.text for condition in conditions(call.node, call.module, callers=False))
     name = subjects.name(call, made.name)
@@ -165,7 +165,7 @@ def _tell(told: Told, made: Made, subjects: Subjects) -> None:
 
     if made.family:
         word = "presence" if made.family in ("elsewhere", "caller", "selectable") else "literal"
-        told.say(
+        writer.say(
             "optimizer.family",
             made.family,
             place,
@@ -176,22 +176,22 @@ def _tell(told: Told, made: Made, subjects: Subjects) -> None:
             confidence="certain" if made.family != "elsewhere" else "likely",
         )
     else:
-        told.unknown("optimizer.family", "a recipe knows no such optimizer", place)
-        told.facts[-1] = replace(told.facts[-1], subject=name, under=under)
+        writer.unknown("optimizer.family", "a recipe knows no such optimizer", place)
+        writer.facts[-1] = replace(writer.facts[-1], subject=name, under=under)
     if made.name and made.family not in ("elsewhere", "caller") and not is_factory(made.name):
-        told.say("optimizer.name", last(made.name), place, subject=name, under=under)
+        writer.say("optimizer.name", last(made.name), place, subject=name, under=under)
     if made.family == "elsewhere" or made.family == "caller":
         return
     if made.family == "selectable" and is_factory(made.name):
-        tell_from_flags(told, call, name)
+        tell_from_flags(writer, call, name)
         return
-    tell_settings(told, made, name, under)
+    tell_settings(writer, made, name, under)
     part = role(name, call.module.text(call.node.args[0]) if call.node.args else "")
     if part:
-        told.say("optimizer.role", part, place, subject=name, under=under)
+        writer.say("optimizer.role", part, place, subject=name, under=under)
 
 
-def _given(told: Told, program: Program) -> None:
+def _given(writer: FactWriter, program: Program) -> None:
     """Say that the caller brings the optimizer that is stepped here, or that another file does."""
     for step in training_steps(program):
         for event in step.of("step"):
@@ -199,7 +199,7 @@ def _given(told: Told, program: Program) -> None:
             if not event.subject or not isinstance(receiver, ast.Attribute):
                 continue
             if _is_parameter(receiver.value, event.module):
-                _say_whose(told, "caller", event)
+                _say_whose(writer, "caller", event)
                 return
     told_of: set[str] = set()
     for step in training_steps(program):
@@ -207,11 +207,11 @@ def _given(told: Told, program: Program) -> None:
             own = isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute)
             if own and "opt" in event.subject.lower() and event.subject not in told_of:
                 told_of.add(event.subject)
-                _say_whose(told, "elsewhere", event)
+                _say_whose(writer, "elsewhere", event)
 
 
-def _say_whose(told: Told, who: str, event: Event) -> None:
-    told.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
+def _say_whose(writer: FactWriter, who: str, event: Event) -> None:
+    writer.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
 
 
 def _is_parameter(node: ast.expr, module: Module) -> bool:

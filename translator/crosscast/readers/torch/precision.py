@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.readers.python.decisions import Decision
-from crosscast.readers.torch.fact_writer import Told
+from crosscast.readers.torch.fact_writer import FactWriter
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -31,7 +31,7 @@ class Use:
     """More places that tell it."""
 
 
-def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
+def tell_uses(writer: FactWriter, uses: Sequence[Use], mode: str = "mixed") -> bool:
     """Say what the uses of half precision mean together; False if there is none."""
     live = [use for use in uses if use.decision.who != "never" and set(use.types) - {"fp32"}]
     if not live:
@@ -44,7 +44,7 @@ def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
     places = tuple(
         dict.fromkeys((chosen.place, *(p for use in live for p in (use.place, *use.also))))
     )
-    told.say(
+    writer.say(
         "precision.enabled",
         decision.who,
         *places,
@@ -53,15 +53,15 @@ def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
         confidence="likely" if decision.who == "caller" else "certain",
     )
     types = dict.fromkeys(dtype for use in live for dtype in use.types if dtype != "fp32")
-    told.say("precision.dtypes", tuple(types), *places)
+    writer.say("precision.dtypes", tuple(types), *places)
     if decision.flag:
-        told.say("precision.flag", decision.flag, chosen.place, origin="flag")
-    told.say("precision.mode", mode, chosen.place)
-    _default(told, chosen)
+        writer.say("precision.flag", decision.flag, chosen.place, origin="flag")
+    writer.say("precision.mode", mode, chosen.place)
+    _default(writer, chosen)
     return True
 
 
-def _default(told: Told, use: Use) -> None:
+def _default(writer: FactWriter, use: Use) -> None:
     decision = use.decision
     if decision.usual is False:
         word = "fp32"
@@ -71,9 +71,9 @@ def _default(told: Told, use: Use) -> None:
         reason = "who calls it decides" if decision.who == "caller" else "the switch is not known"
         if decision.usual:
             reason = "the type is not known"
-        told.unknown("precision.compute_dtype", reason, use.place, expression=decision.flag)
+        writer.unknown("precision.compute_dtype", reason, use.place, expression=decision.flag)
         return
-    told.say(
+    writer.say(
         "precision.compute_dtype",
         word,
         use.place,

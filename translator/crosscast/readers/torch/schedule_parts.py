@@ -10,7 +10,7 @@ from crosscast.facts.fact import Confidence, Fact
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.readers.torch.fact_writer import Told
+    from crosscast.readers.torch.fact_writer import FactWriter
 
 _UNSEEN = ("none", "elsewhere", "caller")
 _TELLING = ("cosine", "noam", "rsqrt", "poly", "exponential", "linear", "step", "step_custom")
@@ -49,19 +49,19 @@ def branches_together(parts: list[SchedulePart]) -> SchedulePart:
     return together
 
 
-def tell_schedule(told: Told, parts: Iterable[SchedulePart]) -> None:
+def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
     """Say what the parts of a program's schedule say together."""
     parts = list(parts)
     live = [part for part in parts if part.usual is not False] or parts
     for part in live:
         if part.warmup is not None:
-            told.facts.append(part.warmup)
+            writer.facts.append(part.warmup)
         if part.warms:
-            told.say("schedule.has_warmup", "yes", *part.places)
+            writer.say("schedule.has_warmup", "yes", *part.places)
         if part.warms and part.start:
-            told.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
+            writer.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
         if part.total is not None:
-            told.facts.append(part.total)
+            writer.facts.append(part.total)
     falling = [part for part in live if part.decay]
     seen = [part for part in falling if part.decay not in _UNSEEN]
     certain = [part for part in seen if part.usual]
@@ -69,18 +69,18 @@ def tell_schedule(told: Told, parts: Iterable[SchedulePart]) -> None:
         seen = certain
     chosen = seen or falling
     if chosen:
-        _tell_decay(told, chosen)
+        _tell_decay(writer, chosen)
 
 
-def _tell_decay(told: Told, parts: list[SchedulePart]) -> None:
+def _tell_decay(writer: FactWriter, parts: list[SchedulePart]) -> None:
     first = parts[0]
     if len({part.decay for part in parts}) > 1:
         if not any(part.rising or part.chained for part in parts):  # one of them runs, not all
             places = (place for part in parts for place in part.places)
-            told.say("schedule.decay", "selectable", *places)
+            writer.say("schedule.decay", "selectable", *places)
             return
         first = next((part for part in parts if not part.rising), first)
-    told.say(
+    writer.say(
         "schedule.decay",
         first.decay,
         *(place for part in parts if part.decay == first.decay for place in part.places),
