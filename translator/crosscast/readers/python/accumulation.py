@@ -41,8 +41,8 @@ class Accumulation:
 
 def _weight(step: TrainingStep) -> tuple[bool, bool, bool, int]:
     """Sort the main loop first: it runs by default, steps an optimizer, and is a loop."""
-    runs = all(guard.usual is not False for guard in step.under)
-    backward = [e for e in step.of("backward") if e.usual]
+    runs = all(guard.by_default is not False for guard in step.under)
+    backward = [e for e in step.of("backward") if e.by_default]
     return (
         runs and bool(backward) and bool(step.of("step")),
         windows.is_present(step),

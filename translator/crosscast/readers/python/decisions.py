@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.conditions import Condition, branches
-from crosscast.readers.python.default_conditions import DEVICE, is_usual
+from crosscast.readers.python.default_conditions import DEVICE, holds_by_default
 from crosscast.readers.python.library_calls import parts_of
 from crosscast.readers.python.origins import Who, origin
 
@@ -42,7 +42,7 @@ class Decision:
     """Who decides about something, and what happens if nobody says anything."""
 
     who: Who | Literal["never"]
-    usual: bool | None
+    by_default: bool | None
     """Whether it happens with the defaults as written; None: that is not known."""
     under: tuple[str, ...] = ()
     flag: str = ""
@@ -97,14 +97,14 @@ def decide(
     ]
     if switch is not None:
         tests.insert(0, Condition(switch, True, module.owner_of(switch)))
-    usual: bool | None = True
+    by_default: bool | None = True
     who: list[Who] = []
     flag = ""
     for test in tests:
         by = origin(test.node, test.module)
         if by != "always" and _only_device(test.node, test.module):
             by = "always"
-        met = is_usual(test)
+        met = holds_by_default(test)
         if by == "always":
             if met is False:
                 return Decision("never", False, (test.text,), test.text)
@@ -113,13 +113,13 @@ def decide(
         if not flag or (by == "flag" and "flag" not in who[:-1]):
             flag = test.text if test.holds else test.module.text(test.node)
         if met is False:
-            usual = False
-        elif met is None and usual:
-            usual = None
+            by_default = False
+        elif met is None and by_default:
+            by_default = None
     order: tuple[Who, ...] = ("flag", "config", "caller")
     best: Who = next((w for w in order if w in who), "always")
     shown = [test.text for test in reversed(tests) if not isinstance(test.node, ast.Constant)]
-    return Decision(best, usual, tuple(dict.fromkeys(shown)), flag)
+    return Decision(best, by_default, tuple(dict.fromkeys(shown)), flag)
 
 
 def _only_device(node: ast.expr, module: Module) -> bool:

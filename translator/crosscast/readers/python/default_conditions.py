@@ -22,12 +22,12 @@ DEVICE = re.compile(r"cuda|gpu|device|is_available|torch\.version|\bcpu\b", re.I
 _HOPS = 4
 
 
-def is_usual(condition: Condition, depth: int = 0) -> bool | None:
+def holds_by_default(condition: Condition, depth: int = 0) -> bool | None:
     """Whether a condition is met with the defaults of flags; None: not known."""
-    return is_met(usually(condition.node, condition.module, depth), condition.holds)
+    return is_met(truth_by_default(condition.node, condition.module, depth), condition.holds)
 
 
-def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
+def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
     """Return what a condition is with the defaults of flags, on a machine with a GPU.
 
     Args:
@@ -36,9 +36,9 @@ def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
         depth: through how many names that are set under conditions the question came here.
     """
     if is_combination(node):
-        return of_combination(node, lambda part: usually(part, module, depth))
+        return of_combination(node, lambda part: truth_by_default(part, module, depth))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        made = is_made(node, module)
+        made = exists_by_default(node, module)
         if made is not None:
             return made
         compared = _compared(node, module)
@@ -80,7 +80,11 @@ def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
         value = binding.value.value if isinstance(binding.value, ast.Constant) else None
         if (value == wanted) if wanted is not None else bool(value):
             around = conditions(binding.node, binding.module, callers=False)
-            met.add(False if any(is_usual(test, depth + 1) is False for test in around) else None)
+            met.add(
+                False
+                if any(holds_by_default(test, depth + 1) is False for test in around)
+                else None
+            )
     return False if met == {False} else None
 
 
@@ -96,7 +100,7 @@ def _compared(node: ast.Compare, module: Module) -> bool | None:
     return (value.value == other.value) is isinstance(node.ops[0], ast.Eq)
 
 
-def is_made(node: ast.Compare, module: Module) -> bool | None:
+def exists_by_default(node: ast.Compare, module: Module) -> bool | None:
     """Return what `scaler is not None` is with the defaults of flags; None: not known."""
     other, how = node.comparators[0], node.ops[0]
     nothing = isinstance(other, ast.Constant) and other.value is None
@@ -116,7 +120,7 @@ def _made(node: ast.expr, module: Module, hops: int) -> bool | None:
     if len(values) < 2 or len(values) != len(found) or not empty:
         return None
     answers = {
-        runs_usually(binding.node, binding.module, callers=False)
+        runs_by_default(binding.node, binding.module, callers=False)
         for binding in found
         if isinstance(binding.value, ast.Call)
     }
@@ -134,7 +138,7 @@ def _given(binding: Binding, hops: int) -> bool | None:
     return answers.pop() if len(answers) == 1 else None
 
 
-def runs_usually(node: ast.AST, module: Module, *, callers: bool = True) -> bool | None:
+def runs_by_default(node: ast.AST, module: Module, *, callers: bool = True) -> bool | None:
     """Whether a node is reached with the defaults of flags; None: not known.
 
     A check that ends the program counts as passed: nothing is trained where it is not.
@@ -148,7 +152,7 @@ def runs_usually(node: ast.AST, module: Module, *, callers: bool = True) -> bool
     for test in conditions(node, module, callers=callers):
         if isinstance(test.left, ast.Raise | ast.Expr):
             continue
-        met = is_usual(test)
+        met = holds_by_default(test)
         if met is False:
             return False
         if met is None:

@@ -76,8 +76,8 @@ def site(
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))
         if who != "always":
-            usual = None if len(dtypes) != 1 else decision.usual
-            decision = Decision(who, usual, decision.under)
+            by_default = None if len(dtypes) != 1 else decision.by_default
+            decision = Decision(who, by_default, decision.under)
     shown = module.owner_of(switch).text(switch) if switch is not None else ""
     return Site(
         node=node,
@@ -167,10 +167,10 @@ def precision_facts(
             yield fact_of("precision.flag", Known(flag), span, under=under, reader=reader)
     if not with_default:
         return
-    usual = usual_type([*half, *beside])
+    default = default_type([*half, *beside])
     spans = [site.span for site in half]
-    if usual is not None:
-        yield fact_of("precision.compute_dtype", Known(usual), *spans, reader=reader)
+    if default is not None:
+        yield fact_of("precision.compute_dtype", Known(default), *spans, reader=reader)
     elif half and all(_is_switch(site) for site in (*half, *beside)):
         # a switch whose default is in another file: they are off unless somebody says otherwise
         yield fact_of(
@@ -181,14 +181,14 @@ def precision_facts(
 def _is_switch(site: Site) -> bool:
     """Whether only a flag named for precision, of which nothing else is known, switches it."""
     decision = site.decision
-    return decision.who == "flag" and decision.usual is None and bool(decision.under)
+    return decision.who == "flag" and decision.by_default is None and bool(decision.under)
 
 
-def usual_type(half: Sequence[Site]) -> str | None:
+def default_type(half: Sequence[Site]) -> str | None:
     """Return what runs with the defaults as written; None if it cannot be told."""
     if not half:
         return None
-    on = [site for site in half if site.decision.usual is True]
+    on = [site for site in half if site.decision.by_default is True]
     if on:
         if any(site.decision.who == "caller" for site in on):
             return None
@@ -198,6 +198,6 @@ def usual_type(half: Sequence[Site]) -> str | None:
         if types == {"bf16", "fp16"}:
             return "bf16_or_fp16"
         return types.pop()
-    if all(site.decision.usual is False for site in half):
+    if all(site.decision.by_default is False for site in half):
         return "fp32"
     return None

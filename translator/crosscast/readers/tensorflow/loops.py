@@ -169,7 +169,7 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
         if not _REMAT.fullmatch(name):
             continue
         decision = decide_recomputing(call)
-        if decision.who == "caller" and decision.usual is False:
+        if decision.who == "caller" and decision.by_default is False:
             continue  # off unless a caller asks for it
         if decision.who == "never":
             continue

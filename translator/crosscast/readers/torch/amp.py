@@ -155,7 +155,7 @@ def _decided(call: Call, switch: ast.expr | None) -> Decision:
     module = call.module
     found = decide(conditions_of(call), switch, module)
     if found.who == "always" and switch is not None and _is_found_out(switch, module):
-        return replace(found, who="caller", usual=None, flag=module.text(switch))
+        return replace(found, who="caller", by_default=None, flag=module.text(switch))
     return found
 
 
@@ -184,7 +184,7 @@ def _by_helpers(program: Program) -> list[Use]:
             )
             decision = _decided(call, switch)
             if decision.who != "never":
-                decision = replace(decision, usual=None)
+                decision = replace(decision, by_default=None)
                 found.append(Use(place_of(call), decision, ("fp16",), ""))
     return found
 

@@ -68,7 +68,7 @@ class Checkpointing:
             order = ("flag", "config", "caller", "always")
             place, chosen = min(live, key=lambda use: order.index(use[1].who))
             word = {"flag": "flag", "config": "config", "caller": "config"}.get(chosen.who, "yes")
-            if word == "flag" and chosen.usual:
+            if word == "flag" and chosen.by_default:
                 word = "yes"
             writer.say(
                 "activation_checkpointing",

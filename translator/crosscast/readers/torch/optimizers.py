@@ -13,7 +13,7 @@ from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Symbol
 from crosscast.readers.python.conditions import conditions
-from crosscast.readers.python.default_conditions import is_usual
+from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.torch.fact_writer import FactWriter, place_of, trains
@@ -54,7 +54,7 @@ class TorchOptimizers:
             return
         subjects = Subjects()
         seen: set[tuple[str, str]] = set()
-        for made in sorted(_made(program), key=_unusual):
+        for made in sorted(_made(program), key=_off_by_default):
             key = (subject_of(made.call), made.name)
             if key in seen and key[0]:
                 continue  # the same again in another branch
@@ -103,11 +103,11 @@ def _as_optimizer(call: Call, program: Program) -> Made | None:
     return _by_caller(call)
 
 
-def _unusual(made: Made) -> bool:
+def _off_by_default(made: Made) -> bool:
     """Whether the defaults of flags rule an optimizer out."""
     call = made.call
     around = conditions(call.node, call.module, callers=False)
-    return any(is_usual(condition) is False for condition in around)
+    return any(holds_by_default(condition) is False for condition in around)
 
 
 def _inside_own_class(call: Call) -> bool:

@@ -63,13 +63,13 @@ def tell_uses(writer: FactWriter, uses: Sequence[Use], mode: str = "mixed") -> b
 
 def _default(writer: FactWriter, use: Use) -> None:
     decision = use.decision
-    if decision.usual is False:
+    if decision.by_default is False:
         word = "fp32"
-    elif decision.usual and use.default:
+    elif decision.by_default and use.default:
         word = use.default
     else:
         reason = "who calls it decides" if decision.who == "caller" else "the switch is not known"
-        if decision.usual:
+        if decision.by_default:
             reason = "the type is not known"
         writer.unknown("precision.compute_dtype", reason, use.place, expression=decision.flag)
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.default_conditions import runs_usually
+from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.torch.rate_formulas import Part, foreign_call, shape_of, tests_around
 from crosscast.readers.torch.schedule_calls import shape_by_name
 from crosscast.readers.torch.schedule_parts import SchedulePart, branches_together
@@ -82,7 +82,7 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
         decay = "step_custom"
     if not decay:
         return None
-    return SchedulePart(decay, tuple(places), warms, usual=runs_usually(node, module))
+    return SchedulePart(decay, tuple(places), warms, by_default=runs_by_default(node, module))
 
 
 def _arguments(value: ast.expr, module: Module) -> Iterator[Part]:

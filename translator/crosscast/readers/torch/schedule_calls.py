@@ -12,7 +12,7 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.default_conditions import runs_usually
+from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.python.schedule_names import decay_of
 from crosscast.readers.torch import schedule_table as table
@@ -41,7 +41,7 @@ def scheduled(program: Program) -> Iterator[SchedulePart]:
         for call in module.calls:
             part = _of_call(call, program)
             if part is not None:
-                part.usual = runs_usually(call.node, module)
+                part.by_default = runs_by_default(call.node, module)
                 yield part
 
 

@@ -28,7 +28,7 @@ class SchedulePart:
     start: str = ""
     """What makes the first rate of the warm-up more than 0; empty if it is 0 or not known."""
     total: Fact | None = None
-    usual: bool | None = None
+    by_default: bool | None = None
     """Whether it is the one that runs with the defaults of flags."""
     flag: str = ""
     confidence: Confidence = "certain"
@@ -52,7 +52,7 @@ def branches_together(parts: list[SchedulePart]) -> SchedulePart:
 def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
     """Say what the parts of a program's schedule say together."""
     parts = list(parts)
-    live = [part for part in parts if part.usual is not False] or parts
+    live = [part for part in parts if part.by_default is not False] or parts
     for part in live:
         if part.warmup is not None:
             writer.facts.append(part.warmup)
@@ -64,7 +64,7 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
             writer.facts.append(part.total)
     falling = [part for part in live if part.decay]
     seen = [part for part in falling if part.decay not in _UNSEEN]
-    certain = [part for part in seen if part.usual]
+    certain = [part for part in seen if part.by_default]
     if len({part.decay for part in certain}) == 1:
         seen = certain
     chosen = seen or falling

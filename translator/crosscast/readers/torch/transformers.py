@@ -95,7 +95,7 @@ def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
         module = call.module.owner_of(node)
         decision = decide((), node, module)
         uses.append(Use(module.span(node), decision, (name,), name))
-    on = [use for use in uses if use.decision.usual]
+    on = [use for use in uses if use.decision.by_default]
     tell_uses(writer, [*on, *(use for use in uses if use not in on)])
     if on and on[0].decision.who != "never":
         writer.facts = [fact for fact in writer.facts if fact.field != "precision.compute_dtype"]

@@ -38,13 +38,13 @@ def answer(value: str, *events: Event) -> Answer:
 def windows_of(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     """Return the optimizer steps that stand under a window test, usual ones first."""
     found = [(e, e.window) for e in step.of("step") if e.window is not None]
-    return sorted(found, key=lambda pair: not pair[0].usual)
+    return sorted(found, key=lambda pair: not pair[0].by_default)
 
 
 def default_events(events: Iterable[Event]) -> list[Event]:
     """Return the events that happen with the defaults of the flags; all, if that leaves none."""
     every = list(events)
-    return [e for e in every if e.usual] or every
+    return [e for e in every if e.by_default] or every
 
 
 def with_windows(step: TrainingStep, events: Iterable[Event]) -> list[Event]:
