@@ -15,11 +15,11 @@ from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
 from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, uses
 from crosscast.readers.python.optimizers import (
-    Made,
+    OptimizerCall,
     facts_of,
     family_of,
-    made,
     number,
+    optimizer_call,
     schedule_facts,
     with_subjects,
 )
@@ -69,17 +69,17 @@ class PaddleOptimizerReader:
         yield from rates(program, NAME, static=static)
 
 
-def optimizers(program: Program) -> Iterator[Made]:
+def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program makes."""
     seen: set[ast.AST] = set()
     for name, call in matching(program, OPTIMIZER):
         family = family_of(last(name))
         if family and call.node not in seen:
             seen.add(call.node)
-            yield made(call, name, family, coupled=family in _COUPLED)
+            yield optimizer_call(call, name, family, coupled=family in _COUPLED)
 
 
-def _stepped(optimizer: Made, static: bool) -> str:
+def _stepped(optimizer: OptimizerCall, static: bool) -> str:
     """Return what advances the schedule where the graph does it; empty: the program does."""
     node = optimizer.call.bound().get("learning_rate")
     if node is None or not static:
@@ -87,7 +87,7 @@ def _stepped(optimizer: Made, static: bool) -> str:
     return "step" if "paddle.fluid" in optimizer.name or ".fluid." in optimizer.name else ""
 
 
-def _regularized(optimizer: Made) -> Iterator[Fact]:
+def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
     """Yield the coupled decay that a regularizer object gives."""
     call = optimizer.call
     for name in ("weight_decay", "regularization"):
@@ -105,7 +105,7 @@ def _regularized(optimizer: Made) -> Iterator[Fact]:
                 return
 
 
-def _decay_filter(optimizer: Made, program: Program) -> Iterator[Fact]:
+def _decay_filter(optimizer: OptimizerCall, program: Program) -> Iterator[Fact]:
     found = [n for n in _FILTERS if n in optimizer.call.bound()]
     by_hand = [
         n for n in _names(optimizer.call) if re.search(r"exclude\w*decay|no_decay|skip_decay", n)

@@ -15,7 +15,7 @@ from crosscast.readers.python.optimizers import (
     course_facts,
     facts_of,
     family_of,
-    made,
+    optimizer_call,
     schedule_facts,
     with_subjects,
 )
@@ -73,7 +73,7 @@ def _optimizers(program: Program) -> Iterator[Fact]:
     for name, call in calls_of(program):
         if _OPTIMIZERS.fullmatch(name):
             shown = "adam" if last(name) in ("scale_by_adam", "amsgrad") else last(name)
-            found.append(made(call, name, family_of(shown)))
+            found.append(optimizer_call(call, name, family_of(shown)))
     stepped = False
     for optimizer in with_subjects(found):
         yield from facts_of(optimizer, NAME)

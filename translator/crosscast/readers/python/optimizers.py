@@ -30,7 +30,7 @@ _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class OptimizerCall:
     """An optimizer that a program makes."""
 
     call: Call
@@ -45,10 +45,10 @@ class Made:
     subject: str = ""
 
 
-def made(call: Call, name: str, family: str, *, coupled: bool = False) -> Made:
+def optimizer_call(call: Call, name: str, family: str, *, coupled: bool = False) -> OptimizerCall:
     """Return the record of a call that makes an optimizer."""
     module = call.module
-    return Made(
+    return OptimizerCall(
         call=call,
         name=name,
         family=family,
@@ -58,12 +58,12 @@ def made(call: Call, name: str, family: str, *, coupled: bool = False) -> Made:
     )
 
 
-def with_subjects(found: Sequence[Made]) -> list[Made]:
+def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
     """Return them with subjects: one a variable, unless it can be one of two families.
 
     Two families in branches are two optimizers; three and more are a choice.
     """
-    groups: dict[tuple[str, str], list[Made]] = {}
+    groups: dict[tuple[str, str], list[OptimizerCall]] = {}
     for place, optimizer in enumerate(found):
         key = (optimizer.where, optimizer.variable or str(place))
         if any(_same_block(optimizer, other) for other in groups.get(key, ())):
@@ -71,7 +71,7 @@ def with_subjects(found: Sequence[Made]) -> list[Made]:
             key = (optimizer.where, f"{optimizer.variable} {place + 1}")
         groups.setdefault(key, []).append(optimizer)
     taken: set[str] = set()
-    result: list[Made] = []
+    result: list[OptimizerCall] = []
     for (where, variable), members in groups.items():
         families = list(dict.fromkeys(member.family for member in members))
         for optimizer in members:
@@ -90,11 +90,11 @@ def with_subjects(found: Sequence[Made]) -> list[Made]:
     return result
 
 
-def _same_block(optimizer: Made, other: Made) -> bool:
+def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:
     module = optimizer.call.module
     if other.call.module is not module:
         return False
-    mine, theirs = (module.statement_of(made.call.node) for made in (optimizer, other))
+    mine, theirs = (module.statement_of(entry.call.node) for entry in (optimizer, other))
     if mine is None or theirs is None or mine is theirs:
         return False
     parent = module.parent(mine)
@@ -114,7 +114,7 @@ def rate_of(call: Call) -> ast.expr | None:
     return found
 
 
-def facts_of(optimizer: Made, reader: str) -> Iterator[Fact]:
+def facts_of(optimizer: OptimizerCall, reader: str) -> Iterator[Fact]:
     """Yield what a call that makes an optimizer says about it."""
     call = optimizer.call
     bound = call.bound()
@@ -141,7 +141,11 @@ def facts_of(optimizer: Made, reader: str) -> Iterator[Fact]:
 
 
 def number(
-    field: str, node: ast.expr | None, optimizer: Made, reader: str, under: tuple[str, ...] = ()
+    field: str,
+    node: ast.expr | None,
+    optimizer: OptimizerCall,
+    reader: str,
+    under: tuple[str, ...] = (),
 ) -> Iterator[Fact]:
     """Yield the fact that a setting of an optimizer has the value of an argument."""
     if node is None:
@@ -161,7 +165,7 @@ def number(
 
 
 def schedule_facts(
-    optimizer: Made, reader: str, *, stepped: str = "", on_skip: str = ""
+    optimizer: OptimizerCall, reader: str, *, stepped: str = "", on_skip: str = ""
 ) -> Iterator[Fact]:
     """Yield the highest rate and the schedule behind the learning rate of an optimizer.
 

@@ -12,11 +12,11 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last, text_value, uses
 from crosscast.readers.python.optimizers import (
-    Made,
+    OptimizerCall,
     course_facts,
     facts_of,
     family_of,
-    made,
+    optimizer_call,
     schedule_facts,
     with_subjects,
 )
@@ -73,24 +73,24 @@ class OptimizerReader:
         yield from _by_callback(program)
 
 
-def optimizers(program: Program) -> Iterator[Made]:
+def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program makes of classes that are known."""
     seen: set[ast.AST] = set()
-    strange: list[Made] = []
+    strange: list[OptimizerCall] = []
     for name, call in optimizer_calls(program):
         if last(name) != "LossScaleOptimizer" and call.node not in seen:
             seen.add(call.node)
-            yield made(call, name, family_of(last(name)))
+            yield optimizer_call(call, name, family_of(last(name)))
     for name, call in calls_of(program):
         if call.node in seen:
             continue
         shown = last(name)
         if _TRAIN.fullmatch(name) and family_of(shown):
             seen.add(call.node)
-            yield made(call, name, family_of(shown))
+            yield optimizer_call(call, name, family_of(shown))
         elif _STRANGE.fullmatch(shown) and not _is_other(name) and not _within_optimizer(call):
             seen.add(call.node)
-            strange.append(made(call, name, family_of(shown)))
+            strange.append(optimizer_call(call, name, family_of(shown)))
     yield from strange
 
 
@@ -136,7 +136,7 @@ def _within_optimizer(call: Call) -> bool:
     return owner is not None and bool(family_of(owner.name))
 
 
-def _regularized(optimizer: Made) -> Iterator[Fact]:
+def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
     for name in ("exclude_from_weight_decay", "exclude_from_layer_adaptation"):
         if name in optimizer.call.bound():
             span = optimizer.call.module.span(optimizer.call.node)
@@ -168,7 +168,7 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
         for argument in ("optimizer", "optimizer_type", "optimizer_name", "name"):
             if argument in bound:
                 family = family or family_of(text_value(call.argument(argument)))
-        optimizer = with_subjects([made(call, name, family or "elsewhere")])[0]
+        optimizer = with_subjects([optimizer_call(call, name, family or "elsewhere")])[0]
         yield from facts_of(optimizer, NAME)
         if getter:
             return  # its argument is an optimizer

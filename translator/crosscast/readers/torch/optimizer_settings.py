@@ -22,7 +22,7 @@ _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class OptimizerCall:
     """A call that makes an optimizer."""
 
     call: Call
@@ -31,12 +31,14 @@ class Made:
     family: str
 
 
-def tell_settings(writer: FactWriter, made: Made, subject: str, under: tuple[str, ...]) -> None:
+def tell_settings(
+    writer: FactWriter, optimizer: OptimizerCall, subject: str, under: tuple[str, ...]
+) -> None:
     """Say rates, betas, epsilon, decay, momentum and groups of an optimizer."""
-    call = made.call
+    call = optimizer.call
     bound = call.bound()
     place = place_of(call)
-    coupled = decay_field(made.name) if made.name else "weight_decay"
+    coupled = decay_field(optimizer.name) if optimizer.name else "weight_decay"
     if not _decoupled(call):
         coupled = "l2"
 

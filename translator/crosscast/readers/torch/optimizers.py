@@ -27,7 +27,7 @@ from crosscast.readers.torch.optimizer_names import (
     is_optimizer,
     role,
 )
-from crosscast.readers.torch.optimizer_settings import Made, tell_from_flags, tell_settings
+from crosscast.readers.torch.optimizer_settings import OptimizerCall, tell_from_flags, tell_settings
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ class TorchOptimizers:
             return
         subjects = Subjects()
         seen: set[tuple[str, str]] = set()
-        for made in sorted(_made(program), key=_off_by_default):
-            key = (subject_of(made.call), made.name)
+        for optimizer in sorted(_optimizer_calls(program), key=_off_by_default):
+            key = (subject_of(optimizer.call), optimizer.name)
             if key in seen and key[0]:
                 continue  # the same again in another branch
             seen.add(key)
-            _tell(writer, made, subjects)
+            _tell(writer, optimizer, subjects)
         if not writer.facts:
             _given(writer, program)
         yield from writer.facts
@@ -73,39 +73,39 @@ def _configures(program: Program) -> bool:
     )
 
 
-def _made(program: Program) -> Iterator[Made]:
+def _optimizer_calls(program: Program) -> Iterator[OptimizerCall]:
     for module in program.modules:
         for call in module.calls:
-            if made := _as_optimizer(call, program):
-                yield made
+            if optimizer := _as_optimizer(call, program):
+                yield optimizer
 
 
-def _as_optimizer(call: Call, program: Program) -> Made | None:
+def _as_optimizer(call: Call, program: Program) -> OptimizerCall | None:
     names = [n for n in call.names if is_optimizer(n) or is_library_class(n)]
     names = [n for n in names if not WRAPPERS.search(last(n)) or is_optimizer(n)]
     classes = list(dict.fromkeys(last(n) for n in names))
     if names and not _inside_own_class(call):
         if len(classes) == 1 or len({family(n) for n in names}) == 1:
-            return Made(call, names[0], family(names[0]))
-        return Made(call, "", "selectable")
+            return OptimizerCall(call, names[0], family(names[0]))
+        return OptimizerCall(call, "", "selectable")
     if _by_name(call):
-        return Made(call, "", "selectable")
+        return OptimizerCall(call, "", "selectable")
     if any(WRAPPERS.search(last(n)) for n in call.names):
         for name in BASES:
             node = call.bound().get(name)
             symbol = evaluate(node, call.module) if node is not None else None
             if isinstance(symbol, Symbol) and is_optimizer(symbol.name):
-                return Made(call, symbol.name, family(symbol.name))
+                return OptimizerCall(call, symbol.name, family(symbol.name))
         return None
     if any(is_factory(n) for n in (*call.names, call.method)) and _is_outside(call, program):
         timm = any(n.startswith("timm.") for n in call.names)
-        return Made(call, call.name or call.method, "selectable" if timm else "elsewhere")
+        return OptimizerCall(call, call.name or call.method, "selectable" if timm else "elsewhere")
     return _by_caller(call)
 
 
-def _off_by_default(made: Made) -> bool:
+def _off_by_default(optimizer: OptimizerCall) -> bool:
     """Whether the defaults of flags rule an optimizer out."""
-    call = made.call
+    call = optimizer.call
     around = conditions(call.node, call.module, callers=False)
     return any(holds_by_default(condition) is False for condition in around)
 
@@ -145,7 +145,7 @@ def _is_outside(call: Call, program: Program) -> bool:
     return call.receiver is None or bool(call.name) or "opt" in subject.lower()
 
 
-def _by_caller(call: Call) -> Made | None:
+def _by_caller(call: Call) -> OptimizerCall | None:
     """Return an optimizer that a function given as an argument makes: `optimizer_fn(model)`."""
     function = call.node.func
     if not isinstance(function, ast.Name) or "optim" not in function.id.lower() or call.names:
@@ -153,39 +153,45 @@ def _by_caller(call: Call) -> Made | None:
     scope = call.module.scope_of(call.node).lookup(function.id)
     bindings = scope.bindings.get(function.id, []) if scope is not None else []
     if any(binding.kind == "parameter" for binding in bindings):
-        return Made(call, function.id, "caller")
+        return OptimizerCall(call, function.id, "caller")
     return None
 
 
-def _tell(writer: FactWriter, made: Made, subjects: Subjects) -> None:
-    call = made.call
+def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> None:
+    call = optimizer.call
     under = tuple(condition.text for condition in conditions(call.node, call.module, callers=False))
-    name = subjects.name(call, made.name)
+    name = subjects.name(call, optimizer.name)
     place = place_of(call)
 
-    if made.family:
-        word = "presence" if made.family in ("elsewhere", "caller", "selectable") else "literal"
+    if optimizer.family:
+        word = (
+            "presence" if optimizer.family in ("elsewhere", "caller", "selectable") else "literal"
+        )
         writer.say(
             "optimizer.family",
-            made.family,
+            optimizer.family,
             place,
             subject=name,
             under=under,
             origin=word,  # type: ignore[arg-type]
             expression=call.module.text(call.node.func) if word == "presence" else "",
-            confidence="certain" if made.family != "elsewhere" else "likely",
+            confidence="certain" if optimizer.family != "elsewhere" else "likely",
         )
     else:
         writer.unknown("optimizer.family", "a recipe knows no such optimizer", place)
         writer.facts[-1] = replace(writer.facts[-1], subject=name, under=under)
-    if made.name and made.family not in ("elsewhere", "caller") and not is_factory(made.name):
-        writer.say("optimizer.name", last(made.name), place, subject=name, under=under)
-    if made.family == "elsewhere" or made.family == "caller":
+    if (
+        optimizer.name
+        and optimizer.family not in ("elsewhere", "caller")
+        and not is_factory(optimizer.name)
+    ):
+        writer.say("optimizer.name", last(optimizer.name), place, subject=name, under=under)
+    if optimizer.family == "elsewhere" or optimizer.family == "caller":
         return
-    if made.family == "selectable" and is_factory(made.name):
+    if optimizer.family == "selectable" and is_factory(optimizer.name):
         tell_from_flags(writer, call, name)
         return
-    tell_settings(writer, made, name, under)
+    tell_settings(writer, optimizer, name, under)
     part = role(name, call.module.text(call.node.args[0]) if call.node.args else "")
     if part:
         writer.say("optimizer.role", part, place, subject=name, under=under)
