@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.rules import _examples as examples
 
-from .saying import codes, repaired, swap
+from .lint_results import codes, repaired, swap
 
 ACCUMULATION, EPOCHS, ACCELERATE = examples.ACCUMULATION, examples.EPOCHS, examples.ACCELERATE
 UNDIVIDED = swap(ACCUMULATION, (" / steps", ""))

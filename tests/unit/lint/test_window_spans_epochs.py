@@ -8,7 +8,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.rules.window_spans_epochs import RULE
 from crosscast.messages.source import Source
 
-from .saying import swap
+from .lint_results import swap
 
 CLEARED = RULE.wrong
 KEPT = swap(CLEARED, ("    optimizer.zero_grad()\n    for", "    for"))

@@ -85,10 +85,10 @@ def test_a_sum_is_not_kept_by_the_rate_of_adam() -> None:
 def test_clipping_of_scaled_gradients_cannot_be_kept() -> None:
     across = moved(migration_sources.CLIPS_SCALED, keep=True)
     assert fate(across, "CL301").became == "cannot be kept"
-    said = [diagnostic for diagnostic in across.diagnostics if diagnostic.code == "CC974"]
-    assert len(said) == 1
-    assert said[0].span is not None
-    assert said[0].span.line == 14
+    diagnostics = [diagnostic for diagnostic in across.diagnostics if diagnostic.code == "CC974"]
+    assert len(diagnostics) == 1
+    assert diagnostics[0].span is not None
+    assert diagnostics[0].span.line == 14
 
 
 def test_a_missing_loss_scale_is_put_in() -> None:

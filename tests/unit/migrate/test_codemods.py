@@ -28,9 +28,9 @@ def migrated(text: str, *codemods: Codemod) -> InPlaceMigration:
 def test_an_example_becomes_what_it_says(codemod: Codemod, example: Example) -> None:
     found = migrated(example.before, codemod)
     assert found.texts.get("train.py", example.before) == example.after
-    said = " ".join(refusal.message for refusal in found.refusals)
-    assert example.refused in said
-    assert bool(said) == bool(example.refused)
+    refusals = " ".join(refusal.message for refusal in found.refusals)
+    assert example.refused in refusals
+    assert bool(refusals) == bool(example.refused)
 
 
 @pytest.mark.parametrize(("codemod", "example"), EXAMPLES)
