@@ -61,7 +61,7 @@ def test_folder(name: str, tmp_path: Path) -> None:
     assert settings["loss_scaling"] is None
     needed = (folder / "requirements.txt").read_text()
     assert all(package in needed for package in adapter.packages)
-    adapter.write(recipe(tmp_path, **HALF), folder)  # written anew, whoever edited it
+    adapter.write(recipe(tmp_path, **HALF), folder)  # overwritten, even if edited
     settings = json.loads((folder / "settings.json").read_text())
     assert settings["loss_scaling"]["init_scale"] == 1024
     assert settings["precision"] == "float16"

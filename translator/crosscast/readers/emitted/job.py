@@ -1,8 +1,8 @@
 """Reads the section `launch` back from the job.sbatch and launch.sh that crosscast emits.
 
-Both are known by lines that only they have. What was edited afterwards says what it says now; what
-is not understood is left out. Other scripts say nothing of this section: it changes how emitted
-files start, and a script of one's own has no such files.
+Both are recognized by lines that no other file has. Lines that were edited afterwards count as they
+are now; what is not understood is left out. Other scripts yield no facts about this section: it
+changes how emitted files start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MEMORY = re.compile(r"([1-9]\d{0,11})([MG]?)")
 _NODE = re.compile(r'^here=\$\(cd -- "\$\(dirname -- "\$\{BASH_SOURCE\[0\]\}"\)" && pwd\)$', re.M)
 _RESUMES = '"$here/train.py" --auto-resume "$@"'
 _ELASTIC = re.compile(r" --rdzv-backend c10d --rdzv-endpoint | --standalone(?= )")
-"""Several nodes meet; one has nobody to meet, and only an elastic start resumes by itself."""
+"""How several nodes meet, or how a single node starts so that it resumes by itself (elastic)."""
 _RESTARTS = re.compile(r"--max-restarts ([1-9]\d{0,8})\b")
 _COUNT = re.compile(r"[1-9]\d{0,8}")
 

@@ -39,7 +39,7 @@ _SHORT = 120
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who decides about something, and what happens if nobody says anything."""
+    """Who decides about something, and what happens by default."""
 
     who: Who | Literal["never"]
     by_default: bool | None

@@ -95,9 +95,9 @@ def optimizers(program: Program) -> Iterator[OptimizerCall]:
 
 
 def thrown_away(program: Program) -> set[ast.AST]:
-    """Return what makes optimizers only for a rewrite of graphs whose result nobody keeps.
+    """Return the calls whose optimizers only serve a graph rewrite whose result is discarded.
 
-    The function must be given one to wrap; what trains then is another one.
+    The rewrite needs an optimizer to wrap; another optimizer trains the model.
     """
     found: set[ast.AST] = set()
     for name, call in calls_of(program):
