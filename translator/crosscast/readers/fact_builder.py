@@ -1,4 +1,4 @@
-"""Make facts from values of expressions."""
+"""Build facts from values of expressions."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _as_stage(config: Tree) -> Tree:
 
 
 def _double(writer: SettingWriter, precision: Setting | None, file: Setting, config: Tree) -> None:
-    """Report keys that Accelerate refuses beside a file of DeepSpeed's own."""
+    """Report keys that Accelerate rejects when a DeepSpeed configuration file is given."""
     beside = [
         name
         for name in (*parameter_words("accelerate", "accumulation", "clipping"), "zero_stage")
@@ -126,7 +126,7 @@ def _double(writer: SettingWriter, precision: Setting | None, file: Setting, con
 
 
 def _word(setting: Setting) -> Setting:
-    """YAML 1.1 reads `no` as False; Accelerate means the word."""
+    """Return the word: YAML 1.1 reads `no` as False."""
     if setting.value is False:
         return Setting(name=setting.name, value="no", places=setting.places)
     return setting

@@ -1,4 +1,4 @@
-"""What a DeepSpeed configuration says, wherever it stands: JSON, YAML, a Python dictionary."""
+"""DeepSpeed configurations in any form: JSON, YAML, a Python dictionary."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tell_deepspeed(writer: SettingWriter, tree: Tree, world: Setting | None = No
     Args:
         writer: collects the facts.
         tree: the configuration.
-        world: the number of processes, where the surrounding source says it.
+        world: the number of processes, if the surrounding source states it.
     """
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "deepspeed", origin="presence")
@@ -53,7 +53,7 @@ def tell_deepspeed(writer: SettingWriter, tree: Tree, world: Setting | None = No
 
 
 def tell_batch(writer: SettingWriter, tree: Tree, world: Setting | None = None) -> None:
-    """Say how rows, micro-batches and processes make up a batch; report what cannot be."""
+    """Record the sizes of batches and micro-batches; report sizes that contradict each other."""
     whole, micro, steps = (
         setting_of("deepspeed", field, tree.setting)
         for field in ("batch.global_batch_size", "batch.micro_batch_size", "accumulation.steps")

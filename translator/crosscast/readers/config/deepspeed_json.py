@@ -43,7 +43,7 @@ class DeepSpeedJson:
         return tree is not None and tree.keys is not None and looks_like_deepspeed(tree)
 
     def read(self, source: Source) -> Reading:
-        """Return what the configuration says; DeepSpeed refuses a key that stands twice."""
+        """Return the facts of the configuration; a duplicate key is an error, as in DeepSpeed."""
         document = read_json(source)
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))

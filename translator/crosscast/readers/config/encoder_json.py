@@ -17,9 +17,9 @@ _SIZES = {
     "max_position_embeddings": "max_positions",
     "type_vocab_size": "type_vocab_size",
 }
-"""What every such file has, and the fields of a recipe."""
+"""Keys that every such file has, and their fields in a recipe."""
 _OTHERS = frozenset({"embedding_size", "position_embedding_type", "num_key_value_heads"})
-"""What encoders of another build say: ALBERT, ELECTRA, relative positions."""
+"""Keys of other architectures: ALBERT, ELECTRA, relative positions."""
 
 
 def is_encoder(source: Source) -> bool:
@@ -29,7 +29,7 @@ def is_encoder(source: Source) -> bool:
 
 
 def tell_encoder(writer: SettingWriter, tree: Tree) -> None:
-    """Say what the model is; nothing of an encoder that is not built as BERT is."""
+    """Record the model; encoders that are not built like BERT give no facts."""
     settings = tree.settings()
     kind, activation = settings.get("model_type"), settings.get("hidden_act")
     if kind is not None and kind.text != "bert":
@@ -54,7 +54,7 @@ def tell_encoder(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _rates(writer: SettingWriter, tree: Tree) -> None:
-    """Say the real numbers; two different rates of dropout are none that a recipe has."""
+    """Record the floating-point settings; a recipe cannot hold two different dropout rates."""
     hidden = tree.setting("hidden_dropout_prob")
     weights = tree.setting("attention_probs_dropout_prob")
     if hidden and weights and hidden.number is not None and hidden.number == weights.number:

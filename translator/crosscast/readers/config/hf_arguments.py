@@ -1,4 +1,4 @@
-"""Arguments of Hugging Face's Trainer, from wherever they come: flags, JSON, YAML."""
+"""Arguments of Hugging Face's Trainer in any form: flags, JSON, YAML."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def are_trainer_arguments(settings: Settings, least: int = 3) -> bool:
 
 
 def tell_trainer(writer: SettingWriter, settings: Settings, *, api: str = "hf_trainer") -> None:
-    """Say what arguments of the Trainer mean, what it does by default included."""
+    """Record the facts of arguments of the Trainer, its defaults included."""
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", api, *_first(settings), origin="presence")
     _precision(writer, settings)
@@ -165,7 +165,7 @@ def _schedule(writer: SettingWriter, settings: Settings) -> None:
 
 
 def _end(writer: SettingWriter, settings: Settings, name: str) -> None:
-    """Say where the fall ends, for the schedules that can be told; a recipe has names for it."""
+    """Record the final learning rate of the schedules that define one."""
     names = {"polynomial": ("lr_end", "power"), "cosine_with_min_lr": ("min_lr",)}.get(name, ())
     words = parameter_words("transformers", "schedule")
     for argument in names:

@@ -1,4 +1,4 @@
-"""Files with arguments of Hugging Face's Trainer, as `HfArgumentParser` takes them: JSON, YAML."""
+"""Files with arguments of Hugging Face's Trainer, as `HfArgumentParser` reads them: JSON, YAML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HfArgumentsJson:
         return any(w in settings for w in _WORDS) and are_trainer_arguments(settings)
 
     def read(self, source: Source) -> Reading:
-        """Return what the arguments say."""
+        """Return the facts of the arguments."""
         if not source.text.lstrip().startswith("{"):
             return FORMAT.read(source)
         document = read_json(source)

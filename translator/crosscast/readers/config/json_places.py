@@ -1,4 +1,4 @@
-"""Read JSON with the place of every key and value, forgiving what people write by hand.
+"""Read JSON with the place of every key and value, tolerant of hand-written files.
 
 Comments, trailing commas and single quotes are read and reported: the tool that owns the file may
 refuse them.
@@ -182,7 +182,7 @@ class _Reader:
         return Tree(self.span(start, self.at), items=items)
 
     def closed(self, bracket: str, some: bool) -> bool:
-        """Take blanks, a comma between entries and the closing bracket; tell whether it came."""
+        """Skip blanks, commas and the closing bracket; return whether the bracket was there."""
         self.blank()
         comma = self.at
         if some and self.text[self.at : self.at + 1] == ",":

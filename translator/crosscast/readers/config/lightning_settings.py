@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def precision(
     writer: FactWriter, node: ast.expr | None, call: Call, places: list[Span], *, by_flags: bool
 ) -> None:
-    """Say what `precision=` means; Lightning runs in float32 without it."""
+    """Record the meaning of `precision=`; Lightning runs in float32 without it."""
     if node is None:
         if by_flags:
             writer.say(

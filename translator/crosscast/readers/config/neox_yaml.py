@@ -1,4 +1,4 @@
-"""Configurations of gpt-neox: YAML in JSON's clothes, DeepSpeed's entries and Megatron's."""
+"""Configurations of gpt-neox: YAML in JSON syntax, with entries of DeepSpeed and Megatron."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _named_precision(tree: Tree) -> None:
-    """Let `precision: bfloat16` say what the sections of DeepSpeed would."""
+    """Record `precision: bfloat16` as the precision sections of DeepSpeed would be."""
     named = tree.get("precision")
     if named is None or tree.keys is None:
         return

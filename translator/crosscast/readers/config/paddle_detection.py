@@ -17,7 +17,7 @@ from crosscast.readers.words import tell_optimizer
 
 
 def tell_detection(writer: SettingWriter, tree: Tree) -> None:
-    """Say what a configuration means; what it leaves open is inherited from its bases."""
+    """Record the facts of a configuration; settings it omits are inherited from its bases."""
     amp = tree.setting("amp") or tree.setting("fp16") or tree.setting("use_fp16")
     tell_amp(writer, amp, tree.setting("init_loss_scaling"), tree)
     for base in items_of(tree.get("_BASE_")):
@@ -48,7 +48,7 @@ def tell_detection(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _schedulers(writer: SettingWriter, rate: Tree) -> None:
-    """Say what the list of schedulers is: types are given by a tag or by `name`."""
+    """Record the list of schedulers; a tag or `name` gives the type."""
     for scheduler in items_of(rate.get("schedulers")):
         name = scheduler.tag.lstrip("!") or (scheduler.setting("name") and scheduler.text)
         kind = scheduler.setting("name")

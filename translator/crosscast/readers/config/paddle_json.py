@@ -32,7 +32,7 @@ class PaddleJson:
         return trainer is not None and any(n.startswith("PADDLE_") for n in trainer.names())
 
     def read(self, source: Source) -> Reading:
-        """Return what the configuration says."""
+        """Return the facts of the configuration."""
         document = read_json(source)
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))

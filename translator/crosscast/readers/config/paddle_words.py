@@ -22,7 +22,7 @@ _DECAYS = (
 def tell_amp(
     writer: SettingWriter, switch: Setting | None, scale: Setting | None, tree: Tree | None
 ) -> None:
-    """Say what a switch for automatic mixed precision means, and the scale beside it."""
+    """Record the switch of automatic mixed precision and its loss scale."""
     if switch is None:
         return
     writer.tell("precision.flag", switch.name, switch)
@@ -61,7 +61,7 @@ def tell_amp(
 
 
 def tell_decay(writer: SettingWriter, kind: Setting) -> None:
-    """Say what falls by the name of a schedule."""
+    """Record the decay that the name of a schedule stands for."""
     word = kind.text.lower().replace("_", "")
     words.tell_decay(writer, kind, word, _DECAYS)
 
@@ -75,14 +75,14 @@ def tell_length(writer: SettingWriter, setting: Setting | None, unit: str) -> No
 
 
 def tell_moments(writer: SettingWriter, section: Tree) -> None:
-    """Say the constants of an optimizer."""
+    """Record the constants of an optimizer."""
     words.tell_numbers(writer, "paddle suites", section.setting, "optimizer")
 
 
 def tell_regularizer(
     writer: SettingWriter, regularizer: Tree | None, optimizer: Tree, family: str
 ) -> None:
-    """Say the decay of weights, of the optimizer itself or of a regularizer."""
+    """Record the weight decay of the optimizer itself or of a regularizer."""
     own = optimizer.setting("weight_decay")
     if own is not None and own.value is not None:
         writer.number(f"optimizer.{'l2' if family in ('sgd', 'adam') else 'weight_decay'}", own)

@@ -130,7 +130,7 @@ def _seg(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _warmed(writer: SettingWriter, schedule: Tree, inner: Tree) -> None:
-    """Say what a warm-up around another schedule is: `learning_rate` is that schedule."""
+    """Record a warm-up around another schedule; `learning_rate` is that schedule."""
     writer.number("optimizer.learning_rate", inner.setting("learning_rate"))
     if (kind := inner.setting("type")) is not None:
         tell_decay(writer, kind)

@@ -1,4 +1,4 @@
-"""What readers of flags and configurations share: settings as written, facts told about them."""
+"""What readers of flags and configurations share: settings as written, and their facts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Setting:
 
     @property
     def switch(self) -> bool | None:
-        """The value as yes or no, also of text such as `true`; None if it is neither."""
+        """The value as a boolean, also of text such as `true`; None if it is none."""
         return switch_of(self.value) if self.known else None
 
     @property
@@ -60,7 +60,7 @@ def number_of(value: object) -> int | float | None:
 
 
 def switch_of(value: object) -> bool | None:
-    """Return what a text or number says as yes or no, None if it says neither."""
+    """Return a text or number as a boolean, None if it is none."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower() if isinstance(value, str | int) else ""
@@ -78,7 +78,7 @@ class Settings:
         self.entries[normal(setting.name)] = setting
 
     def get(self, *names: str) -> Setting | None:
-        """Return the first of these that is set."""
+        """Return the first of these settings that is present."""
         for name in names:
             if (found := self.entries.get(normal(name))) is not None:
                 return found
@@ -89,7 +89,7 @@ class Settings:
         return frozenset(name for name in names if normal(name) in self.entries)
 
     def is_on(self, *names: str) -> bool:
-        """Return whether the first of these that is set says yes."""
+        """Return whether the first of these settings that is present is true."""
         found = self.get(*names)
         return found is not None and found.switch is True
 
@@ -118,7 +118,7 @@ class SettingWriter:
     subject: str = ""
     under: tuple[str, ...] = ()
     home: tuple[Span, ...] = ()
-    """Where things stand that follow from the source as a whole."""
+    """Places of facts that follow from the source as a whole."""
     facts: list[Fact] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     mentions: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ class SettingWriter:
         confidence: Confidence | None = None,
         subject: str | None = None,
     ) -> None:
-        """Say that a field has a value, because of these settings."""
+        """Record that a field has a value, with the settings that determine it."""
         given = [setting for setting in settings if setting is not None]
         places = _places(given)
         if not places and origin != "library_default":
@@ -156,12 +156,12 @@ class SettingWriter:
         )
 
     def unknown(self, name: str, reason: str, *settings: Setting | None, text: str = "") -> None:
-        """Say that a field is decided here, but not by a value that can be read."""
+        """Record that these settings determine a field, but its value is not known."""
         self.tell(name, None, *settings, confidence="likely", expression=text)
         self.facts[-1] = replace(self.facts[-1], known=False, reason=reason)
 
     def number(self, name: str, setting: Setting | None, factor: float = 1) -> None:
-        """Say that a field is the number of a setting, if that is set and no null."""
+        """Record the number of a setting as a field, if it is set and not null."""
         if setting is None or (setting.known and setting.value is None):
             return
         value = setting.number
@@ -173,12 +173,12 @@ class SettingWriter:
             self.tell(name, value if factor == 1 else value * factor, setting)
 
     def default(self, name: str, value: PlainValue, subject: str | None = None) -> None:
-        """Say what the library does because nothing is set."""
+        """Record a default of the library."""
         self.tell(name, value, origin="library_default", confidence="likely", subject=subject)
         self.facts[-1] = replace(self.facts[-1], layer=Layer.LIBRARY)
 
     def by_library(self, *names: str) -> None:
-        """Say of fields that the library takes care of them."""
+        """Record that the library takes care of these fields."""
         for name in names:
             self.tell(name, "library", origin="presence")
 
@@ -191,7 +191,7 @@ class SettingWriter:
         hint: str = "",
         severity: Severity = Severity.WARNING,
     ) -> None:
-        """Report what could not be understood, or what contradicts itself."""
+        """Report a setting that is not understood or contradictory."""
         span = place if isinstance(place, Span) else None
         if isinstance(place, Setting) and place.places:
             span = place.places[0]

@@ -31,7 +31,7 @@ class Tree:
     """Whether it is a scalar without quotes."""
 
     def get(self, *path: str | int) -> Tree | None:
-        """Return what stands under a path of keys, None if it is not there."""
+        """Return the entry under a path of keys, None if there is none."""
         found: Tree | None = self
         for part in path:
             if found is None:
@@ -43,7 +43,7 @@ class Tree:
         return found
 
     def setting(self, *path: str) -> Setting | None:
-        """Return a value as a setting, named by its path; None if it is not there."""
+        """Return the entry under a path of keys as a setting with that name; None if there is none."""
         found = self.get(*path)
         return None if found is None else found.as_setting(".".join(map(str, path)))
 
@@ -60,7 +60,7 @@ class Tree:
 
     @property
     def shown(self) -> PlainValue:
-        """The value; of a list of plain values the tuple of them; None of other things."""
+        """The value; a tuple for a list of plain values; None for anything else."""
         if self.items is not None:
             return tuple(item.value for item in self.items)
         return self.value
@@ -94,7 +94,7 @@ class Tree:
 
 @dataclass(slots=True)
 class Document:
-    """What was read of a text: its tree (None if it is not of the format) and what was odd."""
+    """A parsed text: its tree (None if it is not of the format) and diagnostics."""
 
     tree: Tree | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)

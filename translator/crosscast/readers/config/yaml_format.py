@@ -1,4 +1,4 @@
-"""What all readers of YAML formats share: a sure and cheap sniff, and references resolved."""
+"""What all readers of YAML formats share: a cheap, reliable sniff and resolved references."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHERS = (".py", ".sh", ".bash", ".md", ".rst", ".toml", ".ini", ".txt", ".ipyn
 
 @functools.lru_cache(maxsize=32)
 def top_keys(source: Source) -> frozenset[str]:
-    """Return the keys of the outermost mapping, as far as a look at the text shows them."""
+    """Return the keys of the outermost mapping without parsing the text."""
     text = source.text
     if source.name.lower().endswith(_OTHERS) or len(text) > 1 << 20 or "\0" in text[:4096]:
         return frozenset()
@@ -50,7 +50,7 @@ class YamlFormat:
     tell: Callable[[SettingWriter, Tree], None]
     loader: Loader = "pyyaml"
     references: bool = False
-    """Whether `${a.b}` stands for another entry."""
+    """Whether `${a.b}` refers to another entry."""
 
     def sniff(self, source: Source) -> bool:
         """Return whether the text is of this format."""
@@ -58,7 +58,7 @@ class YamlFormat:
         return bool(keys) and self.owns(source, keys)
 
     def read(self, source: Source) -> Reading:
-        """Return what the configuration says."""
+        """Return the facts of the configuration."""
         document = read_yaml(source, self.loader)
         diagnostics: list[Diagnostic] = list(document.diagnostics)
         if document.tree is None or document.tree.keys is None:
@@ -79,7 +79,7 @@ class YamlFormat:
 
 
 def resolve_references(root: Tree) -> None:
-    """Replace values that are `${a.b}` by what stands there; what cannot be found says why."""
+    """Replace values `${a.b}` by the entries they refer to; unresolved ones get a reason."""
     for node in list(root.walk()):
         if not isinstance(node.value, str) or "${" not in node.value or node.reason:
             continue
@@ -98,7 +98,7 @@ def resolve_references(root: Tree) -> None:
 
 
 def _lookup(root: Tree, path: str) -> Tree | None:
-    """Return the entry of a path; a leading group that the file itself stands for is left out."""
+    """Return the entry of a path, skipping a leading group name for the file itself."""
     parts = [part for part in path.split(".") if part]
     for start in range(min(len(parts), 3)):
         found = root.get(*parts[start:])

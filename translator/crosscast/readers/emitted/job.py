@@ -30,7 +30,7 @@ _COUNT = re.compile(r"[1-9]\d{0,8}")
 
 
 def tell_start(writer: SettingWriter, text: ShellText) -> None:
-    """Say what an emitted job.sbatch or launch.sh means; nothing for any other script."""
+    """Record the facts of an emitted job.sbatch or launch.sh; other scripts have none."""
     body = text.bytes.decode("utf-8", "replace")
     if _JOB.search(body) and _STARTS.search(body):
         for name, value, match in _job(body):

@@ -67,12 +67,12 @@ def cast_sites(program: Program) -> Iterator[Site]:
 
 
 def _switch(call: Call) -> str:
-    """Return the argument that turns a region off: `autocast` has PyTorch's names."""
+    """Return the argument that disables a region; `autocast` uses PyTorch's names."""
     return "enabled" if call.name.endswith(".autocast") else "enable"
 
 
 def _types(call: Call) -> tuple[str, ...]:
-    """Return what an auto_cast or a decorate casts to: float16 if it does not say."""
+    """Return the types that auto_cast or decorate casts to, float16 by default."""
     if "dtype" not in call.bound():
         return ("fp16",)
     return types_in(call.argument("dtype")) or ("fp16",)
@@ -107,7 +107,7 @@ def _scaler(call: Call) -> Iterator[Fact]:
 def scaling_facts(
     call: Call, under: tuple[str, ...], settings: dict[str, str], reader: str
 ) -> Iterator[Fact]:
-    """Yield what the arguments of a scaler of Paddle say.
+    """Yield the facts in the arguments of a Paddle scaler.
 
     Args:
         call: of GradScaler or one of the `decorate` functions.
@@ -138,7 +138,7 @@ def scaling_facts(
 def mode_facts(
     dynamic: Value | None, stated: bool, span: object, under: tuple[str, ...], reader: str
 ) -> Iterator[Fact]:
-    """Yield the mode that `use_dynamic_loss_scaling` means."""
+    """Yield the loss scaling mode that `use_dynamic_loss_scaling` selects."""
     match dynamic:
         case None:
             word = "dynamic" if stated else "framework_default"

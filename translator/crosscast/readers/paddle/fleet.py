@@ -1,4 +1,4 @@
-"""Reads how Paddle programs spread work: fleet strategies, DataParallel, the old transpiler."""
+"""Reads how Paddle programs run in parallel: fleet strategies, DataParallel, the old transpiler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Entries = Mapping[str, tuple[ast.expr, "Module"]]
 
 
 class PaddleFleetReader:
-    """Reads DistributedStrategy and what else spreads work."""
+    """Reads DistributedStrategy and other forms of parallel training."""
 
     name = NAME
     hints = (
@@ -68,7 +68,7 @@ def _api(program: Program) -> Iterator[Fact]:
 
 
 def attributes(module: Module) -> Iterator[tuple[str, ast.Assign, ast.expr]]:
-    """Yield the attributes of strategies that are assigned: name, statement, object."""
+    """Yield assignments to attributes of strategies: name, statement, object."""
     if "trategy" not in module.source.text:
         return
     for node in module.every(ast.Assign):
@@ -86,7 +86,7 @@ def _is_strategy(node: ast.expr, module: Module) -> bool:
 
 
 def entries(node: ast.expr, module: Module) -> dict[str, tuple[ast.expr, Module]]:
-    """Return the entries of a dictionary that is written out, also behind a name."""
+    """Return the entries of a dictionary display, also behind a name."""
     for here, where in chase(node, module):
         if isinstance(here, ast.Dict):
             return {
@@ -178,7 +178,7 @@ def _merge_configs(found: Entries, node: ast.AST, module: Module) -> Iterator[Fa
 
 
 def _wrapped(program: Program) -> Iterator[Fact]:
-    """Yield what optimizers around optimizers, and calls of recompute, say."""
+    """Yield the facts of optimizer wrappers and of calls of recompute."""
     for name, call in calls_of(program):
         span = call.module.span(call.node)
         shown = last(name)

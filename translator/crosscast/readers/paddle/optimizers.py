@@ -48,7 +48,7 @@ _FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
 
 
 class PaddleOptimizerReader:
-    """Reads the calls that make optimizers, and what they are given."""
+    """Reads the calls that create optimizers, and their arguments."""
 
     name = NAME
     hints = ("paddle",)
@@ -80,7 +80,7 @@ def optimizers(program: Program) -> Iterator[OptimizerCall]:
 
 
 def _stepped(optimizer: OptimizerCall, static: bool) -> str:
-    """Return what advances the schedule where the graph does it; empty: the program does."""
+    """Return what advances the schedule if the graph does it; empty if the program does."""
     node = optimizer.call.bound().get("learning_rate")
     if node is None or not static:
         return ""
@@ -145,7 +145,7 @@ def _clips(program: Program) -> Iterator[Fact]:
 
 
 def _half_masters(program: Program) -> Iterator[Fact]:
-    """Yield who decides about half weights, where optimizers are told to keep float32 copies."""
+    """Yield who decides about half weights, for optimizers that keep float32 copies."""
     sites = []
     for name, call in matching(program, OPTIMIZER):
         node = call.bound().get("multi_precision")
@@ -162,7 +162,7 @@ def _half_masters(program: Program) -> Iterator[Fact]:
 
 
 def _by_call(program: Program) -> Iterator[Fact]:
-    """Yield what clips gradients of parameters by a call."""
+    """Yield gradient clipping by function calls."""
     for name, call in calls_of(program):
         word = {"clip_grad_norm_": "global_norm", "clip_grad_value_": "value"}.get(last(name))
         if word is None or not name.startswith("paddle."):

@@ -1,4 +1,4 @@
-"""Reads static graphs of Paddle: decorated optimizers, fp16 code of their own, clips, programs."""
+"""Reads static graphs of Paddle: decorated optimizers, hand-written fp16, clipping, programs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def is_static(program: Program) -> bool:
 
 
 def _minimizing(program: Program) -> Call | None:
-    """Return the call that adds the update to the graph, or that hands an optimizer on."""
+    """Return the call that adds the update to the graph, or that passes an optimizer on."""
     first: Call | None = None
     for name, call in calls_of(program):
         if call.method == "minimize" and call.receiver is not None:
@@ -83,7 +83,7 @@ def _minimizing(program: Program) -> Call | None:
 
 
 def _decorated(call: Call) -> Iterator[Fact]:
-    """Yield what a decorated optimizer says; which of two signatures holds, keywords tell."""
+    """Yield the facts of a decorated optimizer; its keywords identify one of two signatures."""
     bound = call.bound()
     span = call.module.span(call.node)
     under = tuple(c.text for c in branches(call.node, call.module))
@@ -106,7 +106,7 @@ def _decorated(call: Call) -> Iterator[Fact]:
 
 
 def tests_of(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the conditions of the branches within a node."""
+    """Yield the conditions of the branches inside a node."""
     for inner in walk(node):
         if isinstance(inner, ast.If):
             yield inner.test

@@ -1,4 +1,4 @@
-"""Reads training loops: accumulation, clearing, clipping, updates of the scale, the schedule."""
+"""Reads training loops: accumulation, zero_grad, clipping, scale updates, the schedule."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ NAME = "accumulation"
 
 
 class Accumulation:
-    """Reads what a training loop does once a window, and what for every micro-batch."""
+    """Reads what a training loop does per window and per micro-batch."""
 
     name = NAME
     hints = ("backward", "gradient", "minimize", "grad(", "apply_gradients", "update_params")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield the facts of the loop that says most; of others what it leaves open."""
+        """Yield the facts of the most informative loop; other loops fill in missing fields."""
         fields: set[str] = set()
         for step in sorted(training_steps(program), key=_weight, reverse=True):
             found = list(_facts(step))
@@ -94,7 +94,7 @@ def _first(step: TrainingStep) -> tuple[Span, ...]:
 
 
 def _number(value: Value) -> Value:
-    """Return a limit as it is by default."""
+    """Return the default value of a limit."""
     if isinstance(value, Choice) and value.options:
         value = value.options[0][1]
     if isinstance(value, Symbol):
@@ -105,7 +105,7 @@ def _number(value: Value) -> Value:
 
 
 def _passed(value: Value, event: Event) -> Value:
-    """Return a number that is the default of a parameter as that of the parameter."""
+    """Return a number that is the default of a parameter as a setting of that parameter."""
     if not isinstance(value, Known) or value.origin != "literal":
         return value
     text = event.detail.get("max_text")

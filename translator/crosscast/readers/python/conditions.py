@@ -1,4 +1,4 @@
-"""The conditions that a piece of a program runs under, those of its callers too."""
+"""The conditions under which a piece of a program runs, including those of its callers."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Condition:
     holds: bool
     module: Module
     left: ast.stmt | None = None
-    """The statement by which the block around the node was left before, if it was not met."""
+    """The earlier statement that leaves the enclosing block if the condition is not met."""
 
     @property
     def text(self) -> str:
-        """As facts write it."""
+        """The condition as written in facts."""
         text = self.module.text(self.node)[:200]
         if self.holds:
             return text
@@ -48,12 +48,12 @@ class Condition:
 
     @property
     def certain(self) -> bool | None:
-        """Whether constants and the launch command alone say that it is met, or that it is not."""
+        """Whether it holds, as far as constants and the launch command alone decide; else None."""
         return is_met(certain_truth(self.node, self.module), self.holds)
 
     @property
     def default(self) -> bool | None:
-        """Whether it is met with the defaults of flags, those of functions not counted."""
+        """Whether it holds with the defaults of flags, ignoring defaults of function parameters."""
         value = evaluate(self.node, self.module)
         if not isinstance(value, Known) or isinstance(value.value, Symbol | Unknown | Choice):
             return None
@@ -61,18 +61,18 @@ class Condition:
 
 
 def conditions(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
-    """Return the conditions that a node stands under, outermost first.
+    """Return the conditions around a node, outermost first.
 
     Args:
         node: a statement or expression.
         module: of it.
-        callers: whether those count that all calls of its function stand under.
+        callers: whether to include conditions that hold at all calls of its function.
     """
     return _around(node, module, 0 if callers else _DEPTH)[::-1]
 
 
 def branches(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
-    """Return the same, of the blocks left before only those that a word on precision leaves."""
+    """Return the conditions, but of earlier returns only those that concern precision."""
     return [
         test
         for test in conditions(node, module, callers=callers)
@@ -82,7 +82,7 @@ def branches(node: ast.AST, module: Module, *, callers: bool = True) -> list[Con
 
 
 def _around(node: ast.AST, module: Module, depth: int) -> list[Condition]:
-    """Return the same, innermost first."""
+    """Return the conditions around a node, innermost first."""
     found: list[Condition] = []
     child: ast.AST = node
     here = module.parent(node)
@@ -131,7 +131,7 @@ def _of_callers(module: Module, function: Function, depth: int) -> list[Conditio
 
 
 def conditions_of(call: Call) -> list[Condition]:
-    """Return the conditions of a call, those of the name that it is called by among them."""
+    """Return the conditions of a call, including those of the name it is called by."""
     found: list[Condition] = []
     for name, module in chase(call.node.func, call.module):
         if not isinstance(name, ast.Name | ast.Attribute):
@@ -151,7 +151,7 @@ def conditions_of(call: Call) -> list[Condition]:
 
 
 def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[Condition]:
-    """Yield the test of `autocast if half else nullcontext` that a call of it stands under."""
+    """Yield the test of `autocast if half else nullcontext` that a call of it depends on."""
     wanted = set(names)
     for arm in (value.body, value.orelse):
         if module.resolve(arm) in wanted:
@@ -159,7 +159,7 @@ def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[
 
 
 def is_possible(node: ast.AST, module: Module) -> bool:
-    """Whether neither constants nor the launch command rule out that a node runs."""
+    """Whether a node can run as far as constants and the launch command tell."""
     return all(condition.certain is not False for condition in branches(node, module))
 
 

@@ -139,7 +139,7 @@ def _horovod(writer: SettingWriter, params: Tree) -> None:
 
 
 def _only_overrides(module: Module) -> bool:
-    """Return whether a module is nothing but values by names that a training script has."""
+    """Return whether a module only assigns plain values to names that a training script has."""
     names: set[str] = set()
     for statement in module.tree.body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):

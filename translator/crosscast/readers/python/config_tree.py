@@ -1,4 +1,4 @@
-"""Python configuration files as trees: what they assign, without running them."""
+"""Python configuration files as trees of their assignments, without running them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def assigned(module: Module) -> Tree:
 
 
 def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
-    """Return an expression as a tree: dictionaries, lists, and values as far as known."""
+    """Return an expression as a tree of dictionaries, lists and known values."""
     span = module.span(node)
     if depth > MAX_DEPTH:
         return Tree(span, reason="nested too deeply")

@@ -26,9 +26,9 @@ PRECISION = frozenset(
         *("mp", "mixprec", "autocaster", "level", "f16", "mxp"),
     }
 )
-"""Words of conditions that are about precision."""
+"""Words of conditions about precision."""
 RECOMPUTING = frozenset({"recompute", "recomputing", "remat", "checkpoint", "checkpointing"})
-"""Words of conditions that are about activations computed again."""
+"""Words of conditions about activation checkpointing."""
 _OTHER = re.compile(
     r"train|eval|mode\b|gpu|cuda|cpu|rank|world|nproc|device|main|__name__|restore|resume|exist"
     r"|verbose|profil|debug|isinstance|version|hasattr|tpu|horovod|hvd|strategy|is None",
@@ -43,21 +43,21 @@ class Decision:
 
     who: Who | Literal["never"]
     by_default: bool | None
-    """Whether it happens with the defaults as written; None: that is not known."""
+    """Whether it happens with the defaults as written; None if unknown."""
     under: tuple[str, ...] = ()
     flag: str = ""
     """The condition that decides, as text."""
 
 
 def is_about(condition: Condition, wanted: frozenset[str]) -> bool:
-    """Whether a condition is about some words, itself or through what its names are assigned."""
+    """Whether a condition contains some words, directly or in the values of its names."""
     if parts_of(condition.module.text(condition.node)) & wanted:
         return True
     return any(parts_of(text) & wanted for text in _behind(condition))
 
 
 def _is_about_nothing(condition: Condition) -> bool:
-    """Whether somebody decides about a condition that no word says the purpose of."""
+    """Whether a flag or configuration decides a condition of unknown purpose."""
     module = condition.module
     return not _OTHER.search(module.text(condition.node)) and (
         origin(condition.node, module) in ("flag", "config")
@@ -128,5 +128,5 @@ def _only_device(node: ast.expr, module: Module) -> bool:
 
 
 def decide_recomputing(call: Call) -> Decision:
-    """Return who decides whether activations are computed again by a call."""
+    """Return who decides whether a call enables activation checkpointing."""
     return decide(branches(call.node, call.module), None, call.module, RECOMPUTING, unnamed=True)

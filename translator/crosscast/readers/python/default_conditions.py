@@ -1,4 +1,4 @@
-"""What is usual: what conditions are with the defaults of flags, and which objects exist then."""
+"""Evaluate conditions under the default values of command-line flags."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.scopes import Binding
 
 DEVICE = re.compile(r"cuda|gpu|device|is_available|torch\.version|\bcpu\b", re.I)
-"""Words of conditions that are about the machine."""
+"""Words of conditions about the machine."""
 _HOPS = 4
 
 
 def holds_by_default(condition: Condition, depth: int = 0) -> bool | None:
-    """Whether a condition is met with the defaults of flags; None: not known."""
+    """Whether a condition holds with the defaults of flags; None if unknown."""
     return is_met(truth_by_default(condition.node, condition.module, depth), condition.holds)
 
 
 def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
-    """Return what a condition is with the defaults of flags, on a machine with a GPU.
+    """Return the value of a condition with the defaults of flags on a machine with a GPU.
 
     Args:
         node: the condition.
         module: of the condition.
-        depth: through how many names that are set under conditions the question came here.
+        depth: number of conditionally assigned names followed so far.
     """
     if is_combination(node):
         return of_combination(node, lambda part: truth_by_default(part, module, depth))
@@ -61,7 +61,7 @@ def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | N
 
 
 def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
-    """Return whether a name gets a value under the defaults of flags: `mode == "native"`."""
+    """Return the value of `mode == "native"` from the assignments that run by default."""
     if depth >= _HOPS:  # `if not done: done = True` asks for itself
         return None
     name: ast.expr = node
@@ -89,7 +89,7 @@ def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
 
 
 def _compared(node: ast.Compare, module: Module) -> bool | None:
-    """Return whether a setting that a flag fills equals a constant."""
+    """Return whether a setting filled by a flag equals a constant."""
     flag = flag_behind(node.left, module)
     other = node.comparators[0]
     if flag is None or not isinstance(other, ast.Constant):
@@ -101,7 +101,7 @@ def _compared(node: ast.Compare, module: Module) -> bool | None:
 
 
 def exists_by_default(node: ast.Compare, module: Module) -> bool | None:
-    """Return what `scaler is not None` is with the defaults of flags; None: not known."""
+    """Return the value of `scaler is not None` with the defaults of flags; None if unknown."""
     other, how = node.comparators[0], node.ops[0]
     nothing = isinstance(other, ast.Constant) and other.value is None
     if not nothing or not isinstance(how, ast.Is | ast.IsNot):
@@ -139,14 +139,14 @@ def _given(binding: Binding, hops: int) -> bool | None:
 
 
 def runs_by_default(node: ast.AST, module: Module, *, callers: bool = True) -> bool | None:
-    """Whether a node is reached with the defaults of flags; None: not known.
+    """Whether a node is reached with the defaults of flags; None if unknown.
 
-    A check that ends the program counts as passed: nothing is trained where it is not.
+    A check that ends the program counts as passed, because nothing is trained otherwise.
 
     Args:
         node: a statement or expression.
         module: of it.
-        callers: whether the conditions count that all calls of its function stand under.
+        callers: whether to include the conditions of all calls of its function.
     """
     answer: bool | None = True
     for test in conditions(node, module, callers=callers):

@@ -1,4 +1,4 @@
-"""What an expression is made of: the assignments, arguments and functions behind it."""
+"""Sources of an expression: the assignments, arguments and functions behind it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExpressionSources:
 
 
 def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
-    """Return what an expression is made of, as far as the files given show it."""
+    """Return the sources of an expression, as far as the given files show them."""
     found = ExpressionSources()
     seen: set[ast.AST] = set()
     queue: list[tuple[ast.AST, Module, int]] = [(node, module, 0)]
@@ -64,14 +64,14 @@ def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
 
 
 def _is_long(node: ast.AST) -> bool:
-    """Whether a node is a function or class that does more than one thing."""
+    """Whether a node is a long function or class."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     return (node.end_lineno or node.lineno) - node.lineno > _MOST_LINES
 
 
 def _code(node: ast.AST, module: Module) -> str:
-    """Return the source of a node without the text of docstrings."""
+    """Return the source of a node without its docstring."""
     text = module.text(node)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         docstring = ast.get_docstring(node, clean=False)

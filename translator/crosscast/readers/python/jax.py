@@ -95,7 +95,7 @@ def _optimizers(program: Program) -> Iterator[Fact]:
 
 
 def _given_rates(program: Program) -> Iterator[Fact]:
-    """Yield a schedule that hands a rate to every update: `apply_gradient(g, learning_rate=lr)`."""
+    """Yield schedules that pass a rate to every update: `apply_gradient(g, learning_rate=lr)`."""
     for _name, call in calls_of(program):
         words = {k.arg for k in call.node.keywords}
         if call.method in ("apply_gradient", "apply_gradients") and "learning_rate" in words:
@@ -138,7 +138,7 @@ def _skips(program: Program) -> bool:
 
 
 def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
-    """Yield where a half type is chosen: returned, or given to something as its `dtype`."""
+    """Yield the places that choose a half type: a return value or a `dtype` argument."""
     for module in program.modules:
         if "float16" not in module.source.text:
             continue
@@ -157,7 +157,7 @@ def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
 
 
 def _is_for_compute(given: ast.keyword, module: Module) -> bool:
-    """Whether an argument says the type of a computation, not that of sums of an optimizer."""
+    """Whether an argument sets the type of computation, not of an optimizer's state."""
     name = str(given.arg)
     if not name.endswith("dtype") or _OF_SUMS.search(name):
         return False

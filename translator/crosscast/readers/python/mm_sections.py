@@ -1,4 +1,4 @@
-"""Sections that configurations of MMEngine and of MMCV share."""
+"""Sections that configurations of MMEngine and MMCV share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crosscast.targets.parameter_words import scaling_words
 
 
 def tell_checkpointing(writer: SettingWriter, tree: Tree) -> None:
-    """Say whether the backbone computes activations again."""
+    """Record whether the backbone uses activation checkpointing."""
     switch = tree.setting("model", "backbone", "with_cp")
     if switch is not None and switch.switch is not None:
         writer.tell("activation_checkpointing", "yes" if switch.switch else "none", switch)
@@ -57,7 +57,7 @@ def tell_typed_optimizer(writer: SettingWriter, optimizer: Tree) -> None:
 
 
 def tell_groups(writer: SettingWriter, groups: Tree | None) -> None:
-    """Say that some parameters are spared from decay."""
+    """Record that some parameters have no weight decay."""
     if groups is None:
         return
     spared = ("decay_mult", "norm_decay_mult", "bias_decay_mult")

@@ -32,7 +32,7 @@ _POLICIES = {
 
 
 def tell_mmcv(writer: SettingWriter, tree: Tree) -> None:
-    """Say what the dictionaries of a configuration mean."""
+    """Record the facts of the dictionaries of a configuration."""
     optimizer = tree.get("optimizer")
     hook = tree.get("optimizer_config")
     writer.tell("framework", "pytorch", origin="presence")
@@ -57,7 +57,7 @@ def tell_mmcv(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _optimizers(writer: SettingWriter, optimizer: Tree) -> None:
-    """Say the optimizer, or those of several parts of a model: `dict(generator=dict(type=...))`."""
+    """Record the optimizer, or one per part of a model: `dict(generator=dict(type=...))`."""
     parts = {
         name: section for name, section in (optimizer.keys or {}).items() if section.get("type")
     }

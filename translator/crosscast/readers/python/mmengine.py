@@ -74,7 +74,7 @@ class MmengineReader:
 
 
 def _inherits(writer: SettingWriter, module: Module, tree: Tree) -> None:
-    """Say what files that this one only adds a model or data to decide."""
+    """Record what base files decide if this file only adds a model or data."""
     base = tree.setting("_base_")
     writer.tell("framework", "pytorch", origin="presence")
     if tree.get("data_preprocessor") is not None:

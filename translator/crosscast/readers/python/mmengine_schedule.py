@@ -8,7 +8,7 @@ from crosscast.readers.python.schedule_names import decay_of
 
 
 def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None:
-    """Say what the schedulers, one after the other, make of the learning rate."""
+    """Record the schedule that a sequence of schedulers gives."""
     if schedulers is None:
         return
     parts = schedulers.items if schedulers.items is not None else [schedulers]

@@ -1,4 +1,4 @@
-"""Facts about optimizers that a program makes, whatever the framework."""
+"""Facts about the optimizers of a program in any framework."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
 
 family_of = partial(words.family_of, relatives=True)
-"""Returns the family that the name of a class means; empty if none."""
+"""Return the optimizer family of a class name; empty if there is none."""
 _WORDS = fields_of("graph classes")
 _RATE, _DECAY = "optimizer.learning_rate", "optimizer.weight_decay"
 _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
@@ -31,22 +31,22 @@ _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerCall:
-    """An optimizer that a program makes."""
+    """An optimizer that a program creates."""
 
     call: Call
     name: str
-    """As the source calls it."""
+    """Name in the source."""
     family: str
     variable: str
     where: str
-    """Function that makes it."""
+    """Function that creates it."""
     coupled: bool = False
-    """Whether `weight_decay` is the coupled one."""
+    """Whether `weight_decay` is coupled with the gradient (L2)."""
     subject: str = ""
 
 
 def optimizer_call(call: Call, name: str, family: str, *, coupled: bool = False) -> OptimizerCall:
-    """Return the record of a call that makes an optimizer."""
+    """Return the record of a call that creates an optimizer."""
     module = call.module
     return OptimizerCall(
         call=call,
@@ -59,7 +59,7 @@ def optimizer_call(call: Call, name: str, family: str, *, coupled: bool = False)
 
 
 def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
-    """Return them with subjects: one a variable, unless it can be one of two families.
+    """Return the calls with subjects: one per variable, or two if it can be one of two families.
 
     Two families in branches are two optimizers; three and more are a choice.
     """
@@ -105,7 +105,7 @@ def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:
 
 
 def rate_of(call: Call) -> ast.expr | None:
-    """Return what an optimizer gets as its learning rate."""
+    """Return the learning rate argument of an optimizer."""
     bound = call.bound()
     found = next((bound[name] for name in _WORDS[_RATE] if name in bound), None)
     if found is None and not call.parameters() and len(call.node.args) == 1:
@@ -115,7 +115,7 @@ def rate_of(call: Call) -> ast.expr | None:
 
 
 def facts_of(optimizer: OptimizerCall, reader: str) -> Iterator[Fact]:
-    """Yield what a call that makes an optimizer says about it."""
+    """Yield the facts of a call that creates an optimizer."""
     call = optimizer.call
     bound = call.bound()
     under = tuple(c.text for c in branches(call.node, call.module))
@@ -147,7 +147,7 @@ def number(
     reader: str,
     under: tuple[str, ...] = (),
 ) -> Iterator[Fact]:
-    """Yield the fact that a setting of an optimizer has the value of an argument."""
+    """Yield the fact that an optimizer setting has the value of an argument."""
     if node is None:
         return
     module = optimizer.call.module.owner_of(node)
@@ -167,12 +167,12 @@ def number(
 def schedule_facts(
     optimizer: OptimizerCall, reader: str, *, stepped: str = "", on_skip: str = ""
 ) -> Iterator[Fact]:
-    """Yield the highest rate and the schedule behind the learning rate of an optimizer.
+    """Yield the peak rate and the schedule behind the learning rate of an optimizer.
 
     Args:
-        one: the optimizer.
+        optimizer: the call that creates it.
         reader: name of the reader.
-        stepped: what advances the schedule, if the framework does it by itself.
+        stepped: what advances the schedule, if the framework does.
         on_skip: whether it moves on when an update is skipped, if the framework decides.
     """
     node = rate_of(optimizer.call)

@@ -1,4 +1,4 @@
-"""Where the value of an expression comes from: a flag, a configuration, a function's caller."""
+"""Origins of values: a flag, a configuration, the caller of a function."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _DEPTH = 6
 
 
 def flag_behind(node: ast.expr, module: Module) -> Flag | None:
-    """Return the flag that fills `config.amp`: where the names agree, of `AMP_LEVEL` in any case.
+    """Return the flag that fills `config.amp`, if the names agree (ignoring case for `AMP_LEVEL`).
 
-    A single word in capitals is an entry of the configuration's own as often as not.
+    A single upper-case word is just as often an entry of the configuration itself.
     """
     if not isinstance(node, ast.Attribute) or root_of(node) not in _CONFIGS:
         return None
@@ -53,7 +53,7 @@ def flag_behind(node: ast.expr, module: Module) -> Flag | None:
 
 
 def root_of(node: ast.expr) -> str:
-    """Return the name that says whose member it is: `config` of `self.config.amp`."""
+    """Return the name of the owning object: `config` of `self.config.amp`."""
     here: ast.expr = node
     while isinstance(here, ast.Attribute | ast.Subscript):
         inner = here.value
@@ -66,13 +66,13 @@ def root_of(node: ast.expr) -> str:
 
 
 def origin(node: ast.expr, module: Module, depth: int = 0) -> Who:
-    """Return flag, config or caller; `always` if the source fixes it."""
+    """Return flag, config or caller; `always` if the value is fixed in the source."""
     found = {_leaf(leaf, module, depth) for leaf in leaves(node)}
     return next((who for who in _ORDER if who in found), "always")
 
 
 def located(value: Value | None, node: ast.expr, module: Module) -> Value | None:
-    """Return a value that is not known with the place that decides about it as its origin."""
+    """Return an unknown value with its origin filled in."""
     if isinstance(value, Unknown) and value.origin == "derived" and not value.has_default:
         where = origin(node, module.owner_of(node))
         if where in ("flag", "config"):
@@ -81,7 +81,7 @@ def located(value: Value | None, node: ast.expr, module: Module) -> Value | None
 
 
 def by_words(value: Value) -> Value:
-    """Return a value that is not known with the origin that the names in its text tell."""
+    """Return an unknown value with the origin that the names in its text suggest."""
     if not isinstance(value, Unknown) or value.origin != "derived" or value.has_default:
         return value
     try:
@@ -95,7 +95,7 @@ def by_words(value: Value) -> Value:
 
 
 def leaves(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the longest names, attributes and entries within an expression."""
+    """Yield the maximal names, attributes and subscripts inside an expression."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         root: ast.AST = node
         while isinstance(root, ast.Attribute | ast.Subscript):
@@ -167,7 +167,7 @@ def tests_around(node: ast.AST, module: Module) -> list[ast.expr]:
 
 
 def _is_transparent(node: ast.expr, module: Module) -> bool:
-    """Whether the value of a call is that of its arguments, or a library's object made of them."""
+    """Whether a call passes its arguments on: a conversion or an object of a library."""
     if not isinstance(node, ast.Call):
         return True
     name = module.resolve(node.func)
@@ -196,7 +196,7 @@ def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
 
 
 def _spread(binding: Binding) -> Who | None:
-    """Return whose `**settings` may fill a parameter: of a configuration, of the command line."""
+    """Return the origin of `**settings` that may fill a parameter: config or flag."""
     program, function = binding.module.program, binding.scope.node
     if program is None or not isinstance(function, ast.FunctionDef):
         return None

@@ -1,4 +1,4 @@
-"""Facts about precision from the places where a program asks for a type below float32."""
+"""Facts about precision from the places where a program requests a half type."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ Mode = Literal["mixed", "full", ""]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A place that asks for half precision (or takes it back)."""
+    """A place that enables half precision (or disables it)."""
 
     node: ast.AST
     module: Module
     dtypes: tuple[str, ...]
-    """Types that it can select; empty: float32 or nothing known."""
+    """Types that it can select; empty for float32 or unknown."""
     decision: Decision
     mode: Mode = "mixed"
     switch: str = ""
-    """Text of the argument that switches it."""
+    """Text of the argument that enables it."""
     argument: ast.expr | None = None
     """That argument."""
     possible: bool = True
-    """Whether neither constants nor the launch command rule it out."""
+    """Whether it can run as far as constants and the launch command tell."""
     around: tuple[Span, ...] = ()
-    """The conditions it stands under, and the calls through which it is reached."""
+    """The conditions around it, and the calls through which it is reached."""
 
     @property
     def span(self) -> Span:
-        """The place: of the argument that switches it, if there is one."""
+        """The place of the argument that enables it, else of the node."""
         return self.module.span(self.argument or self.node)
 
 
@@ -68,7 +68,7 @@ def site(
         module: of it.
         dtypes: what it can select.
         switch: an argument that is true or false: `enable=args.amp`.
-        chosen: the argument that names the type; whoever gives it decides.
+        chosen: the argument that names the type; its origin decides.
         mode: float32 weights (`mixed`) or half ones (`full`).
     """
     found = branches(node, module)
@@ -123,7 +123,7 @@ def types_in(value: Value | None) -> tuple[str, ...]:
 
 
 def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
-    """Return the types that any text behind the name of a policy means."""
+    """Return the types that the possible names of a policy stand for."""
     found: list[str] = []
     for here, where in chase(node, module):
         inner = here
@@ -138,12 +138,12 @@ def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
 def precision_facts(
     sites: Sequence[Site], reader: str, beside: Sequence[Site] = (), *, with_default: bool = True
 ) -> Iterator[Fact]:
-    """Yield who decides about half precision, which types there are, and what is usual.
+    """Yield who decides about half precision, the possible types and the default.
 
     Args:
-        sites: the places that ask for it.
+        sites: the places that enable it.
         reader: name of the reader.
-        beside: places of which another reader tells: together they say what is usual.
+        beside: places that another reader reports; they count for the default type.
         with_default: whether to yield the type in use by default.
     """
     half = [site for site in sites if set(site.dtypes) & {"fp16", "bf16"} and site.possible]
@@ -179,13 +179,13 @@ def precision_facts(
 
 
 def _is_switch(site: Site) -> bool:
-    """Whether only a flag named for precision, of which nothing else is known, switches it."""
+    """Whether only a flag with a name about precision and an unknown default enables it."""
     decision = site.decision
     return decision.who == "flag" and decision.by_default is None and bool(decision.under)
 
 
 def default_type(half: Sequence[Site]) -> str | None:
-    """Return what runs with the defaults as written; None if it cannot be told."""
+    """Return the type in use by default; None if unknown."""
     if not half:
         return None
     on = [site for site in half if site.decision.by_default is True]

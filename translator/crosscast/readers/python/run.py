@@ -41,7 +41,7 @@ _EPOCHS = ("num_train_epochs", "num_epochs", "epochs", "max_epochs", "n_epochs",
 
 
 class TorchRun:
-    """Reads what is left."""
+    """Reads facts about the run as a whole."""
 
     name = NAME
     hints = ("torch", "lightning", "accelerate", "transformers", "deepspeed", "zero_grad")
@@ -69,13 +69,13 @@ class TorchRun:
 
 
 def _like_torch(program: Program) -> bool:
-    """Whether gradients are cleared and computed in the words that PyTorch has for it."""
+    """Whether gradients are cleared and computed with PyTorch's methods."""
     methods = {call.method for module in program.modules for call in module.calls}
     return {"zero_grad", "backward", "step"} <= methods
 
 
 def _batch(writer: FactWriter, program: Program) -> None:
-    """Say the rows of the first loader that is not for evaluation."""
+    """Record the batch size of the first loader that is not for evaluation."""
     for _, call in matching(program, _LOADER):
         statement = call.module.statement_of(call.node)
         function = call.module.function_of(call.node)
@@ -107,7 +107,7 @@ def _first(call: Call, name: str) -> Value | None:
 
 
 def _epochs(writer: FactWriter, program: Program) -> None:
-    """Say how far `for epoch in range(...)` goes, else what a flag for it says."""
+    """Record the number of epochs from `for epoch in range(...)`, else from a flag."""
     for module in program.modules:
         for node in module.every(ast.For):
             if module.is_dead(node):

@@ -62,7 +62,7 @@ _FORMULAS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""The decay of a function of the program by what its text contains; the first counts."""
+"""The decay of a function of the program by a pattern in its text; the first match counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,18 @@ class Course:
     """What is known of a schedule."""
 
     decay: str
-    """Word of the vocabulary; empty: not known."""
+    """Word of the vocabulary; empty if unknown."""
     warmup: str = ""
     """Length of the warm-up as text; empty if there is none."""
     has_warmup: bool = False
     base: tuple[ast.expr, Module] | None = None
-    """The highest rate, if the schedule names it."""
+    """The peak rate, if the schedule names it."""
     places: tuple[Span, ...] = ()
     total: Value | None = None
 
 
 def course_of(rate: ast.expr, module: Module) -> Course | None:
-    """Return the schedule behind a learning rate; None if it is a plain number or not known."""
+    """Return the schedule behind a learning rate; None if it is a plain number or unknown."""
     found = sources_of(rate, module)
     decays: dict[str, None] = {}
     places: dict[Span, None] = {}
@@ -135,7 +135,7 @@ def _decay_of_text(node: ast.AST, module: Module) -> str:
 
 
 def _behind(call: Call) -> str:
-    """Return what a schedule of another file does after its warm-up, by what it is told."""
+    """Return the decay after the warm-up of a schedule of another file, from its arguments."""
     words = {str(k.arg) for k in call.node.keywords}
     if words & {"d_model", "model_dim", "dmodel"}:
         return "noam"
