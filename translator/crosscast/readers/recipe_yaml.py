@@ -44,7 +44,7 @@ class Loaded:
     document: YamlDocument
 
     def placed(self, error: DiagnosticError) -> DiagnosticError:
-        """Return the error of a later pass with the places of what it complains about."""
+        """Return the error of a later pass with places in the recipe file."""
         return DiagnosticError(
             *(
                 locate(self.document, diagnostic)

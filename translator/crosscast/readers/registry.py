@@ -26,7 +26,7 @@ def python_readers() -> tuple[PythonReader, ...]:
 
 
 def reader_problems(*groups: str) -> tuple[Diagnostic, ...]:
-    """Return one diagnostic for every reader of some groups that does not load."""
+    """Return a diagnostic for every reader of these groups that fails to load."""
     return tuple(problem for group in groups for problem in _load(group)[1])
 
 

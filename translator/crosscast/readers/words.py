@@ -1,4 +1,4 @@
-"""Words of many tools for one thing: optimizers, schedules, precisions."""
+"""Names that different tools use for optimizers, schedules and precisions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _OTHERS = (
     "muon",
     "sharded",
 )
-"""Optimizers with such a name belong to no family of the vocabulary."""
+"""Optimizers with these names belong to no family of the vocabulary."""
 
 SCHEDULES: dict[str, str] = {
     "linear": "linear",
@@ -59,7 +59,7 @@ SCHEDULES: dict[str, str] = {
     "rex": "custom",
     "quadratic": "poly",
 }
-"""Schedules as `get_scheduler` of transformers and the tools around it call them."""
+"""Names of schedules in `get_scheduler` of transformers and related tools."""
 
 PRECISIONS: dict[str, tuple[str, str]] = {
     "fp16": ("fp16", "mixed"),
@@ -97,7 +97,7 @@ def family_of(name: str, *, relatives: bool = False) -> str:
 
 
 def tell_optimizer(writer: SettingWriter, setting: Setting | None) -> str:
-    """Say which optimizer a setting names, and return its family."""
+    """Record which optimizer a setting names, and return its family."""
     if setting is None or not setting.text:
         return ""
     name = setting.text
@@ -110,7 +110,7 @@ def tell_optimizer(writer: SettingWriter, setting: Setting | None) -> str:
 def tell_precision(
     writer: SettingWriter, setting: Setting, *, full: bool = False, scaled_by: str = "library"
 ) -> str:
-    """Say what a word for a precision means, and return its type; empty if it is unknown.
+    """Record a named precision, and return its type; empty if unknown.
 
     Args:
         writer: collects the facts.
@@ -144,7 +144,7 @@ def tell_precision(
 
 
 def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = "library") -> None:
-    """Say that a library accumulates over so many micro-batches, if that is set."""
+    """Record the number of accumulated micro-batches, if set."""
     if steps is None or (steps.known and steps.value is None):
         return
     if steps.text == "auto":
@@ -159,7 +159,7 @@ def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = 
 def tell_decay(
     writer: SettingWriter, kind: Setting, word: str, decays: Iterable[tuple[str, str]]
 ) -> None:
-    """Say how the rate falls: the first part of a schedule's name that a table has decides.
+    """Record the decay: the first entry of the table that the schedule's name contains decides.
 
     Args:
         writer: takes the facts.
@@ -177,14 +177,14 @@ def tell_decay(
 def numbers_of(
     library: str, get: Callable[[str], Setting | None], *sections: str, coupled: bool = False
 ) -> Iterator[tuple[str, Setting | None]]:
-    """Yield the numbers that a library's parameters give: field of the facts, setting.
+    """Yield the numbers in a library's parameters: field of the fact, setting.
 
     Of several parameters of one field, the first that is set gives it.
 
     Args:
-        library: whose words they are (`crosscast.targets.parameter_words`).
+        library: name in `crosscast.targets.parameter_words`.
         get: returns the setting of a parameter.
-        sections: parts of a recipe that they belong to.
+        sections: sections of the recipe that they belong to.
         coupled: whether the optimizer adds its decay to the gradient.
     """
     for path, names in fields_of(library, *sections).items():
@@ -209,7 +209,7 @@ def tell_numbers(
     *sections: str,
     coupled: bool = False,
 ) -> None:
-    """Say the numbers and Nesterov's form that a library's parameters give (see `numbers_of`)."""
+    """Record the numbers and Nesterov momentum in a library's parameters (see `numbers_of`)."""
     for field, setting in numbers_of(library, get, *sections, coupled=coupled):
         writer.number(field, setting)
     if "optimizer" in sections:
@@ -219,21 +219,21 @@ def tell_numbers(
 def tell_nesterov(
     writer: SettingWriter, library: str, get: Callable[[str], Setting | None]
 ) -> None:
-    """Say whether a momentum has Nesterov's form, if a parameter of the library says it."""
+    """Record whether the momentum is Nesterov's, if a parameter of the library sets it."""
     setting = _first(get, fields_of(library).get("optimizer.nesterov", ()))
     if setting is not None and setting.switch is not None:
         writer.tell("optimizer.nesterov", "yes" if setting.switch else "no", setting)
 
 
 def tell_torch_class(writer: SettingWriter, kind: Setting | None, arguments: Tree) -> None:
-    """Say what a class of PyTorch's optimizers with its arguments means."""
+    """Record the facts of a PyTorch optimizer class and its arguments."""
     coupled = tell_optimizer(writer, kind) in _COUPLED
     tell_numbers(writer, "torch", arguments.setting, "optimizer", coupled=coupled)
     tell_betas(writer, arguments)
 
 
 def tell_betas(writer: SettingWriter, section: Tree) -> None:
-    """Say both decays of the list `betas`."""
+    """Record both decays of the list `betas`."""
     betas = section.get("betas")
     for index in range(2):
         decay = None if betas is None else betas.get(index)
@@ -243,7 +243,7 @@ def tell_betas(writer: SettingWriter, section: Tree) -> None:
 
 
 def tell_clip(writer: SettingWriter, limit: Setting | None, *, unscaled: str = "library") -> bool:
-    """Say that a library clips by the global norm; 0 and null mean that it does not."""
+    """Record clipping by the global norm; 0 and null disable it."""
     if limit is None:
         return False
     value = limit.number
@@ -258,7 +258,7 @@ def tell_clip(writer: SettingWriter, limit: Setting | None, *, unscaled: str = "
 
 
 def tell_warmup(writer: SettingWriter, steps: Setting | None, ratio: Setting | None = None) -> None:
-    """Say how long the warm-up is: a number of updates, or a share of all of them."""
+    """Record the length of the warm-up: a number of updates, or a share of all updates."""
     for setting in (steps, ratio):
         if setting is None or (setting.known and setting.value is None):
             continue

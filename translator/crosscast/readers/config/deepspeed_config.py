@@ -34,7 +34,7 @@ def looks_like_deepspeed(tree: Tree) -> bool:
 
 
 def tell_deepspeed(writer: SettingWriter, tree: Tree, world: Setting | None = None) -> None:
-    """Say what a configuration means.
+    """Record the facts of a configuration.
 
     Args:
         writer: collects the facts.
@@ -188,7 +188,7 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
 
 
 def tell_zero(writer: SettingWriter, tree: Tree) -> None:
-    """Say which stage of ZeRO a configuration asks for."""
+    """Record the ZeRO stage of a configuration."""
     stage = tree.setting("zero_optimization", "stage")
     number = None if stage is None else stage.number
     if number in (0, 1, 2, 3) and stage is not None:

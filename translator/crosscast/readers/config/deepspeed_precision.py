@@ -14,7 +14,7 @@ _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "deepspeed fp16")
 
 
 def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
-    """Say what the sections fp16, bf16 and amp mean."""
+    """Record the facts of the sections fp16, bf16 and amp."""
     fp16 = tree.get("fp16")
     bf16 = tree.get("bf16") or tree.get("bfloat16")
     half = _switched(fp16)

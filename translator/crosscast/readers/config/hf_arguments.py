@@ -139,7 +139,7 @@ def _optimizer(writer: SettingWriter, settings: Settings) -> None:
 
 
 def _momentum(writer: SettingWriter, arguments: Setting | None) -> None:
-    """Say what `momentum=0.9,nesterov=true` means."""
+    """Record the facts of `momentum=0.9,nesterov=true`."""
     parts = arguments.text.replace(" ", "").split(",") if arguments is not None else []
     given = dict(part.split("=", 1) for part in parts if "=" in part)
     if (momentum := number_of(given.get("momentum"))) is not None:

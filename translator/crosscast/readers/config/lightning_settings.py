@@ -82,7 +82,7 @@ def _defaulted(value: Value) -> bool:
 def accumulation(
     writer: FactWriter, node: ast.expr | None, call: Call, places: list[Span], *, by_flags: bool
 ) -> None:
-    """Say what `accumulate_grad_batches=` means."""
+    """Record the facts of `accumulate_grad_batches=`."""
     if node is None:
         if not by_flags:
             return
@@ -113,7 +113,7 @@ def clipping(
     *,
     by_flags: bool,
 ) -> None:
-    """Say what `gradient_clip_val=` and `gradient_clip_algorithm=` mean."""
+    """Record the facts of `gradient_clip_val=` and `gradient_clip_algorithm=`."""
     node = bound.get("gradient_clip_val")
     if node is None:
         if not by_flags:

@@ -67,7 +67,7 @@ def tell_decay(writer: SettingWriter, kind: Setting) -> None:
 
 
 def tell_length(writer: SettingWriter, setting: Setting | None, unit: str) -> None:
-    """Say how long the warm-up is."""
+    """Record how long the warm-up is."""
     if setting is None or setting.number is None:
         return
     writer.tell("schedule.warmup", f"{setting.number} {unit}", setting)
@@ -96,7 +96,7 @@ def tell_regularizer(
 
 
 def tell_limits(writer: SettingWriter, section: Tree) -> None:
-    """Say how gradients are clipped."""
+    """Record how gradients are clipped."""
     for name, word in (
         ("clip_grad_by_norm", "global_norm"),
         ("clip_norm", "global_norm"),

@@ -43,7 +43,7 @@ class Tree:
         return found
 
     def setting(self, *path: str) -> Setting | None:
-        """Return the entry under a path of keys as a setting with that name; None if there is none."""
+        """Return the entry under a path of keys as a setting, None if there is none."""
         found = self.get(*path)
         return None if found is None else found.as_setting(".".join(map(str, path)))
 

@@ -25,7 +25,7 @@ class Classic:
     own: frozenset[str]
     """Flags that not all of the scripts have."""
     late: int = 0
-    """How many steps later than its flags state the loss scale changes."""
+    """Steps by which the loss scale changes later than the flags state."""
     carries: bool = True
     """Whether batches are cut across the end of an epoch."""
     scaled_limit: bool = False
@@ -159,7 +159,7 @@ class _Telling:
                 self.fact("precision.tf32", setting.text != "0", setting)
 
     def half(self) -> None:
-        """Record number formats, loss scale and the limit of the norm, which may include the scale."""
+        """Record number formats, loss scale and the limit of the norm (which may be scaled)."""
         switch = self.settings.get("use_fp16")
         on = self.settings.is_on("use_fp16")
         self.fact("precision.mode", "mixed" if on else "none", switch)

@@ -70,7 +70,7 @@ class PaddleOptimizerReader:
 
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
-    """Yield the optimizers that a program makes."""
+    """Yield the optimizers that a program creates."""
     seen: set[ast.AST] = set()
     for name, call in matching(program, OPTIMIZER):
         family = family_of(last(name))

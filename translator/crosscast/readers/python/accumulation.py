@@ -25,7 +25,7 @@ NAME = "accumulation"
 
 
 class Accumulation:
-    """Reads what a training loop does per window and per micro-batch."""
+    """Reads the events of a training loop, per window and per micro-batch."""
 
     name = NAME
     hints = ("backward", "gradient", "minimize", "grad(", "apply_gradients", "update_params")

@@ -18,7 +18,7 @@ def tell_checkpointing(writer: SettingWriter, tree: Tree) -> None:
 def tell_scale(
     writer: SettingWriter, scale: Tree | None, without: str, brain: bool = False
 ) -> None:
-    """Say what `loss_scale` means: a number, `dynamic`, or arguments of a GradScaler."""
+    """Record `loss_scale`: a number, `dynamic`, or arguments of a GradScaler."""
     if scale is None:
         writer.tell("loss_scaling.mode", "none" if brain else without, origin="presence")
     elif scale.keys is not None:
@@ -34,7 +34,7 @@ def tell_scale(
 
 
 def tell_clip_grad(writer: SettingWriter, clip: Tree | None) -> None:
-    """Say what a dictionary with `max_norm` or `clip_value` means."""
+    """Record the facts of a dictionary with `max_norm` or `clip_value`."""
     if clip is None:
         return
     setting = clip.as_setting("clip_grad")
@@ -52,7 +52,7 @@ def tell_clip_grad(writer: SettingWriter, clip: Tree | None) -> None:
 
 
 def tell_typed_optimizer(writer: SettingWriter, optimizer: Tree) -> None:
-    """Say what a dictionary with the type and the arguments of an optimizer means."""
+    """Record the facts of a dictionary with the type and the arguments of an optimizer."""
     tell_torch_class(writer, optimizer.setting("type"), optimizer)
 
 

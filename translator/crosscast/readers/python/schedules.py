@@ -1,4 +1,4 @@
-"""Which schedule a learning rate follows, from the calls and formulas behind it."""
+"""The schedule of a learning rate, from the calls and formulas behind it."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _library_calls(found: ExpressionSources) -> Iterator[tuple[Call, str]]:
 
 
 def _word(call: Call, name: str) -> str:
-    """Return the decay that a call of a library gives, or `warmup`; empty if it gives neither."""
+    """Return the decay of a library call, or `warmup`; empty if neither."""
     shown = last(name)
     small = shown.lower()
     if small in ("linearwarmup", "linear_lr_warmup", "warmup"):
@@ -191,7 +191,7 @@ def _between(call: Call) -> str:
 
 
 def _base(call: Call) -> tuple[ast.expr, Module] | None:
-    """Return the highest rate that a call of a library names."""
+    """Return the peak rate that a library call names."""
     shown = last(call.name)
     names: tuple[str, ...] = _BASES
     if shown in ("LinearWarmup", "linear_lr_warmup"):
@@ -224,7 +224,7 @@ def _shown(value: Value | None, text: str) -> str:
 
 
 def _compares_warmup(found: ExpressionSources) -> bool:
-    """Whether something is compared with the length of a warm-up."""
+    """Whether a comparison uses the length of a warm-up."""
     return any(
         isinstance(node, ast.Compare)
         or last(canonical(module.call(node).name)) in ("where", "cond", "less", "minimum")

@@ -77,7 +77,7 @@ def _bare(value: str) -> str:
 
 
 def _shell(text: str) -> str:
-    """Return the command as shell text; the form of a JSON list is quoted."""
+    """Return the command as shell text; JSON lists are quoted."""
     body = text.strip()
     if not body.startswith("["):
         return body

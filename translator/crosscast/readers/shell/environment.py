@@ -38,7 +38,7 @@ def tell_environment(
     exported: Iterable[tuple[str, Word, tuple[str, ...]]],
     launches: Sequence[Launch] = (),
 ) -> None:
-    """Say what exported and prefixed variables mean for the precision."""
+    """Record the effect of exported and prefixed variables on the precision."""
     found: dict[str, Setting] = {}
     for name, word, under in exported:
         text = text_of(word)
@@ -71,7 +71,7 @@ def tell_environment(
 
 
 def tell_variable(writer: SettingWriter, setting: Setting) -> None:
-    """Say what one variable means for the precision."""
+    """Record the effect of a variable on the precision."""
     name = setting.name
     on = setting.switch
     if name in _REWRITE:

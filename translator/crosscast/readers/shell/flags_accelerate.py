@@ -1,4 +1,4 @@
-"""`accelerate launch`, and the flags of scripts that hand them to Accelerate."""
+"""`accelerate launch`, and the flags of scripts that pass them to Accelerate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    """Say what the launcher's options mean, and flags that scripts name like them."""
+    """Record the options of the launcher, and flags of scripts with the same names."""
     options = {name: _setting(name, fact) for name, fact in launch.options.items()}
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "accelerate", *list(options.values())[:1], origin="presence")

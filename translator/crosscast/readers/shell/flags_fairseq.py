@@ -38,7 +38,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    """Say what the flags mean."""
+    """Record the facts of the flags."""
     get = settings.get
     writer.tell("framework", "pytorch", origin="presence")
     _precision(writer, settings)
@@ -70,7 +70,7 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
 
 
 def _betas(writer: SettingWriter, both: Setting | None) -> None:
-    """Say both decays of `(0.9, 0.98)`."""
+    """Record both decays of `(0.9, 0.98)`."""
     if both is None:
         return
     numbers = [number_of(text.strip()) for text in both.text.strip("()[]").split(",")]

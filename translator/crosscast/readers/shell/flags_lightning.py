@@ -25,7 +25,7 @@ _ALSO = frozenset(
     {"precision", "gpus", "max_epochs", "max_steps", "accelerator", "devices", "strategy"}
 )
 _TAKEN_UP = frozenset({"log_every_n_steps"})
-"""Names of Lightning's that other programs use, too: they tell beside others."""
+"""Flags of Lightning that other programs use, too: they count only together with others."""
 KINDS = {
     "ddp": "ddp",
     "ddp_spawn": "ddp",
@@ -48,7 +48,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 
 def of_trainer(settings: Settings) -> Settings:
-    """Return the flags with `trainer.` taken off their names."""
+    """Return the flags without the prefix `trainer.` in their names."""
     if not any(name.startswith("trainer.") for name in settings.entries):
         return settings
     found = Settings()
@@ -58,7 +58,7 @@ def of_trainer(settings: Settings) -> Settings:
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    """Say what the flags mean."""
+    """Record the facts of the flags."""
     settings = of_trainer(settings)
     get = settings.get
     writer.tell("framework", "pytorch", origin="presence")
@@ -82,7 +82,7 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
 
 
 def tell_lightning(writer: SettingWriter, get: Callable[..., Setting | None]) -> None:
-    """Say what arguments of the Trainer mean, wherever they stand."""
+    """Record the facts of arguments of the Trainer from any source."""
     if (precision := get("precision")) is not None:
         tell_precision(writer, precision)
     tell_window(writer, setting_of("lightning", "accumulation.steps", get))

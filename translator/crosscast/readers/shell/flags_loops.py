@@ -1,4 +1,4 @@
-"""Flags that hand-written PyTorch loops share, where no library is to be told by them."""
+"""Flags that hand-written PyTorch loops share and that identify no library."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    """Say what these flags mean in every script that has them."""
+    """Record the facts of these flags, which every script uses in the same way."""
     get = settings.get
     writer.tell("framework", "pytorch", origin="presence")
     steps = get(*_STEPS)

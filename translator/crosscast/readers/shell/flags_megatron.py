@@ -29,7 +29,7 @@ DECAYS = {
     "inverse_square_root": "rsqrt",
     "wsd": "custom",
 }
-"""What `lr_decay_style` may be, here and in gpt-neox."""
+"""Values of `lr_decay_style`, here and in gpt-neox."""
 _SCALING = scaling_words("megatron-core")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "megatron flags")
 
@@ -41,7 +41,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    """Say what the flags mean, Megatron's defaults included."""
+    """Record the facts of the flags, Megatron's defaults included."""
     get = settings.get
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "megatron", get("micro_batch_size", "num_layers"), origin="presence")
@@ -166,7 +166,7 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
 
 
 def _by_environment(processes: Fact | None, given: list[Setting]) -> bool:
-    """Whether a number is only the default of a variable: `${NODES:-1}`."""
+    """Whether a number is only the default value of a variable: `${NODES:-1}`."""
     places = [*(processes.places if processes is not None else ())]
     places += [place for size in given for place in size.places]
     return any(_DEFAULTED.search(place.text) for place in places)

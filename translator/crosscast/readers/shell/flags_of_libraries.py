@@ -1,4 +1,4 @@
-"""Flags of launch commands that belong to a library, read also without the script itself."""
+"""Flags of launch commands that identify a library; read without the script itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FILES = (".json", ".yaml", ".yml", ".py", ".cfg")
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library that can be told by its flags."""
+    """A library that is recognized by its flags."""
 
     name: str
     owns: Callable[[Settings, Launch], bool]
@@ -57,7 +57,7 @@ LIBRARIES = (
 
 
 def tell_launch(writer: SettingWriter, launch: Launch) -> None:
-    """Say what a launch command means by itself: its library, processes and devices."""
+    """Record the facts of the launch command itself: its library, processes and devices."""
     inner = SettingWriter(writer.reader, Layer.LAUNCHER, home=(launch.span,) if launch.span else ())
     settings = settings_of_flags(launch.command.flags)
     _mentions(writer, settings, launch)
@@ -124,7 +124,7 @@ _KINDS = {
 
 
 def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    """Say what the launcher decides, where the flags did not say more."""
+    """Record the facts of the launcher, if the flags are less specific."""
     command = launch.command
     processes = command.processes
     if processes is not None and command.launcher:

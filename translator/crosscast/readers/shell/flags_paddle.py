@@ -1,6 +1,6 @@
 """Flags of Paddle's training scripts: `--use_fp16`, `--use_amp`, loss scaling, fleet, recompute.
 
-Without the script they are likely, not certain: which of them it reads differs between scripts.
+Without the script they are likely, not certain, because scripts differ in the flags they read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    """Say what the flags likely mean."""
+    """Record the likely facts of the flags."""
     get = settings.get
     writer.tell("framework", "paddle", origin="presence")
     writer.tell("api", "paddle_cli_flags", get(*_SWITCHES, *sorted(_STRONG)), origin="presence")
@@ -84,7 +84,7 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
 
 
 def _ernie(writer: SettingWriter, settings: Settings) -> None:
-    """Say what ERNIE's and LARK's scripts do whatever their flags are."""
+    """Record the fixed behaviour of ERNIE's and LARK's scripts."""
     writer.default("zero_grad.where", "static_graph")
     writer.default("optimizer.family", "adamw")
     writer.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
@@ -97,7 +97,7 @@ def _ernie(writer: SettingWriter, settings: Settings) -> None:
 
 
 def tell_trainer_flags(writer: SettingWriter, settings: Settings) -> None:
-    """Say what flags of PaddleNLP's Trainer mean: they are those of Hugging Face's, and more."""
+    """Record the facts of flags of PaddleNLP's Trainer, which extend those of Hugging Face's."""
     inner = SettingWriter(writer.reader, writer.layer, writer.confidence)
     tell_trainer(inner, settings, api="paddle_cli_flags")
     weights = settings.get("fp16_opt_level")
@@ -117,7 +117,7 @@ def tell_trainer_flags(writer: SettingWriter, settings: Settings) -> None:
 
 
 def _precision(writer: SettingWriter, settings: Settings) -> bool | None:
-    """Say which precision runs; return whether half precision does, None if it is not known."""
+    """Record the precision; return whether half precision is in use, None if unknown."""
     switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
     if switch is None:
         writer.default("precision.enabled", "never")

@@ -16,7 +16,7 @@ _TESTS = frozenset({"[", "[[", "test", "((", "true", "false", ":"})
 
 
 def branches(node: Node) -> Iterable[tuple[Node | None, list[Node]]]:
-    """Yield the condition (None of else) and the statements of every branch of an if."""
+    """Yield the condition (None for else) and the statements of every branch of an if."""
     clauses = [node, *(c for c in node.children if c.type in ("elif_clause", "else_clause"))]
     for clause in clauses:
         if clause.type == "else_clause":
@@ -33,7 +33,7 @@ def branches(node: Node) -> Iterable[tuple[Node | None, list[Node]]]:
 
 
 def merged(ends: list[Scope], condition: str) -> Scope:
-    """Return the scope after several ways: what differs is one of several values."""
+    """Return the scope after several branches; variables that differ get several values."""
     first = ends[0].copy()
     for other in ends[1:]:
         first.exported |= other.exported
@@ -63,7 +63,7 @@ def _same(variable: Variable, other: Variable) -> bool:
 
 
 def not_known(name: str, place: Span, reason: str, options: tuple[str, ...] = ()) -> Word:
-    """Return the value of a variable that is not known."""
+    """Return the value of an unknown variable."""
     shown = "${" + name + "}"
     return (Piece(text=shown, span=place, known=False, reason=reason, options=options),)
 

@@ -1,4 +1,4 @@
-"""Configurations that a script writes into a file by a here-document."""
+"""Configurations that a script writes into a file with a here-document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosscast.readers.shell.text import Word, text_of
 
 
 def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
-    """Say what the DeepSpeed configurations mean that a script writes."""
+    """Record the facts of the DeepSpeed configurations that a script writes."""
     for command in started:
         if command.body is None or text_of(command.words[0]) not in ("cat", "tee"):
             continue
@@ -40,7 +40,7 @@ def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
 
 
 def _text(body: Word) -> str:
-    """Return the text with unknown parts in quotes, if they have none."""
+    """Return the text with unquoted unknown parts in quotes."""
     parts: list[str] = []
     for piece in body:
         quoted = parts and parts[-1].endswith('"')

@@ -1,4 +1,4 @@
-"""How many processes a launcher starts."""
+"""The number of processes that a launcher starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOTAL = {"mpirun": ("np", "n", "c"), "horovodrun": ("np", "num_proc"), "srun": 
 
 
 def with_processes(launch: Launch, slurm: dict[str, Piece]) -> Launch:
-    """Return the launch with the number of its processes, and of machines, if that can be told."""
+    """Return the launch with its numbers of processes and machines, as far as known."""
     found = _processes(launch, slurm)
     if found is None:
         return launch
@@ -26,7 +26,7 @@ def with_processes(launch: Launch, slurm: dict[str, Piece]) -> Launch:
 
 
 def _nodes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
-    """Return on how many machines, if that is a number."""
+    """Return the number of machines, if known."""
     given = next((launch.options[name] for name in _NODES if name in launch.options), None)
     if given is None and launch.command.launcher == "srun":
         given = launch.options.get("nodes") or launch.options.get("N")

@@ -1,4 +1,4 @@
-"""Shell and batch scripts: the programs they start, the flags and variables these really get."""
+"""Shell and batch scripts: the programs they start, with the flags and variables they get."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class ShellReader:
         return bool(_STARTS.search(source.text)) and "import " not in source.text
 
     def read(self, source: Source) -> Reading:
-        """Return the commands of a script and what they say by themselves."""
+        """Return the commands of a script and their facts."""
         return read_script(source)
 
 
 def read_script(source: Source, scope: Scope | None = None) -> Reading:
-    """Return what a script starts and says; `scope` holds variables that it is started with."""
+    """Return the commands and facts of a script; `scope` holds the variables of its environment."""
     if len(source.text) > MAX_CHARACTERS:
         return _only(Diagnostic(code="CC921", message=f"{source.name}: too long for a script"))
     body, odd = _without_returns(source)
@@ -136,7 +136,7 @@ def _launches(runner: Runner, found: dict[str, Piece]) -> list[Launch]:
 
 
 def _without_returns(source: Source) -> tuple[str, list[Diagnostic]]:
-    """Return the text with Unix line ends; bash itself would choke on the others."""
+    """Return the text with Unix line ends; bash itself rejects the others."""
     if "\r\n" not in source.text:
         return source.text, []
     if re.search(r"[^\r]\n", source.text):

@@ -1,4 +1,4 @@
-"""Follow a shell script without running it: which simple commands it starts, with which words.
+"""Follow a shell script without running it, to find the simple commands it starts.
 
 Both ways of a condition that is not known are followed; a loop is followed once, with what it
 changes taken as unknown.
@@ -180,7 +180,7 @@ class Runner(Commands):
         self.assign(name, not_known(name, place, reason, options[:20]), place)
 
     def _ways(self, ways: list[tuple[str, list[Node]]], text: ShellText, *, whole: bool) -> None:
-        """Follow each way with a scope of its own, then keep what all of them agree on."""
+        """Follow each branch in its own scope, then keep the values they agree on."""
         if not ways:
             return
         before, under, stopped = self.scope, self.under, self.stopped

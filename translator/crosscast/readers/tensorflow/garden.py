@@ -1,4 +1,4 @@
-"""Reads programs that ask helper functions of other files for mixed precision.
+"""Reads programs that enable mixed precision through helper functions of other files.
 
 The official models of TensorFlow do it with `performance.configure_optimizer`,
 `performance.set_mixed_precision_policy` and `flags_core.get_loss_scale`; others with functions of
@@ -39,7 +39,7 @@ _SCALE = re.compile(r"get_loss_scale")
 
 
 class GardenReader:
-    """Reads calls of helper functions that are not among the files given."""
+    """Reads calls of helper functions that are not in the given files."""
 
     name = NAME
     hints = ("precision", "configure_optimizer", "mxp", "get_loss_scale", "amp")
@@ -69,7 +69,7 @@ def _unknown(program: Program) -> Iterator[Call]:
 
 
 def _configured(call: Call) -> Iterator[Fact]:
-    """Yield what `configure_optimizer(optimizer, use_float16=, use_graph_rewrite=)` says."""
+    """Yield the facts of `configure_optimizer(optimizer, use_float16=, use_graph_rewrite=)`."""
     words = {k.arg: k.value for k in call.node.keywords if k.arg}
     span = call.module.span(call.node)
     sites: list[Site] = []
@@ -117,7 +117,7 @@ def _helpers(program: Program) -> Iterator[Site]:
 
 
 def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
-    """Yield who decides, where a helper is called that the files given do not show."""
+    """Yield who decides, if a called helper is not in the given files."""
     if sites:
         return
     for call in _unknown(program):
@@ -138,7 +138,7 @@ def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
 
 
 def _handed_on(program: Program) -> Iterator[Fact]:
-    """Yield what switches say that go to the function of another file that makes the update."""
+    """Yield the facts of switches passed to a function of another file that makes the update."""
     for call in _unknown(program):
         if not _UPDATES.fullmatch(call.method):
             continue

@@ -1,4 +1,4 @@
-"""Reads what TensorFlow programs do around the optimizer: clipping, accumulation in graphs, towers.
+"""Reads TensorFlow code around the optimizer: clipping, accumulation in graphs, towers.
 
 Loops with a `GradientTape` are understood elsewhere as training steps; here is what stands outside
 of them: graphs of TensorFlow 1, helper classes that sum gradients up, distribution strategies.
@@ -59,7 +59,7 @@ class TensorflowLoopReader:
 
 
 def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:
-    """Yield the calls that clip gradients (not images, not losses), with the kind."""
+    """Yield the calls that clip gradients (not images or losses), with the kind."""
     for name, call in calls_of(program):
         kind = _CLIPS.get(name)
         if kind is None:
@@ -69,7 +69,7 @@ def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:
 
 
 def _clipped(call: Call) -> str:
-    """Return the text of what is clipped, and of what a comprehension takes it from."""
+    """Return the text of the clipped value, and of the iterable of a comprehension."""
     module = call.module
     given = call.node.args[0] if call.node.args else None
     if given is None:
@@ -82,9 +82,9 @@ def _clipped(call: Call) -> str:
 
 
 def is_used(call: Call) -> bool:
-    """Whether anything reads what a call that clips returns, apart from logs.
+    """Whether the result of a clipping call is used, apart from logs.
 
-    Only a plain assignment to names can tell; whatever else happens to a result counts as use.
+    Only a plain assignment to names is analysed; anything else counts as use.
     """
     module = call.module
     statement = module.statement_of(call.node)
@@ -135,7 +135,7 @@ def _same_function(found: list[tuple[str, Call]]) -> bool:
 
 
 def _unscaled(program: Program, clip: Call) -> str:
-    """Return whether the loss scale is gone where gradients are clipped; empty: no scaling."""
+    """Return whether gradients are unscaled before they are clipped; empty without scaling."""
     module = clip.module
     function = module.function_of(clip.node)
     mine = [

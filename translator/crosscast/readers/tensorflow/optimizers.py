@@ -1,4 +1,4 @@
-"""Reads optimizers and schedules of TensorFlow and Keras, whatever the generation."""
+"""Reads optimizers and schedules of TensorFlow and Keras, in all generations."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _STRANGE = re.compile(
     r"(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
     r"|Bert\w*Adam)(Optimizer)?(V2)?"
 )
-"""Optimizers that are not TensorFlow's own: of a file that is not given, or of the program."""
+"""Optimizers that are not TensorFlow's: of the program or of a file that is not given."""
 _MAKERS = re.compile(r"(create|get|build|make|configure)_optimizers?|get_optimizer_\w+")
 _RATES_BY_CALLBACK = re.compile(r"LearningRateScheduler|LRScheduler|LearningRateSchedule\w*")
 
 
 class OptimizerReader:
-    """Reads the calls that make optimizers, and the schedules that they are given."""
+    """Reads the calls that create optimizers, and their schedules."""
 
     name = NAME
     hints = ("tensorflow", "keras", "tf.")
@@ -74,7 +74,7 @@ class OptimizerReader:
 
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
-    """Yield the optimizers that a program makes of classes that are known."""
+    """Yield the optimizers that a program creates from known classes."""
     seen: set[ast.AST] = set()
     strange: list[OptimizerCall] = []
     for name, call in optimizer_calls(program):
@@ -131,7 +131,7 @@ def _is_other(name: str) -> bool:
 
 
 def _within_optimizer(call: Call) -> bool:
-    """Whether a class of optimizers makes it to build on it (`super`, a wrapped one)."""
+    """Whether an optimizer class creates it to build on it (`super`, a wrapped optimizer)."""
     owner = call.module.class_of(call.node)
     return owner is not None and bool(family_of(owner.name))
 
@@ -147,7 +147,7 @@ def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
 
 
 def _by_name(program: Program, others: bool) -> Iterator[Fact]:
-    """Yield the optimizers that `compile` gets as texts."""
+    """Yield the optimizers that `compile` gets as strings."""
     for call in compiled(program):
         named = named_optimizer(call)
         if named is None or not family_of(named[0]) or others:
@@ -158,7 +158,7 @@ def _by_name(program: Program, others: bool) -> Iterator[Fact]:
 
 
 def _elsewhere(program: Program) -> Iterator[Fact]:
-    """Yield an optimizer that a function of another file makes, with what the call says of it."""
+    """Yield an optimizer that a function of another file creates, with the facts of the call."""
     for name, call in calls_of(program):
         getter = name == "keras.optimizers.get"
         if not getter and not (_MAKERS.fullmatch(call.method) and program.function(call) is None):
@@ -178,7 +178,7 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
 
 
 def _promised(call: Call) -> Iterator[Fact]:
-    """Yield that there is a warm-up, where a function elsewhere is given its length."""
+    """Yield that there is a warm-up, if a function of another file gets its length."""
     bound = call.bound()
     for name in ("num_warmup_steps", "warmup_steps"):
         if name in bound:
@@ -194,7 +194,7 @@ def _promised(call: Call) -> Iterator[Fact]:
 
 
 def _by_callback(program: Program) -> Iterator[Fact]:
-    """Yield schedules that callbacks, or objects of the program's own, put into an optimizer."""
+    """Yield schedules that callbacks or objects of the program put into an optimizer."""
     for name, call in calls_of(program):
         shown = last(name)
         if name == "keras.callbacks.ReduceLROnPlateau":

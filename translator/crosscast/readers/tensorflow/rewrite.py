@@ -1,6 +1,6 @@
 """Reads TensorFlow's graph rewrite: by call, by session configuration, by options, by environment.
 
-What the four do to a loss: the call wraps the optimizer in a loss scaler, the configuration and
+Their effect on the loss: the call wraps the optimizer in a loss scaler, the configuration and
 the options only rewrite the graph, the variable does both in the builds of TensorFlow that read it.
 """
 
@@ -34,7 +34,7 @@ _OPTION = re.compile(r"auto_mixed_precision(_mkl|_onednn_bfloat16|_cpu)?")
 
 
 class RewriteReader:
-    """Reads the four ways to ask for automatic mixed precision of graphs."""
+    """Reads the four ways to enable automatic mixed precision of graphs."""
 
     name = NAME
     hints = ("mixed_precision", "TF_ENABLE_AUTO_MIXED_PRECISION", "LossScale")
@@ -129,7 +129,7 @@ def _is_on(node: ast.expr, module: Module) -> bool:
 
 
 def _is_off(value: Value | None) -> bool:
-    """Whether a value is False whatever the program is started with."""
+    """Whether a value is False for every launch command."""
     return isinstance(value, Known) and value.value is False and not value.flag
 
 
@@ -173,7 +173,7 @@ def _variable(node: ast.AST, value: ast.expr, module: Module) -> Iterator[tuple[
 
 
 def _scalers(program: Program) -> Iterator[Fact]:
-    """Yield the loss scale of wrappers of optimizers."""
+    """Yield the loss scale of optimizer wrappers."""
     for name, call in calls_of(program):
         shown = last(name)
         argument = ""

@@ -1,4 +1,4 @@
-"""Reads Hugging Face Accelerate: what `Accelerator(...)` is given."""
+"""Reads Hugging Face Accelerate: the arguments of `Accelerator(...)`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Accelerate:
     hints = ("Accelerator",)
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what the Accelerators of a program are told."""
+        """Yield the facts of the Accelerators of a program."""
         writer = FactWriter(NAME)
         calls = calls_matching(program, _ACCELERATOR)
         if not calls:
@@ -49,7 +49,7 @@ class Accelerate:
 
 
 def _precision(writer: FactWriter, calls: list[Call]) -> bool:
-    """Say who decides about precision; False if float16 is certainly not used."""
+    """Record who decides about precision; return False if float16 is certainly not used."""
     given = [call for call in calls if {"mixed_precision", "fp16"} & set(call.bound())]
     if not given:
         places = [place_of(call) for call in calls]
@@ -113,7 +113,7 @@ def _default(value: Value) -> str:
 
 
 def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], list[Span]]:
-    """Return the types that can be chosen, and where the flag for it is defined."""
+    """Return the selectable types, and the place of the flag's definition."""
     program = call.module.program
     found: dict[str, None] = {}
     spans: list[Span] = []

@@ -33,7 +33,7 @@ _SCALER = re.compile(
     r"|torch\.distributed\.fsdp\.sharded_grad_scaler\.ShardedGradScaler"
 )
 _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
-"""Wrapper of a scaler that files around vision models hand on under this name."""
+"""Wrapper of a scaler with this name in code around vision models."""
 _CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
 _KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
 
@@ -45,7 +45,7 @@ class TorchAmp:
     hints = ("autocast", "GradScaler", "NativeScaler", "scaler")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what a program says about mixed precision and loss scaling."""
+        """Yield the facts about mixed precision and loss scaling."""
         writer = FactWriter(NAME)
         scalers = list(_made(program, _SCALER))
         if not scalers and not trains(program):
@@ -73,7 +73,7 @@ def _made(program: Program, pattern: re.Pattern[str]) -> Iterator[Call]:
 
 
 def _partial(call: Call) -> str:
-    """Return what `functools.partial(torch.autocast, ...)` stands for."""
+    """Return the function that `functools.partial(torch.autocast, ...)` wraps."""
     if call.name == "functools.partial" and call.node.args:
         return call.module.resolve(call.node.args[0])
     return ""
@@ -148,7 +148,7 @@ def _decision(call: Call) -> Decision:
 
 
 def _decided(call: Call, switch: ast.expr | None) -> Decision:
-    """Return who decides; of a switch that another file's function finds out, that is no constant.
+    """Return who decides; a switch computed by a function of another file is not constant.
 
     `enabled=check_amp(model)` is neither always on nor off.
     """
@@ -168,7 +168,7 @@ def _is_found_out(switch: ast.expr, module: Module) -> bool:
 
 
 def _by_helpers(program: Program) -> list[Use]:
-    """Return what helpers of other files make of autocast: `get_autocast(args.precision)`."""
+    """Return uses of autocast through helpers of other files: `get_autocast(args.precision)`."""
     found = []
     for module in program.modules:
         for call in module.calls:
@@ -190,7 +190,7 @@ def _by_helpers(program: Program) -> list[Use]:
 
 
 def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) -> bool:
-    """Say what a scaler alone tells: where autocast is, another file knows."""
+    """Record the facts of a scaler if autocast is in another file."""
     helpers = list(_made(program, _HELPER))
     if not scalers:
         if by_caller := given_scalers(program):

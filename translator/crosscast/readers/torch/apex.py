@@ -38,7 +38,7 @@ class Apex:
     hints = ("apex",)
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what a program says about precision through apex."""
+        """Yield the facts about precision with apex."""
         writer = FactWriter(NAME)
         started = calls_matching(program, _INITIALIZE)
         scaled = calls_matching(program, _SCALE_LOSS)
@@ -84,7 +84,7 @@ def _use(call: Call) -> Use:
 
 
 def _scale(writer: FactWriter, calls: Sequence[Call]) -> None:
-    """Say how `amp.initialize` scales the loss."""
+    """Record how `amp.initialize` scales the loss."""
     for call in calls:
         place = place_of(call)
         scale = call.argument("loss_scale")
@@ -114,7 +114,7 @@ def _mode(writer: FactWriter, scale: Value, node: ast.expr, call: Call) -> None:
 
 
 def _only_scaled(writer: FactWriter, calls: Sequence[Call]) -> None:
-    """Say what `scale_loss` alone tells: who calls this code starts apex."""
+    """Record the facts of `scale_loss` alone, if the caller initializes apex."""
     uses = []
     for call in calls:
         decision = decide(conditions_of(call), None, call.module)
@@ -133,7 +133,7 @@ def _only_scaled(writer: FactWriter, calls: Sequence[Call]) -> None:
 
 
 def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
-    """Say what FP16_Optimizer means: half weights, float32 masters, its own loss scale."""
+    """Record FP16_Optimizer: half weights, float32 masters, its own loss scale."""
     uses = [
         Use(place_of(c), decide(conditions_of(c), None, c.module), ("fp16",), "fp16") for c in calls
     ]
@@ -144,7 +144,7 @@ def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
 
 
 def tell_wrapper_scale(writer: FactWriter, calls: Sequence[Call]) -> None:
-    """Say how an FP16_Optimizer scales the loss: by a constant, dynamically, or as a flag says."""
+    """Record how an FP16_Optimizer scales the loss: by a constant, dynamically, or by a flag."""
     modes: dict[str, Call] = {}
     for call in calls:
         bound = call.bound()
@@ -169,7 +169,7 @@ def tell_wrapper_scale(writer: FactWriter, calls: Sequence[Call]) -> None:
 
 
 def _arguments(writer: FactWriter, call: Call) -> None:
-    """Say the parameters in `dynamic_loss_args`."""
+    """Record the parameters in `dynamic_loss_args`."""
     given = content(call.argument("dynamic_loss_args"))
     if isinstance(given, dict):
         for key, path in scaling_words("apex.fp16_utils").items():

@@ -1,4 +1,4 @@
-"""Reads activation checkpointing: activations that the backward pass computes again."""
+"""Reads activation checkpointing: activations that the backward pass recomputes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Checkpointing:
     hints = ("checkpoint", "recompute", "grad_ckpt")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield whether activations are computed again."""
+        """Yield whether activations are recomputed."""
         writer = FactWriter(NAME)
         if not trains(program):
             return
@@ -108,7 +108,7 @@ def _calls(program: Program) -> Iterator[tuple[Span, Decision]]:
 
 
 def _takes(name: str, method: str, keyword: ast.keyword) -> bool:
-    """Whether a keyword of this name can be about activations: not a path, not of a parser."""
+    """Whether a keyword of this name can concern activations: not a path, not of a parser."""
     if is_foreign(name) or method == "add_argument":
         return False
     if isinstance(keyword.value, ast.Constant) and not isinstance(keyword.value.value, bool):
@@ -117,7 +117,7 @@ def _takes(name: str, method: str, keyword: ast.keyword) -> bool:
 
 
 def _assigned(program: Program) -> Iterator[tuple[Span, Decision]]:
-    """Yield `config.gradient_checkpointing = True` and its like."""
+    """Yield assignments such as `config.gradient_checkpointing = True`."""
     for module in program.modules:
         for statement in module.every(ast.Assign):
             target = statement.targets[0]
@@ -132,7 +132,7 @@ def _assigned(program: Program) -> Iterator[tuple[Span, Decision]]:
 
 
 def _flags(program: Program) -> Iterator[tuple[Span, Decision]]:
-    """Yield the flags whose name says so, where the model itself is in another file."""
+    """Yield the flags named for it, if the model is in another file."""
     for flag in program.all_flags:
         if flag.dest in _KEYWORDS and _is_switch(flag):
             yield flag.span, Decision("flag", None, (), f"args.{flag.dest}")

@@ -1,4 +1,4 @@
-"""Reads DeepSpeed in Python: `deepspeed.initialize` and configurations written as dictionaries."""
+"""Reads DeepSpeed in Python: `deepspeed.initialize` and configurations in dictionaries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DeepSpeed:
     hints = ("deepspeed",)
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what DeepSpeed is told, as far as it stands in the program."""
+        """Yield the facts of DeepSpeed's configuration, as far as the program contains it."""
         writer = FactWriter(NAME)
         for _, call in matching(program, _INITIALIZE):
             place = place_of(call)
@@ -52,7 +52,7 @@ class DeepSpeed:
 
 
 def _configured(call: Call) -> list[Fact]:
-    """Return the facts of a configuration that is a dictionary of the program."""
+    """Return the facts of a configuration in a dictionary of the program."""
     bound = call.bound()
     for name in ("config", "config_params"):
         node = bound.get(name)
@@ -102,7 +102,7 @@ def _part(node: ast.expr, module: Module, depth: int) -> Tree:
 
 
 def _from_file(writer: FactWriter, call: Call) -> None:
-    """Say that a file that the program is given decides."""
+    """Record that a configuration file decides."""
     place = place_of(call)
     writer.say("parallel.kind", "deepspeed", place)
     writer.say("precision.enabled", "config", place, origin="config", confidence="likely")

@@ -1,4 +1,4 @@
-"""Groups of parameters that optimizers are given: their rates, and those without decay."""
+"""Parameter groups of optimizers: their rates, and groups without decay."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _MAX = 16
 
 @dataclass(slots=True)
 class Groups:
-    """What a list of groups says."""
+    """The facts of a list of groups."""
 
     rates: list[tuple[Value, ast.expr, Module]] = field(default_factory=list)
     decays: list[tuple[Value, ast.expr, Module]] = field(default_factory=list)
     spared: bool = False
-    """Whether some groups are without decay and others are not."""
+    """Whether some groups have no decay and others have."""
     place: tuple[ast.expr, Module] | None = None
 
     @property
@@ -49,7 +49,7 @@ class Groups:
 
 
 def groups_of(node: ast.expr | None, module: Module) -> Groups:
-    """Return what the first argument of an optimizer says about its groups."""
+    """Return the groups in the first argument of an optimizer."""
     found = Groups()
     if node is None:
         return found

@@ -46,7 +46,7 @@ class Lightning:
     hints = ("ightning", "Fabric")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what Lightning is told, and what it does by itself."""
+        """Yield the arguments of Lightning and its own behaviour."""
         writer = FactWriter(NAME)
         trainers = calls_matching(program, _TRAINER)
         for call in trainers:
@@ -85,7 +85,7 @@ def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
 
 
 def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
-    """Return what a precision plugin among the plugins is told: `MixedPrecision("16-mixed", …)`."""
+    """Return the precision argument of a plugin: `MixedPrecision("16-mixed", …)`."""
     for plugin in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
         if isinstance(plugin, ast.Call) and last(call.module.resolve(plugin.func)) in _PLUGINS:
             named = {keyword.arg: keyword.value for keyword in plugin.keywords}
@@ -107,7 +107,7 @@ def _strategy(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> Non
 
 
 def _processes(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
-    """Say how many processes Lightning starts, where `devices` and `num_nodes` are numbers."""
+    """Record the number of processes, if `devices` and `num_nodes` are numbers."""
     devices = bound.get("devices", bound.get("gpus"))
     if devices is None or _text(bound.get("strategy"), call) in ("dp", "ddp2"):
         return
@@ -118,7 +118,7 @@ def _processes(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> No
 
 
 def _count(node: ast.expr, call: Call) -> int | None:
-    """Return how many devices or nodes an argument asks for; None if it is not to be seen."""
+    """Return the number of devices or nodes in an argument; None if unknown."""
     value = evaluate(node, call.module)
     found = value.value if isinstance(value, Known) and not value.flag else None
     if isinstance(found, bool):
@@ -135,7 +135,7 @@ def _text(node: ast.expr | None, call: Call) -> str:
 
 
 def _command_line(writer: FactWriter, call: Call) -> None:
-    """Say what the command line of Lightning starts with."""
+    """Record the facts of Lightning's command line."""
     place = place_of(call)
     writer.say("api", "lightning", place)
     writer.say("parallel.kind", "library", place)
@@ -201,7 +201,7 @@ def _module(writer: FactWriter, module: Module, function: Function, program: Pro
 
 
 def _makes_schedule(program: Program, module: Module, function: Function) -> bool:
-    """Whether a schedule is made in a function."""
+    """Whether a function creates a schedule."""
     end = function.end_lineno or function.lineno
     return any(
         place.file == module.source.name and function.lineno <= place.line <= end

@@ -1,4 +1,4 @@
-"""Reads half precision by hand: a half model, float32 copies of its weights, own loss scalers."""
+"""Reads hand-written half precision: a half model, float32 weight copies, custom loss scalers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FROZEN = frozenset(
 
 
 class ManualFp16:
-    """Reads half precision by hand."""
+    """Reads hand-written half precision."""
 
     name = NAME
     hints = (
@@ -59,7 +59,7 @@ class ManualFp16:
     )
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what a program says; nothing if half weights only serve predictions."""
+        """Yield the facts; none if half weights are only for inference."""
         writer = FactWriter(NAME)
         if not trains(program):
             return
@@ -93,7 +93,7 @@ class ManualFp16:
 
 
 def _by_hand(writer: FactWriter, program: Program) -> None:
-    """Say how a loss is scaled that is multiplied itself: `(loss * scale).backward()`."""
+    """Record how a loss is scaled by hand: `(loss * scale).backward()`."""
     for call, scale in _scaled(program)[:1]:
         place = place_of(call)
         if _changes(scale, call.module):
@@ -104,7 +104,7 @@ def _by_hand(writer: FactWriter, program: Program) -> None:
 
 
 def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
-    """Return the backward passes of a loss that is multiplied by a scale, and the scales."""
+    """Return the backward passes of scaled losses, and the scales."""
     found = []
     for module in program.modules:
         for call in module.calls:
@@ -118,7 +118,7 @@ def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
 
 
 def _is_scale(node: ast.expr, module: Module) -> bool:
-    """Whether a factor is called a scale, itself or what it is computed from."""
+    """Whether a factor or the value it is computed from is named a scale."""
     texts = [module.text(node)]
     for inner in walk(node):
         for binding in definitions(inner, module) if isinstance(inner, ast.Name) else ():
@@ -153,7 +153,7 @@ def _backwards(program: Program) -> list[Call]:
 
 
 def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
-    """Return calls of names that are no library's own amp, once each."""
+    """Return calls of names outside the amp modules of libraries, once each."""
     found = []
     for module in program.modules:
         for call in module.calls:
@@ -168,7 +168,7 @@ def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
 
 
 def _scales_loss(program: Program) -> bool:
-    """Whether anything is called that only a loss scaler is for."""
+    """Whether a method is called that only loss scalers have."""
     methods = {call.method for module in program.modules for call in module.calls}
     return bool(methods & {"update_scale", "has_overflow", "scale_gradient"})
 
@@ -184,7 +184,7 @@ def _halved(program: Program) -> Iterator[Call]:
 
 
 def _model_of(call: Call) -> ast.expr | None:
-    """Return what is halved: the receiver, or what `Net().to(device).half()` is assigned to."""
+    """Return the halved model: the receiver, or the target of `Net().to(device).half()`."""
     if not isinstance(call.receiver, ast.Call):
         return call.receiver
     statement = call.module.statement_of(call.node)
@@ -204,7 +204,7 @@ def _to_half(call: Call) -> str:
 
 
 def _matters(call: Call, masters: bool) -> bool:
-    """Whether a halved model is the one that is trained."""
+    """Whether the halved model is trained."""
     function = call.module.function_of(call.node)
     where = parts_of(function.name) if function is not None else frozenset()
     receiver = call.receiver

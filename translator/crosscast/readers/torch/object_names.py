@@ -1,4 +1,4 @@
-"""Names for the objects that calls make: the variables they are given to."""
+"""Names for the objects that calls create: the variables they are assigned to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def subject_of(call: Call) -> str:
-    """Return the variable that a call's result goes to, the key or the function it is for."""
+    """Return the variable that a call is assigned to, or its key or enclosing function."""
     module = call.module
     child: ast.AST = call.node
     here = module.parent(child)
@@ -44,7 +44,7 @@ def subject_of(call: Call) -> str:
 
 
 class Subjects:
-    """Gives every object a name of its own."""
+    """Gives every object a unique name."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

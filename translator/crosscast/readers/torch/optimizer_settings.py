@@ -1,4 +1,4 @@
-"""What the arguments of an optimizer say."""
+"""The arguments of PyTorch optimizers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 @dataclass(frozen=True, slots=True)
 class OptimizerCall:
-    """A call that makes an optimizer."""
+    """A call that creates an optimizer."""
 
     call: Call
     name: str
-    """Qualified name of the class; empty if only a run can tell."""
+    """Qualified name of the class; empty if only known at run time."""
     family: str
 
 
 def tell_settings(
     writer: FactWriter, optimizer: OptimizerCall, subject: str, under: tuple[str, ...]
 ) -> None:
-    """Say rates, betas, epsilon, decay, momentum and groups of an optimizer."""
+    """Record rates, betas, epsilon, decay, momentum and groups of an optimizer."""
     call = optimizer.call
     bound = call.bound()
     place = place_of(call)
@@ -82,7 +82,7 @@ def tell_settings(
 
 
 def _decoupled(call: Call) -> bool:
-    """Whether `adam_w_mode` does not switch the decoupled decay off."""
+    """Whether the decay is decoupled: not switched off by `adam_w_mode`."""
     for name in ("adam_w_mode", "adamw_mode"):
         if (mode := call.argument(name)) is not None and content(mode) is False:
             return False
@@ -124,7 +124,7 @@ def _betas(
 
 
 def tell_from_flags(writer: FactWriter, call: Call, subject: str) -> None:
-    """Say the settings that timm's factory takes from flags of its own names."""
+    """Record the settings that timm's factory takes from its own flags."""
     program = call.module.program
     if program is None:
         return

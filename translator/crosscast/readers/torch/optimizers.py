@@ -136,7 +136,7 @@ def _by_name(call: Call) -> bool:
 
 
 def _is_outside(call: Call, program: Program) -> bool:
-    """Whether the files given do not define the factory that is called."""
+    """Whether the called factory is not defined in the given files."""
     if program.function(call) is not None or any(":" in name for name in call.names):
         return False
     subject = subject_of(call)
@@ -146,7 +146,7 @@ def _is_outside(call: Call, program: Program) -> bool:
 
 
 def _by_caller(call: Call) -> OptimizerCall | None:
-    """Return an optimizer that a function given as an argument makes: `optimizer_fn(model)`."""
+    """Return an optimizer created by a function argument: `optimizer_fn(model)`."""
     function = call.node.func
     if not isinstance(function, ast.Name) or "optim" not in function.id.lower() or call.names:
         return None
@@ -198,7 +198,7 @@ def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> N
 
 
 def _given(writer: FactWriter, program: Program) -> None:
-    """Say that the caller brings the optimizer that is stepped here, or that another file does."""
+    """Record that the caller or another file provides the optimizer that is stepped here."""
     for step in training_steps(program):
         for event in step.of("step"):
             receiver = event.node.func if isinstance(event.node, ast.Call) else None
@@ -221,7 +221,7 @@ def _say_whose(writer: FactWriter, who: str, event: Event) -> None:
 
 
 def _is_parameter(node: ast.expr, module: Module) -> bool:
-    """Whether an object comes in through a parameter, also if an attribute keeps it."""
+    """Whether an object comes from a parameter, directly or through an attribute."""
     return any(
         binding.kind == "parameter" and here.id != "self"
         for here, where in chase(node, module)

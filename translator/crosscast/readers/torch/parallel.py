@@ -1,4 +1,4 @@
-"""Reads how PyTorch programs spread over devices: DDP, DataParallel, FSDP, Horovod, apex, XLA."""
+"""Reads data parallelism of PyTorch: DDP, DataParallel, FSDP, Horovod, apex, XLA."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TorchParallel:
     hints = ("arallel", "horovod", "hvd", "fsdp", "FSDP", "init_process_group", "xla", "istributed")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield how the work is spread."""
+        """Yield how training is distributed."""
         writer = FactWriter(NAME)
         if not trains(program):
             return
@@ -87,7 +87,7 @@ def _kind(call: Call) -> str:
 
 
 def _of_base(name: str, call: Call) -> str:
-    """Return what a class of the program spreads by, from the library's class below it."""
+    """Return the kind of parallelism of a class of the program, from its base class."""
     program = call.module.program
     scope = program.class_named(name) if program is not None else None
     if scope is None or not isinstance(scope.node, ast.ClassDef):
@@ -101,7 +101,7 @@ def _of_base(name: str, call: Call) -> str:
 
 
 def _is_own_wrapper(call: Call) -> bool:
-    """Whether a function of another file wraps a model: `model = smart_DDP(model)`."""
+    """Whether a function of another file wraps the model: `model = smart_DDP(model)`."""
     name = last(call.name)
     program = call.module.program
     if (
@@ -133,7 +133,7 @@ def _under(call: Call) -> tuple[str, ...]:
 
 
 def _group(writer: FactWriter, call: Call) -> None:
-    """Say the backend and the number of processes."""
+    """Record the backend and the number of processes."""
     place = place_of(call)
     value = call.argument("backend")
     node = call.bound().get("backend")
@@ -168,7 +168,7 @@ def _is_setting(node: ast.expr) -> bool:
 
 
 def _prepared(writer: FactWriter, program: Program) -> None:
-    """Say what helpers of other files are asked for: the model wraps itself, a flag's backend."""
+    """Record requests to helpers of other files: a model that wraps itself, a flag's backend."""
     for flag in program.all_flags:
         if flag.dest in _BACKENDS and not any(f.field == "parallel.backend" for f in writer.facts):
             writer.say(

@@ -1,4 +1,4 @@
-"""Places of a PyTorch program that run in half precision, and the facts that they make together."""
+"""Places of a PyTorch program that run in half precision, and their combined facts."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Use:
     types: tuple[str, ...]
     """Types below float32 that it can select."""
     default: str
-    """The type it is by default, if it runs; empty: not known."""
+    """The default type; empty if unknown."""
     trains: bool = True
-    """Whether the function that it stands in computes gradients."""
+    """Whether the enclosing function computes gradients."""
     also: tuple[Span, ...] = ()
-    """More places that tell it."""
+    """More places that show it."""
 
 
 def tell_uses(writer: FactWriter, uses: Sequence[Use], mode: str = "mixed") -> bool:
-    """Say what the uses of half precision mean together; False if there is none."""
+    """Record the combined facts of uses of half precision; return False if there are none."""
     live = [use for use in uses if use.decision.who != "never" and set(use.types) - {"fp32"}]
     if not live:
         return False

@@ -1,4 +1,4 @@
-"""What a program says about its schedule in several places, and what they say together."""
+"""Parts of a schedule from several places of a program, and their combination."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class SchedulePart:
     warms: bool = False
     warmup: Fact | None = None
     start: str = ""
-    """What makes the first rate of the warm-up more than 0; empty if it is 0 or not known."""
+    """Expression for the first rate of the warm-up above 0; empty if it is 0 or unknown."""
     total: Fact | None = None
     by_default: bool | None = None
-    """Whether it is the one that runs with the defaults of flags."""
+    """Whether it runs with the defaults of flags."""
     flag: str = ""
     confidence: Confidence = "certain"
     rising: bool = False
@@ -38,7 +38,7 @@ class SchedulePart:
 
 
 def branches_together(parts: list[SchedulePart]) -> SchedulePart:
-    """Return what the branches of a rule say together; the most telling decay counts."""
+    """Return the combination of the branches of a rule; the most specific decay counts."""
     decays = [part.decay for part in parts]
     if len(set(decays)) > 1:  # what is seen says more than what another file decides
         decays = [word for word in decays if word != "elsewhere"]
@@ -50,7 +50,7 @@ def branches_together(parts: list[SchedulePart]) -> SchedulePart:
 
 
 def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
-    """Say what the parts of a program's schedule say together."""
+    """Record the combined facts of the parts of a schedule."""
     parts = list(parts)
     live = [part for part in parts if part.by_default is not False] or parts
     for part in live:

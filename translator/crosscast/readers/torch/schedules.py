@@ -24,7 +24,7 @@ class TorchSchedules:
     hints = ("chedul", "LR", "lr'", 'lr"', "Noam", "arm", "anneal", "earning_rate")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield how the learning rate of a program moves."""
+        """Yield the learning rate schedule of a program."""
         writer = FactWriter(NAME)
         if not trains(program) and not _configures(program):
             return
@@ -52,7 +52,7 @@ def _configures(program: Program) -> bool:
 
 
 def _tell_engine(writer: FactWriter, program: Program) -> None:
-    """Say when an engine with events moves the rate on: `on ITERATION_STARTED, scheduler`."""
+    """Record when an event-driven engine advances the rate: `on ITERATION_STARTED, scheduler`."""
     for module in program.modules:
         for call in module.calls:
             if call.method != "add_event_handler" or len(call.node.args) < 2:

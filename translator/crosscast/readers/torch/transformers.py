@@ -48,7 +48,7 @@ class Transformers:
     hints = ("TrainingArguments", "SFTConfig", "DPOConfig", "ORPOConfig", "KTOConfig", "GRPOConfig")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what the arguments of a Trainer mean."""
+        """Yield the facts of the arguments of a Trainer."""
         for call in program.calls():
             if any(_is_arguments(name, program) for name in call.names):
                 yield from _by_call(call)
@@ -87,7 +87,7 @@ def _by_call(call: Call) -> Iterator[Fact]:
 
 
 def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
-    """Say the precision that switches decide about."""
+    """Record the precision that switches control."""
     writer = FactWriter(NAME)
     uses = []
     for name in names:
@@ -122,7 +122,7 @@ def _parsed(program: Program) -> tuple[Call, str] | None:
 
 
 def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]:
-    """Yield what arguments of the Trainer mean that the command line fills."""
+    """Yield the facts of Trainer arguments that the command line fills."""
     fields = _fields(owner, program)
     settings = from_flags(fields)
     writer = SettingWriter(NAME, layer=Layer.SCRIPT)
@@ -157,7 +157,7 @@ def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]
 
 
 def _fields(owner: str, program: Program) -> dict[str, Flag]:
-    """Return the fields that the program's own class adds, by name."""
+    """Return the fields that the program's class adds, by name."""
     return {flag.dest: flag for flag in program.all_flags if flag.owner and flag.owner == owner}
 
 
@@ -168,7 +168,7 @@ def _expression(fact: Fact, fields: dict[str, Flag]) -> str:
 
 
 def _read(program: Program) -> list[Span]:
-    """Return where the program itself looks at the switches of precision."""
+    """Return the places where the program itself reads the precision switches."""
     return [
         module.span(node)
         for module in program.modules
