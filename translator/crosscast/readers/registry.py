@@ -41,7 +41,7 @@ def _load(group: str) -> Loaded:
             missing = [name for name in needed if not hasattr(reader, name)]
             if missing:
                 raise TypeError(f"it has no {missing[0]!r}")
-        except Exception as error:  # whatever a stranger's package raises while it is imported
+        except Exception as error:  # a third-party package may raise anything on import
             problems.append(
                 Diagnostic(
                     code="CC955",

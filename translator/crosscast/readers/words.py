@@ -148,7 +148,7 @@ def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = 
     if steps is None or (steps.known and steps.value is None):
         return
     if steps.text == "auto":
-        writer.unknown("accumulation.steps", "auto: another file or program says it", steps)
+        writer.unknown("accumulation.steps", "auto: set by another file or program", steps)
     else:
         writer.number("accumulation.steps", steps)
     writer.tell("accumulation.present", "yes", steps)

@@ -78,7 +78,7 @@ def _deepspeed(writer: SettingWriter, tree: Tree, config: Tree) -> None:
     if elsewhere is not None and elsewhere.value:
         writer.mention(elsewhere.text)
         writer.tell("parallel.kind", "deepspeed", elsewhere)
-        reason = f"{elsewhere.text} says it"
+        reason = f"{elsewhere.text} sets it"
         for field in ("precision.compute_dtype", "loss_scaling.mode", "accumulation.steps"):
             writer.unknown(field, reason, replace(elsewhere, origin="config"))
         writer.tell("precision.enabled", "config", elsewhere)
@@ -113,7 +113,7 @@ def _double(writer: SettingWriter, precision: Setting | None, file: Setting, con
     if precision is not None and precision.value not in (None, False, "no"):
         writer.warn(
             "CC929",
-            f"mixed_precision stands beside deepspeed_config_file {file.text}",
+            f"mixed_precision is set together with deepspeed_config_file {file.text}",
             precision,
             hint="Accelerate refuses it unless fp16 and bf16 of that file are auto",
         )

@@ -70,7 +70,7 @@ def _precision(writer: SettingWriter, tree: Tree) -> None:
         writer.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
     on = [setting for setting in (bf16, fp16) if setting is not None and setting.value is not False]
     if len(on) == 2 and no_auto(bf16) is not None and fp16 is not None and fp16.value is True:
-        writer.warn("CC925", "fp16 and bf16 are both switched on", fp16)
+        writer.warn("CC925", "fp16 and bf16 are both enabled", fp16)
     if bf16 is not None and bf16.value == "auto":
         writer.tell("precision.enabled", "always", bf16)
         for dtype in ("bf16", "fp16"):

@@ -77,7 +77,7 @@ def _batch(writer: SettingWriter, whole: Setting | None, micro: Setting | None) 
     writer.tell("accumulation.present", "yes", micro)
     writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     if micro.text == "auto":
-        writer.unknown("accumulation.steps", "auto: found while it runs", micro, text="auto")
+        writer.unknown("accumulation.steps", "auto: determined at run time", micro, text="auto")
         return
     writer.number("batch.micro_batch_size", micro)
     reason = "the number of processes is not in this file"

@@ -88,7 +88,7 @@ def tell_batch(writer: SettingWriter, tree: Tree, world: Setting | None = None) 
             made = f"{part} x {times}" + (f" x {processes} processes" if processes else "")
             writer.warn(
                 "CC928",
-                f"train_batch_size {rows} is no multiple of {made}",
+                f"train_batch_size {rows} is not a multiple of {made}",
                 whole,
                 severity=Severity.ERROR,
                 hint="train_batch_size = micro batch x accumulation x processes",
@@ -106,7 +106,7 @@ def tell_batch(writer: SettingWriter, tree: Tree, world: Setting | None = None) 
             confidence="certain" if processes else "likely",
         )
     else:
-        writer.unknown("accumulation.steps", "the batch sizes do not say it", whole, micro)
+        writer.unknown("accumulation.steps", "the batch sizes do not determine it", whole, micro)
 
 
 def _clip(writer: SettingWriter, tree: Tree) -> None:

@@ -37,7 +37,7 @@ class DeepSpeedJson:
         text = source.text.lstrip()
         if not text.startswith(("{", "//", "/*")) or not any(w in text for w in _WORDS):
             return False
-        if is_neox(source, top_keys(source)):  # JSON to the eye, YAML to its loader
+        if is_neox(source, top_keys(source)):  # looks like JSON, but is loaded as YAML
             return False
         tree = read_json(source).tree
         return tree is not None and tree.keys is not None and looks_like_deepspeed(tree)

@@ -8,7 +8,7 @@ from crosscast.readers.config.tree import Tree
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
-AUTO = "auto: the program that starts DeepSpeed says it"
+AUTO = "auto: set by the program that starts DeepSpeed"
 _SCALING = scaling_words("deepspeed")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "deepspeed fp16")
 

@@ -117,7 +117,7 @@ class _Builder:
         if isinstance(event, AliasEvent):
             known = self.anchors.get(str(event.anchor))
             if known is None:
-                raise _TooMuchError(f"the alias *{event.anchor} stands for nothing")
+                raise _TooMuchError(f"the alias *{event.anchor} is not defined")
             return known
         if isinstance(event, MappingStartEvent):
             found = self.mapping(event, depth)
@@ -167,7 +167,7 @@ class _Builder:
             self.diagnostics.append(
                 Diagnostic(
                     code="CC924",
-                    message=f"{text} is text and no number to a YAML 1.1 loader",
+                    message=f"{text} is text, not a number, to a YAML 1.1 loader",
                     severity=Severity.WARNING,
                     span=span,
                     hint=f"write {_with_dot(text)}",

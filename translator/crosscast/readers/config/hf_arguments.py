@@ -69,7 +69,7 @@ def _precision(writer: SettingWriter, settings: Settings) -> None:
     on = [(flag, name) for flag, name in half if flag is not None and flag.switch is True]
     if len(on) > 1:
         first, second = (name for _, name in on[:2])
-        writer.warn("CC925", f"{first} and {second} are both switched on", on[1][0])
+        writer.warn("CC925", f"{first} and {second} are both enabled", on[1][0])
     if on:
         setting, name = on[0]
         dtype = "fp16" if name == "fp16" else "bf16"

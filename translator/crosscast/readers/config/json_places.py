@@ -82,7 +82,7 @@ class _Reader:
         self.diagnostics.append(
             Diagnostic(
                 code="CC922",
-                message=f"{what}: strict JSON has no such thing",
+                message=f"{what}: not allowed in strict JSON",
                 severity=Severity.WARNING,
                 span=self.span(offset),
                 hint="the tool that reads this file may refuse it",
@@ -127,7 +127,7 @@ class _Reader:
         try:
             value = json.loads(word.lstrip("+"))
         except ValueError:
-            raise _MalformedError(start, f"{word} is no value") from None
+            raise _MalformedError(start, f"{word} is not a value") from None
         return value if isinstance(value, int | float) else None
 
     def string(self) -> str:
@@ -135,7 +135,7 @@ class _Reader:
         single = self.text[start] == "'"
         found = (_SINGLE if single else _TEXT).match(self.text, start)
         if not found:
-            raise _MalformedError(start, "a text without end")
+            raise _MalformedError(start, "an unterminated string")
         self.at = found.end()
         if single:
             self.odd("single quotes", start)

@@ -41,7 +41,7 @@ def precision(
     text = module.text(node)
     if who == "always":
         if word is None:
-            writer.unknown("precision.compute_dtype", "the precision is not known", *spans)
+            writer.unknown("precision.compute_dtype", "the precision is unknown", *spans)
             writer.say("precision.enabled", "config", *spans, confidence="likely")
             return
         dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
@@ -57,9 +57,7 @@ def precision(
     writer.say("precision.flag", text, *spans)
     writer.say("loss_scaling.mode", "library", *spans)
     if word is None:
-        writer.unknown(
-            "precision.compute_dtype", "the switch is not known", *spans, expression=text
-        )
+        writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
         return
     dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
     writer.say("precision.compute_dtype", dtype, *spans, expression=text)

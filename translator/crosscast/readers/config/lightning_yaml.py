@@ -92,7 +92,7 @@ def _window(writer: SettingWriter, train: Tree, devices: Setting | None, world: 
     formula = "global_batch_size / devices / micro_batch_size"
     if rows and part and world:
         if rows % (part * world):
-            message = f"{rows} rows are no multiple of {part} x {world} processes"
+            message = f"{rows} rows are not a multiple of {part} x {world} processes"
             writer.warn("CC928", message, whole)
         steps = max(int(rows // (part * world)), 1)
         given = (whole, micro, devices)

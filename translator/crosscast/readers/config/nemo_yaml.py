@@ -108,7 +108,7 @@ def _batch(writer: SettingWriter, trainer: Tree, model: Tree, world: int | None)
     elif world and rows and part:
         steps, rest = divmod(rows, part * (world // parts))
         if rest:
-            writer.warn("CC928", f"{formula} is no whole number", whole)
+            writer.warn("CC928", f"{formula} is not an integer", whole)
         else:
             given = (whole, micro, devices)
             writer.tell(

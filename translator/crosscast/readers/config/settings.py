@@ -167,7 +167,7 @@ class SettingWriter:
         value = setting.number
         if value is None:
             text = setting.text
-            reason = setting.reason or f"{setting.name} is {text!r}, which is no number"
+            reason = setting.reason or f"{setting.name} is {text!r}, which is not a number"
             self.unknown(name, reason, setting, text=text)
         else:
             self.tell(name, value if factor == 1 else value * factor, setting)

@@ -40,7 +40,7 @@ def _window(script: Script) -> Iterator[Fact]:
         yield from _own_windows(script, trained)
         waits = "if scaler.get_scale() >= scale" in trained
     else:
-        waits = False  # Lightning moves it on in any case
+        waits = False  # Lightning always advances it
     yield script.fact("schedule.tick", "update" if waits else "attempt", "train", "train_window")
 
 

@@ -54,7 +54,7 @@ def _model_text(script: Script) -> str:
 
 def _precision(script: Script) -> Iterator[Fact]:
     named = _half_type(script)
-    # Gradients are scaled for float16 alone, also where nothing is left to compute in it.
+    # Gradients are scaled only for float16, even if no operation computes in it.
     scaled = not {"LOSS_SCALE", "INIT_SCALE"}.isdisjoint(script.constants)
     dtype = named or ("float16" if scaled else "float32")
     policy = script.constants.get("DTYPE_POLICY", "")

@@ -128,7 +128,7 @@ def _clips(program: Program) -> Iterator[Fact]:
         if not kind or not name.startswith(("paddle.", "paddlenlp.")):
             continue
         if isinstance(call.module.parent(call.node), ast.Expr):
-            continue  # made and thrown away
+            continue  # created and discarded
         span = call.module.span(call.node)
         yield fact_of("clipping.kind", Known(kind), span, reader=NAME)
         yield fact_of("clipping.per", Known("step"), span, reader=NAME)

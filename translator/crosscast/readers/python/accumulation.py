@@ -98,9 +98,9 @@ def _number(value: Value) -> Value:
     if isinstance(value, Choice) and value.options:
         value = value.options[0][1]
     if isinstance(value, Symbol):
-        return Unknown(value.name, "it is not to be seen where it is set")
+        return Unknown(value.name, "its assignment was not found")
     if isinstance(value, Known) and not isinstance(value.value, int | float | None):
-        return Unknown(str(value.value), "it is no number")
+        return Unknown(str(value.value), "it is not a number")
     return value
 
 

@@ -62,7 +62,7 @@ def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | N
 
 def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
     """Return the value of `mode == "native"` from the assignments that run by default."""
-    if depth >= _HOPS:  # `if not done: done = True` asks for itself
+    if depth >= _HOPS:  # `if not done: done = True` refers to itself
         return None
     name: ast.expr = node
     wanted: object = None

@@ -109,7 +109,7 @@ def rate_of(call: Call) -> ast.expr | None:
     bound = call.bound()
     found = next((bound[name] for name in _WORDS[_RATE] if name in bound), None)
     if found is None and not call.parameters() and len(call.node.args) == 1:
-        first = call.node.args[0]  # the rate comes first wherever the signature is not known
+        first = call.node.args[0]  # the rate comes first if the signature is unknown
         return None if isinstance(first, ast.Starred) else first
     return found
 

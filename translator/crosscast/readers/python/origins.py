@@ -104,7 +104,7 @@ def leaves(node: ast.AST) -> Iterator[ast.expr]:
             yield node
             return
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        yield node.func.value  # `cfg.get("amp")`: whose method it is
+        yield node.func.value  # `cfg.get("amp")`: follow the owner of the method
         for given in (*node.args, *(k.value for k in node.keywords)):
             yield from leaves(given)
         return

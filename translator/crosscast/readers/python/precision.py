@@ -172,7 +172,7 @@ def precision_facts(
     if default is not None:
         yield fact_of("precision.compute_dtype", Known(default), *spans, reader=reader)
     elif half and all(_is_switch(site) for site in (*half, *beside)):
-        # a switch whose default is in another file: they are off unless somebody says otherwise
+        # the default of the switch is in another file; such switches are off unless set
         yield fact_of(
             "precision.compute_dtype", Known("fp32"), *spans, reader=reader, confidence="guess"
         )

@@ -106,7 +106,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         name = getattr(node, "name", "")
         by_name = decay_of(name)
         word = by_name or _decay_of_text(node, where)
-        # without a name for it, it may be a formula around what a library computes
+        # without a name, it may be a formula around a library schedule
         if word and not _UNRELATED.search(name) and (by_name or not by_library):
             decays[word] = None
             places[where.span(node)] = None
@@ -196,7 +196,7 @@ def _base(call: Call) -> tuple[ast.expr, Module] | None:
     names: tuple[str, ...] = _BASES
     if shown in ("LinearWarmup", "linear_lr_warmup"):
         names = ("end_lr",)
-    elif shown == "linear_schedule":  # where it rises, the highest rate is the last
+    elif shown == "linear_schedule":  # if it rises, the peak rate is the last
         names = ("end_value",) if plain(call.argument("init_value")) == 0 else ("init_value",)
     bound = call.bound()
     return next(((bound[name], call.module) for name in names if name in bound), None)
@@ -241,7 +241,7 @@ def _named_length(found: ExpressionSources) -> str:
         if (isinstance(node, ast.Name | ast.Attribute) and _WARM.search(module.text(node)))
         or (isinstance(node, ast.Subscript) and _WARM.search(module.text(node.slice)))
     ]
-    texts = [text for text in texts if not decay_of(text)]  # which name the schedule itself
+    texts = [text for text in texts if not decay_of(text)]  # these name the schedule itself
     return next(filter(_LENGTH.search, texts), texts[0] if texts else "")
 
 

@@ -79,7 +79,7 @@ def _betas(writer: SettingWriter, both: Setting | None) -> None:
         if len(numbers) == 2 and numbers[index] is not None:
             writer.tell(field, numbers[index], both)
         else:
-            reason = both.reason or f"{both.name} is {both.text!r}, which are no two numbers"
+            reason = both.reason or f"{both.name} is {both.text!r}, not two numbers"
             writer.unknown(field, reason, both, text=both.text)
 
 

@@ -146,11 +146,9 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     elif isinstance(world, int) and rows and part and world % parts == 0 and world >= parts:
         steps, rest = divmod(rows, part * (world // parts))
         if rest and not _by_environment(processes, [whole, micro, *given]):
-            writer.warn("CC928", f"{formula} is no whole number", whole)
+            writer.warn("CC928", f"{formula} is not an integer", whole)
         elif rest:
-            writer.unknown(
-                "accumulation.steps", "it is no whole number", whole, micro, text=formula
-            )
+            writer.unknown("accumulation.steps", "it is not an integer", whole, micro, text=formula)
         else:
             writer.tell(
                 "accumulation.steps",
@@ -161,7 +159,7 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
                 expression=formula,
             )
     else:
-        reason = "the number of data-parallel processes is not known"
+        reason = "the number of data-parallel processes is unknown"
         writer.unknown("accumulation.steps", reason, whole, micro, text=formula)
 
 
@@ -175,7 +173,7 @@ def _by_environment(processes: Fact | None, given: list[Setting]) -> bool:
 def _optimizer(writer: SettingWriter, settings: Settings) -> None:
     kind = settings.get("optimizer")
     word = "adam" if kind is None else kind.text
-    # Megatron's "adam" decouples the decay unless it is told not to.
+    # Megatron's "adam" decouples the decay by default.
     coupled = settings.get("no_decoupled_weight_decay", "adam_w_mode")
     family = {"adam": "adam" if coupled is not None else "adamw", "sgd": "sgd"}.get(word, "")
     if kind is None:

@@ -161,7 +161,7 @@ def _scaling(writer: SettingWriter, settings: Settings, on: bool | None) -> None
             writer.number("loss_scaling.scale", scale)
     elif scale is not None:
         writer.number(_FIRST_SCALE, scale)
-        writer.unknown("loss_scaling.mode", "the script says whether it is dynamic", scale)
+        writer.unknown("loss_scaling.mode", "the script decides whether it is dynamic", scale)
     else:
         writer.unknown("loss_scaling.mode", "the script has the defaults of its flags")
 

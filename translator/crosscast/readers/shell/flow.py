@@ -49,7 +49,11 @@ def merged(ends: list[Scope], condition: str) -> Scope:
         example = next((v for v in given if not isinstance(v, Array) and v), None)
         place = example[0].span if example and not isinstance(example, Array) else Span("", 1, 1)
         known = len(texts) == len([x for x in texts if x is not None])
-        reason = f"it depends on a condition: {condition}" if condition else "it depends on the way"
+        reason = (
+            f"it depends on a condition: {condition}"
+            if condition
+            else "it depends on the branch taken"
+        )
         first.variables[name] = not_known(name, place, reason, options if known else ())
     return first
 

@@ -32,7 +32,7 @@ def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
         inner = replace(writer, facts=[], reader="deepspeed_json")
         tell_deepspeed(inner, tree)
         if any(fact.field == "loss_scaling.mode" for fact in inner.facts):
-            # The engine scales as its own file says; the flags of the script speak to its loop.
+            # The engine scales according to its own file; the script's flags only affect its loop.
             kept = [f for f in writer.facts if not f.field.startswith("loss_scaling.")]
             writer.facts[:] = kept
         writer.facts += inner.facts

@@ -163,7 +163,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
         yield from _library_updates(found[0][1])
         return
     if any(_REWRITES.fullmatch(name) for name, _ in calls_of(program)):
-        return  # whoever makes the scaler says how it works
+        return  # the code that creates the scaler decides how it works
     by_hand = list(scales_by_hand(program))
     if any(call.method == "scale_loss" for call in by_hand) and any(factors(program)):
         yield from fixed_scale(program, NAME)

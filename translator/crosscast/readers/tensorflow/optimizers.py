@@ -119,7 +119,7 @@ def thrown_away(program: Program) -> set[ast.AST]:
                 if isinstance(statement, ast.Assign)
                 and any(target in same for target in statement.targets)
             ]
-            if len(same) == 2 and len(values) == 1:  # made once, used once
+            if len(same) == 2 and len(values) == 1:  # created once, used once
                 found.add(values[0])
     return found
 

@@ -96,9 +96,7 @@ def _precision(writer: FactWriter, calls: list[Call]) -> bool:
     if default:
         writer.say("precision.compute_dtype", default, *spans, expression=text)
     else:
-        writer.unknown(
-            "precision.compute_dtype", "the switch is not known", *spans, expression=text
-        )
+        writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
     writer.say("precision.mode", "mixed", *spans[:1])
     return set(types) != {"bf16"}
 

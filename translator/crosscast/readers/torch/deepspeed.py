@@ -106,7 +106,7 @@ def _from_file(writer: FactWriter, call: Call) -> None:
     place = place_of(call)
     writer.say("parallel.kind", "deepspeed", place)
     writer.say("precision.enabled", "config", place, origin="config", confidence="likely")
-    writer.unknown("precision.compute_dtype", "the configuration of DeepSpeed says it", place)
+    writer.unknown("precision.compute_dtype", "set in the configuration of DeepSpeed", place)
     writer.say("loss_scaling.mode", "library", place, confidence="likely")
     writer.say("scaler_update.status", "library", place)
 

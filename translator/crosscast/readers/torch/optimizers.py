@@ -57,7 +57,7 @@ class TorchOptimizers:
         for optimizer in sorted(_optimizer_calls(program), key=_off_by_default):
             key = (subject_of(optimizer.call), optimizer.name)
             if key in seen and key[0]:
-                continue  # the same again in another branch
+                continue  # the same optimizer in another branch
             seen.add(key)
             _tell(writer, optimizer, subjects)
         if not writer.facts:
@@ -178,7 +178,7 @@ def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> N
             confidence="certain" if optimizer.family != "elsewhere" else "likely",
         )
     else:
-        writer.unknown("optimizer.family", "a recipe knows no such optimizer", place)
+        writer.unknown("optimizer.family", "recipes have no such optimizer", place)
         writer.facts[-1] = replace(writer.facts[-1], subject=name, under=under)
     if (
         optimizer.name

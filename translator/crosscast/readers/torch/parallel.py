@@ -149,7 +149,7 @@ def _group(writer: FactWriter, call: Call) -> None:
         elif plain in ("nccl", "gloo", "mpi"):
             likely = isinstance(value, Choice) or isinstance(node, ast.IfExp)
             if isinstance(node, ast.IfExp) and "nccl" in call.module.text(node):
-                plain = "nccl"  # what runs on a GPU
+                plain = "nccl"  # it runs on a GPU
             writer.say(
                 "parallel.backend",
                 str(plain),

@@ -68,9 +68,9 @@ def _default(writer: FactWriter, use: Use) -> None:
     elif decision.by_default and use.default:
         word = use.default
     else:
-        reason = "who calls it decides" if decision.who == "caller" else "the switch is not known"
+        reason = "the caller decides" if decision.who == "caller" else "the switch is unknown"
         if decision.by_default:
-            reason = "the type is not known"
+            reason = "the type is unknown"
         writer.unknown("precision.compute_dtype", reason, use.place, expression=decision.flag)
         return
     writer.say(

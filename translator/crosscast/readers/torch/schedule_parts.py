@@ -40,7 +40,7 @@ class SchedulePart:
 def branches_together(parts: list[SchedulePart]) -> SchedulePart:
     """Return the combination of the branches of a rule; the most specific decay counts."""
     decays = [part.decay for part in parts]
-    if len(set(decays)) > 1:  # what is seen says more than what another file decides
+    if len(set(decays)) > 1:  # a visible schedule is more specific than one of another file
         decays = [word for word in decays if word != "elsewhere"]
     best = next((word for word in _TELLING if word in decays), decays[0])
     together = next(part for part in parts if part.decay == best)

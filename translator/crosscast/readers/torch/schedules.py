@@ -31,7 +31,7 @@ class TorchSchedules:
         parts = list(scheduled(program))
         falls = any(part.decay and part.decay != "none" for part in parts)
         for part in assigned_rates(program):
-            if falls and part.warms:  # what is written by hand only warms up
+            if falls and part.warms:  # the hand-written part only warms up
                 part.decay, part.rising = "", True
             parts.append(part)
         if not any(part.decay for part in parts):

@@ -69,7 +69,7 @@ def steps_value(step: TrainingStep) -> Value | None:
     if isinstance(value, Choice) and value.options:
         value = value.options[0][1]
     if isinstance(value, Symbol):
-        value = Unknown(value.name, "it is not to be seen where it is set")
+        value = Unknown(value.name, "its assignment was not found")
     if isinstance(value, Known) and not isinstance(value.value, int | float):
         return Unknown("", "it is no number")
     if isinstance(value, Unknown) and not value.has_default and not windows_of(step):
