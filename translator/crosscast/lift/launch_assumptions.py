@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact, Layer, PlainValue
-from crosscast.readers.config.settings import Setting, normal
+from crosscast.readers.settings import Setting, normal
 from crosscast.sources.subject import Subject
 
 _SWITCHES = {

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.targets.parameter_words import fields_of
 
 _COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad"})

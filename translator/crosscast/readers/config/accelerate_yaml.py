@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import tell_zero
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     no_auto,
     setting_of,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     SCHEDULES,
     no_auto,

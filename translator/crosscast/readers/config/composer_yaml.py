@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_betas,
     tell_decay,

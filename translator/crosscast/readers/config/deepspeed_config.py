@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import family_of, numbers_of, setting_of, tell_nesterov, tell_warmup
 
 _SCHEDULERS = {

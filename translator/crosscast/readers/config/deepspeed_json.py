@@ -9,9 +9,9 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.neox_yaml import owns as is_neox
-from crosscast.readers.config.settings import SettingWriter
 from crosscast.readers.config.yaml_format import top_keys
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
 
 _WORDS = (
     "train_batch_size",

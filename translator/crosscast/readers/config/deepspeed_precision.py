@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosscast.messages.diagnostics import Severity
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 

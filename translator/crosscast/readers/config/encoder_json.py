@@ -6,8 +6,8 @@ They say nothing of training; a launch names them, and then they are the model o
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _SIZES = {
     "num_hidden_layers": "layers",

@@ -30,7 +30,7 @@ from ruamel.yaml.events import (
 from crosscast.facts.fact import Plain
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.source import Source
-from crosscast.readers.config.tree import Document, Tree
+from crosscast.readers.tree import Document, Tree
 
 Loader = Literal["pyyaml", "numbers"]
 """`pyyaml`: stock PyYAML; `numbers`: with `1e-6` read as a number."""

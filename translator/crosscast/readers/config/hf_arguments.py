@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter, number_of, switch_of
+from crosscast.readers.settings import Setting, Settings, SettingWriter, number_of, switch_of
 from crosscast.readers.words import (
     SCHEDULES,
     no_auto,

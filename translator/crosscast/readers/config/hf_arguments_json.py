@@ -8,9 +8,9 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
 from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import SettingWriter
+from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
 from crosscast.readers.protocol import Reading
-from crosscast.readers.shell.flags_paddle import TRAINER, tell_trainer_flags
+from crosscast.readers.settings import SettingWriter
 
 _WORDS = ("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_epochs")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import ONLY_THERE, are_trainer_arguments, tell_trainer
 from crosscast.readers.config.llama_factory_yaml import owns as is_llama_factory
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _TRAINING = frozenset(
     (

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from crosscast.facts.fact import Plain
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.source import Source
-from crosscast.readers.config.tree import Document, Tree
+from crosscast.readers.tree import Document, Tree
 
 MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 64

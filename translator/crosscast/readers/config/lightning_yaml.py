@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.lightning_arguments import tell_lightning
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.shell.flags_lightning import tell_lightning
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_clip,
     tell_decay,

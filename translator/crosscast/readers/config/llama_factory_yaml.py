@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import tell_trainer
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _STRONG = frozenset({"finetuning_type", "stage", "template", "cutoff_len", "dataset_dir"})
 _TRAINING = frozenset(

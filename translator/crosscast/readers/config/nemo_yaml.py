@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 
 from crosscast.messages.source import Source
+from crosscast.readers.config.lightning_arguments import tell_lightning
 from crosscast.readers.config.lightning_yaml import product_of
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.shell.flags_lightning import tell_lightning
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     positive,
     setting_of,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import tell_deepspeed
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.shell.flags_megatron import DECAYS
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import PRECISIONS, setting_of, tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
@@ -18,6 +17,15 @@ _ONLY_THERE = frozenset(
         *("tokenizer_type", "init_method", "output_layer_init_method", "gpt_j_residual"),
     )
 )
+DECAYS = {
+    "linear": "linear",
+    "cosine": "cosine",
+    "constant": "none",
+    "exponential": "exponential",
+    "inverse_square_root": "rsqrt",
+    "wsd": "custom",
+}
+"""Values of `lr_decay_style`, here and in Megatron-LM."""
 
 
 def owns(source: Source, keys: frozenset[str]) -> bool:

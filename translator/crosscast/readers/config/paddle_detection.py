@@ -11,8 +11,8 @@ from crosscast.readers.config.paddle_words import (
     tell_moments,
     tell_regularizer,
 )
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_optimizer
 
 

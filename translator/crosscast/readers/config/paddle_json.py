@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from crosscast.messages.source import Source
 from crosscast.readers.config.encoder_json import is_encoder, tell_encoder
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import scaling_words
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosscast.readers import words
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 
 _DECAYS = (
     ("cosine", "cosine"),

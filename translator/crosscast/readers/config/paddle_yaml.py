@@ -15,9 +15,9 @@ from crosscast.readers.config.paddle_words import (
     tell_moments,
     tell_regularizer,
 )
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_numbers, tell_optimizer
 
 _DETECTION = frozenset(

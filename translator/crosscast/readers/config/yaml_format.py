@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.readers.config.foreign_yaml import Loader, read_yaml
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _TOP = re.compile(r"^[ \t]{0,4}?([\"']?)([A-Za-z_][\w-]*)\1[ \t]*:(?=\s|$)", re.M)
 _NOT_YAML = re.compile(r"^\s*(import |from \S+ import|def |class |#!|<\?|<!|[\[{]\s*$)", re.M)

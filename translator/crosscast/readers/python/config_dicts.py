@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.config.settings import Setting, SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer
 
 if TYPE_CHECKING:

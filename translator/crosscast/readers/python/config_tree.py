@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.combine import plain
 from crosscast.pysource.values.value import Known, Symbol
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.tree import Tree
 
 if TYPE_CHECKING:
     from crosscast.facts.fact import Origin

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_torch_class
 from crosscast.targets.parameter_words import scaling_words
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.mm_sections import (
     tell_checkpointing,
     tell_clip_grad,
@@ -11,7 +9,9 @@ from crosscast.readers.python.mm_sections import (
     tell_scale,
     tell_typed_optimizer,
 )
-from crosscast.readers.torch.optimizer_names import role
+from crosscast.readers.python.optimizers import role
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 

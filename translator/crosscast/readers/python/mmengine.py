@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.deepspeed_config import tell_batch, tell_zero
 from crosscast.readers.config.deepspeed_precision import tell_precision_sections
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
 from crosscast.readers.python.mm_sections import (
     tell_checkpointing,
@@ -20,6 +18,8 @@ from crosscast.readers.python.mm_sections import (
 )
 from crosscast.readers.python.mmcv_config import tell_mmcv
 from crosscast.readers.python.mmengine_schedule import tell_param_scheduler
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_window
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 
 def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None:

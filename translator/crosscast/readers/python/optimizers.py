@@ -13,7 +13,7 @@ from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
 from crosscast.readers import words
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.library_calls import numeric, target_of, unwrapped, value_of
+from crosscast.readers.python.library_calls import numeric, parts_of, target_of, unwrapped, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.schedules import Course, course_of
 from crosscast.targets.parameter_words import fields_of
@@ -26,6 +26,8 @@ family_of = partial(words.family_of, relatives=True)
 """Return the optimizer family of a class name; empty if there is none."""
 _WORDS = fields_of("graph classes")
 _RATE, _DECAY = "optimizer.learning_rate", "optimizer.weight_decay"
+_GENERATORS = frozenset({"g", "gen", "generator", "netg", "optimg", "gopt", "optg"})
+_DISCRIMINATORS = frozenset({"d", "disc", "discriminator", "critic", "netd", "dis", "optd"})
 _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 
@@ -206,3 +208,14 @@ def course_facts(course: Course, reader: str, *places: Span, stepped: str = "") 
         yield fact_of("schedule.warmup", Known(course.warmup), *spans[:1], reader=reader)
     if stepped:
         yield fact_of("schedule.stepped_per", Known(stepped), *spans[:1], reader=reader)
+
+
+def role(*texts: str) -> str:
+    """Return the part that an optimizer trains, from names around it: generator, ...; or empty."""
+    for text in texts:
+        words = parts_of(text)
+        if words & _GENERATORS:
+            return "generator"
+        if words & _DISCRIMINATORS:
+            return "discriminator"
+    return ""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Symbol, Value
+from crosscast.readers.python.fact_writer import FactWriter, content, is_number, place_of, trains
 from crosscast.readers.python.library_calls import last, matching, uses
-from crosscast.readers.torch.fact_writer import FactWriter, content, is_number, place_of, trains
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call

@@ -11,8 +11,8 @@ from crosscast.facts.command import Command
 from crosscast.facts.fact import Layer
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Setting, SettingWriter
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.shell.environment import tell_variable
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.reader import read_script

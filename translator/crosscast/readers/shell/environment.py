@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from crosscast.facts.fact import Layer
-from crosscast.readers.config.settings import Setting, SettingWriter, switch_of
+from crosscast.readers.settings import Setting, SettingWriter, switch_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.shell.text import Word, places_of, reason_of, text_of
 from crosscast.readers.words import tell_precision

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     SCHEDULES,

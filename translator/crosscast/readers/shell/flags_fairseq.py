@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter, number_of
+from crosscast.readers.settings import Setting, Settings, SettingWriter, number_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     setting_of,

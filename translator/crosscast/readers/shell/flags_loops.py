@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Settings, SettingWriter
+from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import SCHEDULES, tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import fields_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter
+from crosscast.readers.config.neox_yaml import DECAYS
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import setting_of, tell_clip, tell_numbers, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
@@ -21,15 +22,6 @@ _ONLY_THERE = frozenset(
     )
 )
 _DEFAULTED = re.compile(r"\$\{\w+:?[-=]")
-DECAYS = {
-    "linear": "linear",
-    "cosine": "cosine",
-    "constant": "none",
-    "exponential": "exponential",
-    "inverse_square_root": "rsqrt",
-    "wsd": "custom",
-}
-"""Values of `lr_decay_style`, here and in gpt-neox."""
 _SCALING = scaling_words("megatron-core")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "megatron flags")
 

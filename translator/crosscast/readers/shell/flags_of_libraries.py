@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter, normal
+from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
+from crosscast.readers.settings import Setting, Settings, SettingWriter, normal
 from crosscast.readers.shell import (
     flags_accelerate,
     flags_fairseq,
@@ -39,8 +40,8 @@ def _is_trainer(settings: Settings, launch: Launch) -> bool:
 
 
 def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    if launch.command.launcher == "paddle" or settings.having(flags_paddle.TRAINER):
-        flags_paddle.tell_trainer_flags(writer, settings)
+    if launch.command.launcher == "paddle" or settings.having(TRAINER):
+        tell_trainer_flags(writer, settings)
         return
     tell_trainer(writer, settings)
 

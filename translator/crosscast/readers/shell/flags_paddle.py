@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crosscast.readers.config.hf_arguments import tell_trainer
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.environment import is_paddle_variable
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import setting_of, tell_numbers, tell_warmup, tell_window
+from crosscast.readers.words import tell_numbers, tell_warmup, tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
-TRAINER = frozenset({"amp_master_grad", "scale_loss", "recompute", "sharding", "fp16_opt_level_O2"})
 _STRONG = frozenset(
     (
         *("use_fleet", "use_recompute", "init_loss_scaling", "use_dynamic_loss_scaling"),
@@ -94,26 +92,6 @@ def _ernie(writer: SettingWriter, settings: Settings) -> None:
     if settings.get("lr_scheduler") is None:
         writer.default("schedule.decay", "linear")
     writer.default("schedule.stepped_per", "step")
-
-
-def tell_trainer_flags(writer: SettingWriter, settings: Settings) -> None:
-    """Record the facts of flags of PaddleNLP's Trainer, which extend those of Hugging Face's."""
-    inner = SettingWriter(writer.reader, writer.layer, writer.confidence)
-    tell_trainer(inner, settings, api="paddle_cli_flags")
-    weights = settings.get("fp16_opt_level")
-    full = weights is not None and weights.text == "O2" and settings.is_on("fp16", "bf16")
-    untold = ("framework", "parallel.kind", *(("precision.mode",) if full else ()))
-    writer.facts += [f for f in inner.facts if f.field not in untold]
-    if full:
-        writer.tell("precision.mode", "full", weights)
-    writer.diagnostics += inner.diagnostics
-    writer.tell("framework", "paddle", origin="presence")
-    scale = setting_of("paddlenlp", _FIRST_SCALE, settings.get)
-    if scale is not None and settings.is_on("fp16"):
-        writer.number(_FIRST_SCALE, scale)
-    recompute = settings.get("recompute")
-    if recompute is not None and recompute.switch is not None:
-        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
 
 
 def _precision(writer: SettingWriter, settings: Settings) -> bool | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import SettingWriter
+from crosscast.readers.settings import SettingWriter
 from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, text_of
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.messages.diagnostics import Span
-from crosscast.readers.config.settings import number_of
+from crosscast.readers.settings import number_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.shell.text import Piece
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.emitted.job import tell_start
-from crosscast.readers.emitted.launch import tell_emitted
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.shell.emitted_job import tell_start
+from crosscast.readers.shell.emitted_launch import tell_emitted
 from crosscast.readers.shell.environment import tell_environment
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import tell_launch

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of, word_of_type
 from crosscast.readers.python.library_calls import calls_matching, matching
 from crosscast.readers.python.origins import origin
-from crosscast.readers.torch.fact_writer import FactWriter, content, place_of, word_of_type
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:

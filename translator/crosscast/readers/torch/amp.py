@@ -14,8 +14,8 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, types_of
 from crosscast.readers.python.library_calls import calls_of, last, matching
-from crosscast.readers.torch.fact_writer import FactWriter, place_of, trains, types_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
 from crosscast.targets.parameter_words import scaling_words

@@ -12,8 +12,8 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import conditions, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.fact_writer import FactWriter, is_foreign, place_of, trains
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import FactWriter, is_foreign, place_of, trains
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span

@@ -13,11 +13,11 @@ from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
-from crosscast.readers.config.settings import SettingWriter
-from crosscast.readers.config.trainer_settings import plain_of
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of
 from crosscast.readers.python.library_calls import matching
-from crosscast.readers.torch.fact_writer import FactWriter, content, place_of
+from crosscast.readers.python.trainer_settings import plain_of
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call

@@ -11,9 +11,9 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
-from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of
 from crosscast.readers.python.library_calls import calls_matching, last
-from crosscast.readers.torch.fact_writer import FactWriter, content, place_of
+from crosscast.readers.torch.lightning_settings import accumulation, clipping, precision
 from crosscast.readers.torch.schedule_calls import scheduled
 
 if TYPE_CHECKING:

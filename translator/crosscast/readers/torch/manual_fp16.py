@@ -13,9 +13,9 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import decide
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, word_of_type
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.torch.apex import tell_wrapper_scale
-from crosscast.readers.torch.fact_writer import FactWriter, place_of, trains, word_of_type
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.trainstep.frames.object_kinds import is_model_name, kind_by_name, last_name
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from crosscast.readers.python.library_calls import last, parts_of
-from crosscast.readers.torch.fact_writer import is_foreign
+from crosscast.readers.python.fact_writer import is_foreign
+from crosscast.readers.python.library_calls import last
 from crosscast.readers.words import family_of
 
 _CLASS = re.compile(
@@ -74,18 +74,3 @@ def family(name: str) -> str:
 def decay_field(name: str) -> str:
     """Return the field of `weight_decay=`: coupled (`l2`) or decoupled (`weight_decay`)."""
     return "l2" if family(name) in _COUPLED and "W" not in last(name) else "weight_decay"
-
-
-_GENERATORS = frozenset({"g", "gen", "generator", "netg", "optimg", "gopt", "optg"})
-_DISCRIMINATORS = frozenset({"d", "disc", "discriminator", "critic", "netd", "dis", "optd"})
-
-
-def role(*texts: str) -> str:
-    """Return the part that an optimizer trains, from names around it: generator, ...; or empty."""
-    for text in texts:
-        words = parts_of(text)
-        if words & _GENERATORS:
-            return "generator"
-        if words & _DISCRIMINATORS:
-            return "discriminator"
-    return ""

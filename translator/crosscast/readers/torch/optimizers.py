@@ -14,9 +14,10 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Symbol
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import holds_by_default
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import FactWriter, place_of, trains
+from crosscast.readers.python.optimizers import role
 from crosscast.readers.torch.object_names import Subjects, subject_of
 from crosscast.readers.torch.optimizer_names import (
     BASES,
@@ -25,7 +26,6 @@ from crosscast.readers.torch.optimizer_names import (
     is_factory,
     is_library_class,
     is_optimizer,
-    role,
 )
 from crosscast.readers.torch.optimizer_settings import OptimizerCall, tell_from_flags, tell_settings
 from crosscast.trainstep.steps.search import training_steps

@@ -11,8 +11,8 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
 from crosscast.readers.python.library_calls import last, parts_of
-from crosscast.readers.torch.fact_writer import FactWriter, content, place_of, trains
 from crosscast.trainstep.frames.object_kinds import is_model_name, last_name
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.readers.python.decisions import Decision
-from crosscast.readers.torch.fact_writer import FactWriter
+from crosscast.readers.python.fact_writer import FactWriter
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span

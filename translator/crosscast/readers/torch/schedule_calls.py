@@ -13,10 +13,10 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import runs_by_default
+from crosscast.readers.python.fact_writer import content, is_number, place_of
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.python.schedule_names import decay_of
 from crosscast.readers.torch import schedule_table as table
-from crosscast.readers.torch.fact_writer import content, is_number, place_of
 from crosscast.readers.torch.rate_formulas import (
     Shape,
     head_start,

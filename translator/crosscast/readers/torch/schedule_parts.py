@@ -10,7 +10,7 @@ from crosscast.facts.fact import Confidence, Fact
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.readers.torch.fact_writer import FactWriter
+    from crosscast.readers.python.fact_writer import FactWriter
 
 _UNSEEN = ("none", "elsewhere", "caller")
 _TELLING = ("cosine", "noam", "rsqrt", "poly", "exponential", "linear", "step", "step_custom")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from crosscast.readers.python.fact_writer import is_foreign
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import is_foreign
 
 _CLASS = re.compile(
     r"\w*(LR|Scheduler|Schedule|LRPolicy)|Warmup\w*|Noam\w*|PiecewiseLinear|Gradual\w*"

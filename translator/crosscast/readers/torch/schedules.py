@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.torch.fact_writer import FactWriter, trains
+from crosscast.readers.python.fact_writer import FactWriter, trains
 from crosscast.readers.torch.rate_assignments import assigned_rates, stepped_rates
 from crosscast.readers.torch.schedule_calls import scheduled
 from crosscast.readers.torch.schedule_parts import tell_schedule

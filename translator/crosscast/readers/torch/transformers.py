@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.readers.config.hf_arguments import tell_trainer
-from crosscast.readers.config.settings import Settings, SettingWriter
-from crosscast.readers.config.trainer_settings import (
+from crosscast.readers.config.paddlenlp_arguments import tell_trainer_flags
+from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.fact_writer import FactWriter, place_of
+from crosscast.readers.python.library_calls import last
+from crosscast.readers.python.trainer_settings import (
     from_call,
     from_flags,
     texts_of,
     with_expressions,
 )
-from crosscast.readers.python.decisions import Decision, decide
-from crosscast.readers.python.library_calls import last
-from crosscast.readers.shell.flags_paddle import tell_trainer_flags
-from crosscast.readers.torch.fact_writer import FactWriter, place_of
+from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.torch.precision import Use, tell_uses
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import settings_of_flags
 from crosscast.readers.shell.launch import Launch

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.python.fact_writer import FactWriter, content, is_number
 from crosscast.readers.python.origins import origin
-from crosscast.readers.torch.fact_writer import FactWriter, content, is_number
 from crosscast.readers.words import PRECISIONS
 
 if TYPE_CHECKING:

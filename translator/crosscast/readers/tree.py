@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from crosscast.facts.fact import Origin, Plain, PlainValue
 from crosscast.messages.diagnostics import Diagnostic, Span
-from crosscast.readers.config.settings import Setting, Settings, normal
+from crosscast.readers.settings import Setting, Settings, normal
 
 
 @dataclass(slots=True)

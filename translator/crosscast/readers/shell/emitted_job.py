@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.readers.config.settings import Setting, SettingWriter
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.shell.text import ShellText
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
 

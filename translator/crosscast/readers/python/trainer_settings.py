@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact, Plain, PlainValue
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
-from crosscast.readers.config.settings import Setting, Settings, SettingWriter
 from crosscast.readers.python.library_calls import last
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
