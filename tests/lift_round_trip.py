@@ -46,12 +46,12 @@ def read_back(sources: list[Source]) -> dict[str, Any]:
 
     program, diagnostics = read_program(tuple(sources))
     assert not diagnostics
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for fact in READER.read(program):
         if fact.field.startswith("recipe."):
             value = list(fact.value) if isinstance(fact.value, tuple) else fact.value
-            said[fact.field.removeprefix("recipe.")] = value
-    return said
+            values[fact.field.removeprefix("recipe.")] = value
+    return values
 
 
 def side_of(values: Mapping[str, Any]) -> Side:
@@ -69,12 +69,12 @@ def side_of(values: Mapping[str, Any]) -> Side:
     return Side(path="", values=kept, places={}, unknown=frozenset())
 
 
-def compared(recipe: Recipe, said: Mapping[str, Any], target: str) -> dict[str, tuple[Any, Any]]:
+def compared(recipe: Recipe, lifted: Mapping[str, Any], target: str) -> dict[str, tuple[Any, Any]]:
     """Return field to (wanted, read) where the two differ."""
     factory = f"model.factory.{target.partition('@')[0]}"
     return {
         difference.path: (difference.left, difference.right)
-        for difference in differences(side_of(flat(recipe)), side_of(said))
+        for difference in differences(side_of(flat(recipe)), side_of(lifted))
         if difference.path == factory
         or (difference.state == "different" and not difference.path.startswith(SILENT))
     }

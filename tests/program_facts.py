@@ -52,7 +52,7 @@ def facts(text: str, *others: tuple[str, str], launch: Command | None = None) ->
     return found
 
 
-def told(text: str, *others: tuple[str, str], launch: Command | None = None) -> dict[str, Any]:
+def values_of(text: str, *others: tuple[str, str], launch: Command | None = None) -> dict[str, Any]:
     """Return what counts: field, with `/subject` where there is one, and its value.
 
     What is not known is the text of the expression with a question mark before it.

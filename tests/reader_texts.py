@@ -17,7 +17,7 @@ def shell(text: str, name: str = "run.sh") -> Reading:
 
 def command(text: str) -> Command:
     commands = shell(text).commands
-    assert len(commands) == 1, [one.program for one in commands]
+    assert len(commands) == 1, [started.program for started in commands]
     return commands[0]
 
 
@@ -30,14 +30,14 @@ def shown(fact: Fact) -> Any:
     return fact.value if fact.known else f"? {fact.reason}"
 
 
-def told(reading: Reading, field: str) -> Any:
+def value_of(reading: Reading, field: str) -> Any:
     """Return the value of the only fact of a field, None if there is none."""
     found = [fact for fact in reading.facts if fact.field == field]
     assert len(found) <= 1, found
     return shown(found[0]) if found else None
 
 
-def all_told(reading: Reading, field: str) -> set[Any]:
+def values_of(reading: Reading, field: str) -> set[Any]:
     return {shown(fact) for fact in reading.facts if fact.field == field}
 
 

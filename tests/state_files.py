@@ -100,7 +100,7 @@ def raw(
     return path
 
 
-def one(dtype: str = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[str, Any]:
+def entry(dtype: str = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[str, Any]:
     """The entry of a tensor in a header."""
     return {"dtype": dtype, "shape": shape, "data_offsets": offsets}
 

@@ -32,7 +32,7 @@ def facts_of(reader: Any, text: str, *others: tuple[str, str], launch: Any = Non
     return facts
 
 
-def said(reader: Any, text: str, *others: tuple[str, str], launch: Any = None) -> dict[str, Any]:
+def read_by(reader: Any, text: str, *others: tuple[str, str], launch: Any = None) -> dict[str, Any]:
     """Return value by field, `field of subject` where there is a subject; unknown ones are `?`."""
     facts = facts_of(reader, text, *others, launch=launch)
     found = settle(profile_of(facts))

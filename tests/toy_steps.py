@@ -58,7 +58,7 @@ def mb(*gradient: float, loss: float = 1.0, rows: int = 1) -> MicroBatch:
     return MicroBatch(loss, {"w": np.array(gradient)}, rows)
 
 
-def one(plan: ops.Plan, *batches: MicroBatch | Forward) -> Row:
+def row_of(plan: ops.Plan, *batches: MicroBatch | Forward) -> Row:
     return run(plan, W, [list(batches)]).rows[0]
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from cases import Case
-from means import HERE, Made, Means, call, copied, crosscast, last_line
+from means import HERE, Means, ToolResult, call, copied, crosscast, last_line
 
 FLOAT32 = {
     "precision.mode": "none",
@@ -20,19 +20,19 @@ _LEFT_OUT = re.compile(r"\bwarning CC9\d\d\b")
 """Warnings about what was not read, cannot be said, or is for the user to say."""
 
 
-def to_torch(case: Case, folder: Path, means: Means) -> Made:
+def to_torch(case: Case, folder: Path, means: Means) -> ToolResult:
     return across(case, folder, "torch")
 
 
-def to_paddle(case: Case, folder: Path, means: Means) -> Made:
+def to_paddle(case: Case, folder: Path, means: Means) -> ToolResult:
     return across(case, folder, "paddle")
 
 
-def to_tensorflow(case: Case, folder: Path, means: Means) -> Made:
+def to_tensorflow(case: Case, folder: Path, means: Means) -> ToolResult:
     return across(case, folder, "tensorflow")
 
 
-def across(case: Case, folder: Path, target: str) -> Made:
+def across(case: Case, folder: Path, target: str) -> ToolResult:
     """Lift and compile; the model and the data are filled in, as its user would.
 
     A source that computes in float32 on a CPU, where its half precision is off, cannot say within
@@ -60,7 +60,7 @@ def _written(
     target: str,
     more: dict[str, str],
     arguments: list[str],
-) -> Made:
+) -> ToolResult:
     settings = {
         **case.fill_in,
         "data.train": "rows.npz",
@@ -76,12 +76,12 @@ def _written(
     if not written.exists():
         messages = [line for line in lines if re.search(r"\bCC\d{3}\b", line)]
         if done.returncode == 1 and messages:
-            return Made(script=None, said=lines, refused=messages[0])
-        return Made(script=None, failed=last_line(done.stderr))
+            return ToolResult(script=None, said=lines, refused=messages[0])
+        return ToolResult(script=None, failed=last_line(done.stderr))
     for extra in (f"{target}_net.py", "start.py"):
         shutil.copy(HERE / "models" / extra, written.parent)
     rows, results = str(out.parent / "rows.npz"), out.parent / f"run-{out.name}"
-    return Made(
+    return ToolResult(
         script=written,
         said=[line for line in lines if _LEFT_OUT.search(line)],
         arguments=[*arguments, "--train", rows, "--eval", rows, "--output", str(results)],

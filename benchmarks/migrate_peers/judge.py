@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cases import ROUNDED, Case
-from means import HERE, Made, Means, call, crosscast
+from means import HERE, Means, ToolResult, call, crosscast
 
 LOSSES = 50
 """How many losses are compared."""
@@ -40,7 +40,7 @@ def source_curve(case: Case, folder: Path, means: Means) -> list[float] | str:
 
 
 def judge(
-    case: Case, made: Made, curve: list[float] | str, folder: Path, means: Means
+    case: Case, made: ToolResult, curve: list[float] | str, folder: Path, means: Means
 ) -> dict[str, object]:
     """Return the row of a tool and an input."""
     if made.script is None:
@@ -70,7 +70,7 @@ def judge(
 
 
 def _ran(
-    case: Case, made: Made, curve: list[float] | str, bound: float, folder: Path, means: Means
+    case: Case, made: ToolResult, curve: list[float] | str, bound: float, folder: Path, means: Means
 ) -> dict[str, object]:
     """Run an output; return whether it did, and how far it is from the source."""
     if made.script is None:
@@ -107,7 +107,7 @@ def compared(losses: Sequence[float], curve: list[float] | str, bound: float) ->
     return {"curve": worst if math.isfinite(worst) else None, "same": same}
 
 
-def facts(case: Case, made: Made) -> dict[str, object]:
+def facts(case: Case, made: ToolResult) -> dict[str, object]:
     """Compare the facts that `crosscast lift` reads from the output with those of the input."""
     assert made.script is not None
     recipe = _lifted(made.script)

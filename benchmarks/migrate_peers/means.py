@@ -36,7 +36,7 @@ class Means:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class ToolResult:
     """What a tool made of an input."""
 
     script: Path | None
@@ -52,10 +52,10 @@ class Made:
     """Of the script, when it is run."""
     trace: Path | None = None
     """A file of rows with the losses of a run; none if the script prints them."""
-    float32: Made | None = None
+    float32: ToolResult | None = None
     """The same written for float32, where the one for half precision rounds."""
 
-    def with_float32(self, plain: Made) -> Made:
+    def with_float32(self, plain: ToolResult) -> ToolResult:
         """Return both."""
         return replace(self, float32=plain)
 

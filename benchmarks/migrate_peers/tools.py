@@ -12,29 +12,29 @@ from pathlib import Path
 
 from cases import Case
 from emitted import to_paddle, to_tensorflow, to_torch
-from means import HERE, Made, Means, call, copied, crosscast, last_line
+from means import HERE, Means, ToolResult, call, copied, crosscast, last_line
 
 
-def in_place(case: Case, folder: Path, means: Means) -> Made:
+def in_place(case: Case, folder: Path, means: Means) -> ToolResult:
     """Bring a copy to the present API of its own framework."""
     script = copied(case, folder)
     done = crosscast(["migrate", script.name, "--to", case.api, "--write", "--json"], folder)
     if done.returncode not in (0, 1):
-        return Made(script=None, failed=last_line(done.stderr))
+        return ToolResult(script=None, failed=last_line(done.stderr))
     found = json.loads(done.stdout)
     messages = [_sentence(problem) for problem in (*found["refusals"], *found["problems"])]
     changed = script.read_text(encoding="utf-8") != case.text
     if messages and not changed:
-        return Made(script=None, said=messages, refused=messages[0])
+        return ToolResult(script=None, said=messages, refused=messages[0])
     notes = [change["hint"] for change in found["changes"] if change.get("hint")]
-    return Made(script=script, said=[*messages, *notes], changed=changed)
+    return ToolResult(script=script, said=[*messages, *notes], changed=changed)
 
 
 def _sentence(diagnostic: Mapping[str, str]) -> str:
     return f"{diagnostic['code']} {diagnostic['message']}"
 
 
-def paconvert(case: Case, folder: Path, means: Means) -> Made:
+def paconvert(case: Case, folder: Path, means: Means) -> ToolResult:
     """PyTorch to Paddle, folder by folder."""
     (folder / "in").mkdir()
     shutil.copy(case.path, folder / "in")
@@ -43,12 +43,12 @@ def paconvert(case: Case, folder: Path, means: Means) -> Made:
     done = call(command, folder, means.limit)
     written = folder / "out" / case.path.name
     if done.returncode or not written.exists():
-        return Made(script=None, failed=last_line(done.stderr))
+        return ToolResult(script=None, failed=last_line(done.stderr))
     log = (folder / "log.txt").read_text(encoding="utf-8").splitlines()
-    return Made(script=written, said=[line for line in log if "[Not Support]" in line])
+    return ToolResult(script=written, said=[line for line in log if "[Not Support]" in line])
 
 
-def tf_upgrade(case: Case, folder: Path, means: Means) -> Made:
+def tf_upgrade(case: Case, folder: Path, means: Means) -> ToolResult:
     """TensorFlow 1 to 2."""
     program = Path(means["here"]).with_name("tf_upgrade_v2")
     report = folder / "report.txt"
@@ -56,13 +56,15 @@ def tf_upgrade(case: Case, folder: Path, means: Means) -> Made:
     done = call([*command, "--reportfile", report.name], folder, means.limit)
     written = folder / case.path.name
     if done.returncode or not written.exists():
-        return Made(script=None, failed=last_line(done.stderr))
+        return ToolResult(script=None, failed=last_line(done.stderr))
     lines = report.read_text(encoding="utf-8").splitlines()
     messages = [line for line in lines if re.search(r"ERROR|WARNING|requires manual", line)]
-    return Made(script=written, said=messages, changed=written.read_text("utf-8") != case.text)
+    return ToolResult(
+        script=written, said=messages, changed=written.read_text("utf-8") != case.text
+    )
 
 
-def torchfix(case: Case, folder: Path, means: Means) -> Made:
+def torchfix(case: Case, folder: Path, means: Means) -> ToolResult:
     """All its rules, with repairs."""
     script = copied(case, folder)
     done = call(
@@ -71,12 +73,12 @@ def torchfix(case: Case, folder: Path, means: Means) -> Made:
         means.limit,
     )
     if done.returncode > 1:
-        return Made(script=None, failed=last_line(done.stderr))
+        return ToolResult(script=None, failed=last_line(done.stderr))
     messages = [line for line in done.stdout.splitlines() if " TOR" in line]
-    return Made(script=script, said=messages, changed=script.read_text("utf-8") != case.text)
+    return ToolResult(script=script, said=messages, changed=script.read_text("utf-8") != case.text)
 
 
-def ivy(case: Case, folder: Path, means: Means) -> Made:
+def ivy(case: Case, folder: Path, means: Means) -> ToolResult:
     """Transpile the function that trains; it takes functions and classes, not scripts."""
     script = copied(case, folder)
     beside = str(Path(means["ivy"]).parent) + os.pathsep + os.environ["PATH"]  # it calls ruff
@@ -85,8 +87,8 @@ def ivy(case: Case, folder: Path, means: Means) -> Made:
     done = call(command, folder, means.limit, PATH=beside, **stand_in)
     found = re.search(r"^output (.+)$", done.stdout, re.MULTILINE)
     if done.returncode or not found:
-        return Made(script=None, failed=last_line(done.stderr) or last_line(done.stdout))
-    return Made(script=Path(found[1]))
+        return ToolResult(script=None, failed=last_line(done.stderr) or last_line(done.stdout))
+    return ToolResult(script=Path(found[1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,7 @@ class Tool:
     title: str
     frameworks: tuple[str, ...]
     """Whose scripts it is for."""
-    make: Callable[[Case, Path, Means], Made]
+    make: Callable[[Case, Path, Means], ToolResult]
     needs: str = "here"
     """Which interpreter."""
 

@@ -1,4 +1,4 @@
-"""What every backend emits is clean: formatted, linted, compiled, and nobody's but the user's."""
+"""Emitted files are formatted, lint clean, compile, and do not import crosscast."""
 
 from __future__ import annotations
 

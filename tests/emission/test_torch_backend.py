@@ -145,13 +145,13 @@ def hows(target: str, **sections: Any) -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize("target", ["torch", "torch@2.1"])
 @pytest.mark.parametrize("model", [{}, CUSTOM], ids=["bert", "custom"])
 def test_half_weights_have_masters_and_say_so(target: str, model: dict[str, Any]) -> None:
-    said = hows(target, **FULL, **model)
-    assert said["mode"][0] == "CC364"
-    assert "masters" in said["mode"][1]
-    assert "masters" in said["param_dtype"][1]
-    assert said["accumulation.dtype"][0] == "CC364"
+    hows_of_paths = hows(target, **FULL, **model)
+    assert hows_of_paths["mode"][0] == "CC364"
+    assert "masters" in hows_of_paths["mode"][1]
+    assert "masters" in hows_of_paths["param_dtype"][1]
+    assert hows_of_paths["accumulation.dtype"][0] == "CC364"
     assert "CC316" in codes(target, **FULL, **model) or target == "torch"
-    for _, how in said.values():
+    for _, how in hows_of_paths.values():
         assert "around the forward pass" not in how
         assert "float32 parameters" not in how
     halves = hows(target, **FULL, **model, accumulation={"dtype": "compute"})
@@ -162,12 +162,15 @@ def test_half_weights_have_masters_and_say_so(target: str, model: dict[str, Any]
 def test_what_is_said_of_types_is_what_is_emitted() -> None:
     written = {"precision": FLOAT16 | {"ops": {"reductions": "compute"}}}
     for sections, autocast in (({}, False), ({"precision": FLOAT16}, True), (written, False)):
-        said = hows("torch", **sections)
+        hows_of_paths = hows("torch", **sections)
         text = emit("torch", **sections).files["train.py"].text
         assert ("torch.autocast(" in text) == autocast
         for path in ("mode", "compute_dtype", "ops.matmul", "ops.reductions"):
-            assert ("autocast" in said[path][1]) == autocast, (path, sections)
-            assert ("written out" in said[path][1]) == (sections is written), (path, sections)
+            assert ("autocast" in hows_of_paths[path][1]) == autocast, (path, sections)
+            assert ("written out" in hows_of_paths[path][1]) == (sections is written), (
+                path,
+                sections,
+            )
 
 
 def test_checkpointing_is_refused_for_one_reason() -> None:

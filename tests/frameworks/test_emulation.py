@@ -174,7 +174,7 @@ def losses(run: Run) -> list[float]:
     return [row["loss"] for row in run.trace]
 
 
-@exhaustive("overflows that nobody injects")
+@exhaustive("overflows that are not injected")
 @pytest.mark.torch
 @pytest.mark.tensorflow
 @pytest.mark.paddle

@@ -49,7 +49,7 @@ def test_an_example_trains_in_half_with_its_scale(ran: dict[str, Any], name: str
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_skips_what_overflows(ran: dict[str, Any], name: str) -> None:
     found = ran[name]
-    if name in FIXED:  # nobody looks at gradients of a fixed scale, in Keras 2 neither
+    if name in FIXED:  # gradients of a fixed scale are never checked, in Keras 2 neither
         assert found["class"] == "Adam"
         assert found["scale_afterwards"] == found["scale"]
         return

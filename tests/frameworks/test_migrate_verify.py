@@ -1,6 +1,6 @@
 """`crosscast migrate ... --verify` for real: the emitted script runs, the recipe judges.
 
-CROSSCAST_WRITE_GOLDENS=1 writes what the page about migrating shows of it anew.
+CROSSCAST_WRITE_GOLDENS=1 rewrites what the page about migrating shows of it.
 """
 
 from __future__ import annotations

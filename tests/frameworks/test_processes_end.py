@@ -1,7 +1,7 @@
 """Two emitted processes of which one dies: all of them end soon, and the run can go on.
 
 Nothing of the run is lost that was in its last checkpoint, and what goes on from there is, bit by
-bit, the run that nobody disturbed.
+bit, the undisturbed run.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Lab:
         return [json.loads(line) for line in lines]
 
     def expected(self, windows: int) -> list[dict[str, Any]]:
-        """Return the first rows of the run that nobody disturbs."""
+        """Return the first rows of the undisturbed run."""
         if len(self.undisturbed) < windows:
             output = self.folder / f"undisturbed-{windows}"
             self.undisturbed = self.finish(output, max(100, 2 * windows))
@@ -173,7 +173,7 @@ def wait(running: Running) -> None:
 
 CASES: dict[str, tuple[Callable[[Running], None], set[str]]] = {
     "last killed": (kill_last, {"failed", "stopped", ""}),
-    "first killed": (kill_first, {""}),  # nobody is left to write
+    "first killed": (kill_first, {""}),  # no process is left to write
     "first interrupted": (interrupt_first, {"stopped"}),
     "first terminated": (terminate_first, {"stopped"}),
     "last raises": (wait, {"failed", "stopped"}),

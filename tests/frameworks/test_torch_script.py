@@ -174,7 +174,7 @@ def test_a_scale_that_collapses_ends_the_run(lab: Lab) -> None:
     assert [row["window"] for row in whole.trace] == list(range(26))
     assert (whole.status["windows"], whole.status["updates"]) == (26, 0)
     assert whole.status["eval"] is None
-    assert parts.code == 1  # a break does not start the count anew
+    assert parts.code == 1  # a break does not restart the count
     assert parts.trace == whole.trace
 
 

@@ -15,7 +15,7 @@ from frameworks.run_model_torch import inputs
 METHOD = "forward"
 
 
-class Made(TorchDispatchMode):  # type: ignore[misc]
+class CreatedTensors(TorchDispatchMode):  # type: ignore[misc]
     """Notes the storage of every tensor that is made, and does not keep it alive."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ def train(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     model.train()
     torch.manual_seed(5)
-    with Made() as made:
+    with CreatedTensors() as made:
         with torch.autocast("cpu", getattr(torch, dtype), enabled=dtype != "float32"):
             logits = model(*inputs(batch)).float()
         loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(batch["labels"]).long())

@@ -136,7 +136,7 @@ def test_gradients_are_those_without_recomputation(
 def test_with_other_masks_they_are_not(trained: Trained, target: str) -> None:
     faulty, kept = trained(target, "recomputed faulty", "float32"), "kept faulty"
     expected = trained(target, kept, "float32")
-    assert faulty.loss == pytest.approx(expected.loss, rel=1e-6)  # and so nobody sees it
+    assert faulty.loss == pytest.approx(expected.loss, rel=1e-6)  # so the loss does not reveal it
     assert difference(faulty, expected) > 1e-2
 
 

@@ -121,7 +121,7 @@ class Runs:
         self.until(lambda: len(self.trace(name + "-out")) >= windows, f"{windows} windows", name)
 
     def state(self, job: str) -> tuple[str, str]:
-        """Return what SLURM says of a job, and how often it was started anew."""
+        """Return what SLURM says of a job, and how often it was restarted."""
         command = ("scontrol", "--oneliner", "show", "job", job)
         told = subprocess.run(
             command, env=self.environment, capture_output=True, text=True, check=True
@@ -247,7 +247,7 @@ def test_a_job_out_of_time_saves_and_goes_on(runs: Runs, undisturbed: list[dict[
 
 @pytest.mark.parametrize("runs", TARGETS[:1], indirect=True)
 def test_the_time_limit_itself_puts_a_job_back(runs: Runs, alone: list[dict[str, Any]]) -> None:
-    """SLURM's own clock: nobody else sends the signal, or asks for the queue."""
+    """SLURM's own clock: nothing else sends the signal or requeues the job."""
     assert alone
     endless = recipe(10**6, distributed=TWO, launch=REQUEUED | LIMITED)
     job = runs.submit("limit", endless, "--checkpoint-every", str(10**6))
@@ -260,7 +260,7 @@ def test_the_time_limit_itself_puts_a_job_back(runs: Runs, alone: list[dict[str,
         runs.hasten(job)
         return runs.state(job) == ("RUNNING", "1") and len(runs.trace("limit-out")) > len(before)
 
-    # Rows after the checkpoint are trained anew; there are fewer of them until then.
+    # Rows after the checkpoint are trained again; there are fewer of them until then.
     runs.until(again, "more windows", "limit")
     runs.call("scancel", job)
     runs.until(lambda: runs.state(job)[0] == "CANCELLED", "the end", "limit")

@@ -39,7 +39,7 @@ def recipe(tmp_path: Path, **sections: str) -> Recipe:
     return load(str(path))
 
 
-def said(name: str, found: Recipe) -> dict[str, str]:
+def limits(name: str, found: Recipe) -> dict[str, str]:
     return {d.path: d.code for d in ADAPTERS[name].limits(found)}
 
 
@@ -61,7 +61,7 @@ def test_folder(name: str, tmp_path: Path) -> None:
     assert settings["loss_scaling"] is None
     needed = (folder / "requirements.txt").read_text()
     assert all(package in needed for package in adapter.packages)
-    adapter.write(recipe(tmp_path, **HALF), folder)  # written anew, whoever edited it
+    adapter.write(recipe(tmp_path, **HALF), folder)  # overwritten, even if edited
     settings = json.loads((folder / "settings.json").read_text())
     assert settings["loss_scaling"]["init_scale"] == 1024
     assert settings["precision"] == "float16"
@@ -76,7 +76,7 @@ def test_registry() -> None:
 
 def test_quiet_where_the_trainer_does_the_same(tmp_path: Path) -> None:
     plain = recipe(tmp_path)
-    assert all(not said(name, plain) for name in ADAPTERS)
+    assert all(not limits(name, plain) for name in ADAPTERS)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_quiet_where_the_trainer_does_the_same(tmp_path: Path) -> None:
 def test_warned(tmp_path: Path, sections: dict[str, str], expected: dict[str, set[str]]) -> None:
     found = recipe(tmp_path, **sections)
     for name, paths in expected.items():
-        assert said(name, found) == dict.fromkeys(paths, "CC737"), name
+        assert limits(name, found) == dict.fromkeys(paths, "CC737"), name
         ADAPTERS[name].write(found, tmp_path / name)
 
 

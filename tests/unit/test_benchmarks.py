@@ -92,7 +92,7 @@ def test_ratios_are_taken_within_a_round(step_time: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "remark"),
     [
         ({}, ""),
         ({"computes_in": "bfloat16"}, "computes in bfloat16"),
@@ -102,9 +102,9 @@ def test_ratios_are_taken_within_a_round(step_time: ModuleType) -> None:
     ],
 )
 def test_a_loop_that_does_other_work_is_named(
-    step_time: ModuleType, changes: dict[str, object], said: str
+    step_time: ModuleType, changes: dict[str, object], remark: str
 ) -> None:
-    assert step_time.remark("script", contestant([1.0], **changes), "float32") == said
+    assert step_time.remark("script", contestant([1.0], **changes), "float32") == remark
 
 
 def test_processes_are_joined_by_their_rounds_and_worst_differences(step_time: ModuleType) -> None:

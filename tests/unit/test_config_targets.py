@@ -1,4 +1,4 @@
-"""Configurations of layers: what is written, what is refused, what is said about it."""
+"""Configurations of layers: what is written, what is refused, which codes are reported."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refused(target: str, **changes: str | None) -> set[tuple[str, str]]:
     }
 
 
-def said(target: str, **changes: str | None) -> dict[str, str]:
+def codes_by_path(target: str, **changes: str | None) -> dict[str, str]:
     """Return code by path of what is not exact."""
     return {
         diagnostic.path: diagnostic.code for diagnostic in compiled(target, **changes).diagnostics
@@ -75,7 +75,7 @@ def test_scripts_of_every_dialect_run(target: str) -> None:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_whoever_owns_the_model_is_told_so(name: str) -> None:
-    codes = said(name)
+    codes = codes_by_path(name)
     assert (codes["model"], codes["data"]) == ("CC333", "CC333")
 
 
@@ -146,7 +146,7 @@ def test_deepspeed_refuses_what_it_would_train_otherwise(
 
 
 def test_transformers_says_what_its_loss_scale_is() -> None:
-    codes = said(
+    codes = codes_by_path(
         "transformers",
         precision=FLOAT16,
         loss_scaling=SCALING.format("init_scale: 1024.0, growth_interval: 7"),
@@ -176,7 +176,7 @@ def test_a_line_that_ends_above_zero_is_a_polynomial() -> None:
     found = settings("transformers", "arguments.json", schedule=schedule)
     assert found["lr_scheduler_type"] == "polynomial"
     assert found["lr_scheduler_kwargs"] == {"lr_end": 1e-4, "power": 1.0}
-    assert said("transformers", schedule=schedule)["schedule.name"] == "CC367"
+    assert codes_by_path("transformers", schedule=schedule)["schedule.name"] == "CC367"
 
 
 def test_accelerate_carries_short_windows() -> None:
@@ -188,9 +188,9 @@ def test_accelerate_carries_short_windows() -> None:
 @pytest.mark.parametrize("name", ["accelerate", "lightning"])
 def test_short_windows_are_said(name: str) -> None:
     data = "{source: synthetic, train_rows: 4100}"
-    assert said(name, data=data)["accumulation.tail"] == "CC337"
+    assert codes_by_path(name, data=data)["accumulation.tail"] == "CC337"
     even = "{source: synthetic, train_rows: 4096}"
-    assert "accumulation.tail" not in said(name, data=even)
+    assert "accumulation.tail" not in codes_by_path(name, data=even)
 
 
 @pytest.mark.parametrize("name", ["accelerate", "lightning", "fabric", "transformers"])
@@ -201,10 +201,13 @@ def test_a_scale_that_never_moves_is_refused(name: str, scaling: str) -> None:
 
 
 def test_lightning_moves_its_schedule_on() -> None:
-    assert said("lightning", precision=FLOAT16)["schedule.tick"] == "CC366"
+    assert codes_by_path("lightning", precision=FLOAT16)["schedule.tick"] == "CC366"
     attempt = "{name: linear, total_steps: 10, tick: attempt}"
-    assert "schedule.tick" not in said("lightning", precision=FLOAT16, schedule=attempt)
-    assert said("accelerate", precision=FLOAT16, schedule=attempt).get("schedule.tick") is None
+    assert "schedule.tick" not in codes_by_path("lightning", precision=FLOAT16, schedule=attempt)
+    assert (
+        codes_by_path("accelerate", precision=FLOAT16, schedule=attempt).get("schedule.tick")
+        is None
+    )
 
 
 def test_paddlenlp_has_levels() -> None:

@@ -26,7 +26,7 @@ from crosscast_parity.processes.process import Outcome, OutcomeKind
 from crosscast_parity.processes.sessions import Finished
 from crosscast_parity.recordings.status import Evaluation, Status
 from crosscast_parity.recordings.trace import Row
-from crosscast_parity.runs.outcomes import Made, StageResult, gather
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult, gather
 from parity_fakes import good_rows, make_recipe
 
 NOWHERE = Path("nowhere")
@@ -77,7 +77,7 @@ def stage_of(
             outcome=Outcome(kind="finished", message="", status=status),
             rows=tuple(rows),
         )
-        result.made[name, run] = Made(spec=spec, run=made, folder=NOWHERE)
+        result.made[name, run] = FinishedRun(spec=spec, run=made, folder=NOWHERE)
     return result
 
 

@@ -46,7 +46,7 @@ LOOKUPS = {
 }
 
 
-def asked() -> Iterator[str]:
+def libraries_in_use() -> Iterator[str]:
     """Yield the libraries whose words readers and emitters look up, as far as they are texts."""
     for folder in ("translator", "backends"):
         for path in (ROOT / folder).rglob("*.py"):
@@ -60,7 +60,7 @@ def asked() -> Iterator[str]:
 def test_every_library_that_is_asked_for_has_words_and_every_other_is_a_package() -> None:
     packages = {"tf_keras", "lark", "models-bert"}
     sections = {path.partition(".")[0] for path in PATHS}
-    libraries = {text for text in asked() if text.partition(".")[0] not in sections}
+    libraries = {text for text in libraries_in_use() if text.partition(".")[0] not in sections}
     assert libraries <= set(LIBRARIES)
     assert set(LIBRARIES) - libraries <= packages
 

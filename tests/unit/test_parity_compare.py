@@ -28,7 +28,7 @@ from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.processes.process import Outcome, OutcomeKind
 from crosscast_parity.recordings.status import Evaluation
 from crosscast_parity.recordings.trace import Row
-from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.runs.workspace import Workspace
 from parity_fakes import good_rows, make_recipe
 
@@ -72,7 +72,7 @@ def reported(
         )
         how = (outcome if name == "paddle" else None) or ended()
         run = Run(contestant=name, stage=stage.name, name=kind, outcome=how, rows=tuple(rows))
-        result.made[name, kind] = Made(spec=spec, run=run, folder=NOWHERE)
+        result.made[name, kind] = FinishedRun(spec=spec, run=run, folder=NOWHERE)
     options = make_options(NOWHERE)
     programs = {
         name: Contestant(name=name, target=name, recipe=recipe, python="", script=NOWHERE)

@@ -10,13 +10,13 @@ import pytest
 
 from crosscast.plan import operations as ops
 from crosscast.reference.interpreter import MicroBatch, run, step
-from toy_steps import DYNAMIC, MEAN, RAMP, SGD, W, before, make, mb, one, weights
+from toy_steps import DYNAMIC, MEAN, RAMP, SGD, W, before, make, mb, row_of, weights
 
 # Normalize and Accumulate
 
 
 def test_the_mean_over_the_micro_batches_of_the_window() -> None:
-    row = one(make(), mb(2, 4, loss=3.0), mb(4, 8, loss=5.0))
+    row = row_of(make(), mb(2, 4, loss=3.0), mb(4, 8, loss=5.0))
     assert row.loss == 4.0
     assert row.parameters["w"].tolist() == [1 - 0.5 * 3, 2 - 0.5 * 6]
     assert row.grad_norm == pytest.approx(math.hypot(3, 6))
@@ -26,14 +26,14 @@ def test_the_mean_over_the_micro_batches_of_the_window() -> None:
 
 def test_the_mean_over_the_rows_of_the_window() -> None:
     plan = make(normalize=replace(MEAN, unit="sample", full=4))
-    row = one(plan, mb(6, 0, loss=9.0, rows=3), mb(2, 4, loss=3.0, rows=1))
+    row = row_of(plan, mb(6, 0, loss=9.0, rows=3), mb(2, 4, loss=3.0, rows=1))
     assert (row.loss, row.rows) == (3.0, 4)
     assert row.parameters["w"].tolist() == [1 - 0.5 * 2, 2 - 0.5 * 1]
 
 
 @pytest.mark.parametrize(("renormalize", "loss"), [(True, 6.0), (False, 3.0)])
 def test_a_short_window_by_micro_batches(renormalize: bool, loss: float) -> None:
-    row = one(make(normalize=replace(MEAN, renormalize=renormalize)), mb(1, 1, loss=6.0))
+    row = row_of(make(normalize=replace(MEAN, renormalize=renormalize)), mb(1, 1, loss=6.0))
     assert row.loss == loss
     assert row.parameters["w"][0] == 1 - 0.5 * loss / 6
 
@@ -41,13 +41,13 @@ def test_a_short_window_by_micro_batches(renormalize: bool, loss: float) -> None
 @pytest.mark.parametrize(("renormalize", "loss"), [(True, 2.0), (False, 0.75)])
 def test_a_short_window_by_rows(renormalize: bool, loss: float) -> None:
     normalize = ops.Normalize(unit="sample", renormalize=renormalize, full=8)
-    assert one(make(normalize=normalize), mb(1, 1, loss=6.0, rows=3)).loss == loss
+    assert row_of(make(normalize=normalize), mb(1, 1, loss=6.0, rows=3)).loss == loss
 
 
 def test_gradients_are_summed_in_float32() -> None:
     # 2**24 + 1 + 1 is 2**24 in float32 when added one after the other.
     plan = make(normalize=replace(MEAN, renormalize=False, full=1), optimizer=SGD)
-    row = one(plan, mb(2**24, 0), mb(1, 0), mb(1, 0))
+    row = row_of(plan, mb(2**24, 0), mb(1, 0), mb(1, 0))
     assert row.grad_norm == 2.0**24
     assert row.parameters["w"].dtype == np.float32
 
@@ -58,24 +58,24 @@ def test_gradients_are_summed_in_float32() -> None:
 def test_the_scaled_gradient_is_what_gets_rounded() -> None:
     tiny = 2.0**-26  # below the smallest float16
     static = ops.UpdateScale(mode="static", init_scale=1024.0)
-    assert one(make(dtype="float16"), mb(tiny, 0)).grad_norm == 0.0
-    assert one(make(dtype="float16", scale=static), mb(tiny, 0)).grad_norm == tiny
+    assert row_of(make(dtype="float16"), mb(tiny, 0)).grad_norm == 0.0
+    assert row_of(make(dtype="float16", scale=static), mb(tiny, 0)).grad_norm == tiny
 
 
 def test_dividing_before_backward_avoids_an_overflow_of_half_precision() -> None:
     static = ops.UpdateScale(mode="static", init_scale=2.0**16)
     batches = [mb(1.5, 0)] * 4
     plan = make(dtype="float16", scale=static)
-    assert not one(plan, *batches).skipped
+    assert not row_of(plan, *batches).skipped
     undivided = replace(plan, micro=before(plan.micro, ops.Normalize, ops.Accumulate))
-    assert one(undivided, *batches).skipped
+    assert row_of(undivided, *batches).skipped
 
 
 def test_each_micro_batch_is_rounded_on_its_own_and_the_sum_is_not() -> None:
-    row = one(make(dtype="bfloat16", normalize=replace(MEAN, full=1, renormalize=False)),
+    row = row_of(make(dtype="bfloat16", normalize=replace(MEAN, full=1, renormalize=False)),
               mb(256, 0), mb(1, 0))  # fmt: skip
     assert row.grad_norm == 257.0  # not a bfloat16
-    row = one(make(dtype="bfloat16"), mb(257, 0))
+    row = row_of(make(dtype="bfloat16"), mb(257, 0))
     assert row.grad_norm == 256.0
 
 
@@ -100,29 +100,29 @@ def test_clip_by_the_global_norm_over_all_parameters() -> None:
 
 def test_clip_leaves_smaller_gradients_alone() -> None:
     clip = ops.Clip(mode="global_norm", limit=10.0, eps=1e-6)
-    assert one(make(clip=clip), mb(3, 4)).parameters["w"].tolist() == [-0.5, 0.0]
+    assert row_of(make(clip=clip), mb(3, 4)).parameters["w"].tolist() == [-0.5, 0.0]
 
 
 def test_clip_with_eps_shrinks_at_the_limit_itself() -> None:
     clip = ops.Clip(mode="global_norm", limit=5.0, eps=5.0)
-    assert one(make(clip=clip), mb(3, 4)).parameters["w"].tolist() == [1 - 0.75, 2 - 1.0]
+    assert row_of(make(clip=clip), mb(3, 4)).parameters["w"].tolist() == [1 - 0.75, 2 - 1.0]
 
 
 def test_clip_sees_unscaled_gradients() -> None:
     clip = ops.Clip(mode="global_norm", limit=1.0)
-    plain, scaled = (one(make(clip=clip, scale=s), mb(3, 4)) for s in (None, DYNAMIC))
+    plain, scaled = (row_of(make(clip=clip, scale=s), mb(3, 4)) for s in (None, DYNAMIC))
     assert scaled.grad_norm == plain.grad_norm == 5.0
     assert scaled.parameters["w"].tolist() == plain.parameters["w"].tolist()
 
 
 def test_clip_by_value_reports_the_norm_before() -> None:
-    row = one(make(clip=ops.Clip(mode="value", limit=1.0)), mb(3, -0.5))
+    row = row_of(make(clip=ops.Clip(mode="value", limit=1.0)), mb(3, -0.5))
     assert row.grad_norm == pytest.approx(math.hypot(3, 0.5))
     assert row.parameters["w"].tolist() == [0.5, 2.25]
 
 
 def test_a_finite_gradient_whose_norm_overflows_is_clipped_to_zero() -> None:
-    row = one(make(clip=ops.Clip(mode="global_norm", limit=1.0)), mb(1e30, 0))
+    row = row_of(make(clip=ops.Clip(mode="global_norm", limit=1.0)), mb(1e30, 0))
     assert row.grad_norm == math.inf
     assert row.parameters["w"].tolist() == [1.0, 2.0]
 
@@ -151,12 +151,12 @@ def test_decay_spares_the_roles_named() -> None:
 
 def test_without_roles_everything_decays() -> None:
     optimizer = ops.Step(optimizer="sgd", weight_decay=1.0, no_decay=("bias",))
-    row = one(make(optimizer=optimizer), mb(0, 0))
+    row = row_of(make(optimizer=optimizer), mb(0, 0))
     assert row.parameters["w"].tolist() == [0.5, 1.0]
 
 
 def test_adam_moments_are_reported_by_name() -> None:
-    row = one(make(optimizer=ops.Step(optimizer="adam", betas=(0.5, 0.75))), mb(2, 4))
+    row = row_of(make(optimizer=ops.Step(optimizer="adam", betas=(0.5, 0.75))), mb(2, 4))
     assert {n: v["w"].tolist() for n, v in row.moments.items()} == {
         "exp_avg": [1.0, 2.0],
         "exp_avg_sq": [1.0, 4.0],
@@ -170,7 +170,7 @@ def test_momentum_starts_with_the_first_gradient() -> None:
 
 
 def test_sgd_without_momentum_has_no_moments() -> None:
-    assert one(make(), mb(1, 1)).moments == {}
+    assert row_of(make(), mb(1, 1)).moments == {}
 
 
 # A skip
@@ -235,12 +235,12 @@ def test_a_scaled_gradient_beyond_float16_is_an_overflow_and_the_back_off_ends_i
 
 def test_a_scaled_gradient_beyond_float32_is_an_overflow() -> None:
     plan = make(scale=replace(DYNAMIC, init_scale=2.0**120))
-    assert one(plan, mb(1e9, 0)).skipped
+    assert row_of(plan, mb(1e9, 0)).skipped
     assert not run(plan, W, [[mb(1e9, 0)]], arithmetic="float64").rows[0].skipped
 
 
 def test_without_a_check_nothing_is_skipped() -> None:
-    row = one(make(), mb(math.nan, 1))
+    row = row_of(make(), mb(math.nan, 1))
     assert (row.skipped, row.updates) == (False, 1)
     assert math.isnan(row.parameters["w"][0])
 
@@ -256,7 +256,7 @@ def test_ranks_are_averaged_after_each_summed_its_own() -> None:
 
 def test_a_process_without_micro_batches_adds_nothing() -> None:
     two = run(make(processes=2), W, [[[mb(2, 4, loss=3.0)], []]]).rows[0]
-    alone = one(make(), mb(2, 4, loss=3.0))
+    alone = row_of(make(), mb(2, 4, loss=3.0))
     assert (two.loss, two.n_micro) == (alone.loss, alone.n_micro) == (3.0, 1)
     assert two.parameters["w"].tolist() == alone.parameters["w"].tolist()
 

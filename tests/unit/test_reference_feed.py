@@ -13,7 +13,7 @@ from crosscast.plan import operations as ops
 from crosscast.reference.data import Tensors, Window
 from crosscast.reference.interpreter import Forward, MicroBatch, initial, resume, run, step
 from crosscast.reference.operations import HANDLERS
-from toy_steps import DYNAMIC, RAMP, W, before, make, mb, one, weights
+from toy_steps import DYNAMIC, RAMP, W, before, make, mb, row_of, weights
 
 # Gradients that depend on the parameters, resuming, purity
 
@@ -156,7 +156,7 @@ def test_the_number_of_processes_cannot_change_while_gradients_are_carried() -> 
 
 def test_a_plan_without_clip_or_step_reports_no_norm_and_no_rate() -> None:
     plan = ops.Plan(micro=make().micro, window=(ops.Zero(),))
-    row = one(plan, mb(1, 1))
+    row = row_of(plan, mb(1, 1))
     assert math.isnan(row.grad_norm)
     assert math.isnan(row.lr)
     assert row.parameters["w"].tolist() == [1.0, 2.0]

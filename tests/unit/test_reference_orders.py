@@ -10,14 +10,14 @@ import pytest
 
 from crosscast.plan import operations as ops
 from crosscast.reference.interpreter import run
-from toy_steps import DYNAMIC, RAMP, SGD, W, before, make, mb, one
+from toy_steps import DYNAMIC, RAMP, SGD, W, before, make, mb, row_of
 
 
 def test_clipping_before_unscaling_shrinks_the_update() -> None:
     plan = make(clip=ops.Clip(mode="global_norm", limit=5.0), scale=DYNAMIC)
     wrong = replace(plan, window=before(plan.window, ops.Clip, ops.Unscale))
-    assert one(plan, mb(3, 4)).parameters["w"].tolist() == [-0.5, 0.0]
-    row = one(wrong, mb(3, 4))
+    assert row_of(plan, mb(3, 4)).parameters["w"].tolist() == [-0.5, 0.0]
+    row = row_of(wrong, mb(3, 4))
     assert row.grad_norm == 40.0
     assert row.parameters["w"].tolist() == pytest.approx([1 - 1.5 / 8, 2 - 2 / 8])
 
@@ -25,8 +25,8 @@ def test_clipping_before_unscaling_shrinks_the_update() -> None:
 def test_value_clipping_before_unscaling_hides_an_overflow() -> None:
     plan = make(clip=ops.Clip(mode="value", limit=1.0), scale=DYNAMIC)
     wrong = replace(plan, window=before(plan.window, ops.Clip, ops.Unscale))
-    assert one(plan, mb(math.inf, 1)).skipped
-    row = one(wrong, mb(math.inf, 1))
+    assert row_of(plan, mb(math.inf, 1)).skipped
+    row = row_of(wrong, mb(math.inf, 1))
     assert (row.skipped, row.good) == (False, 1)
     assert row.parameters["w"][0] == 1 - 0.5 / 8
 
@@ -42,7 +42,7 @@ def test_checking_before_the_reduction_misses_the_other_process() -> None:
 def test_checking_after_the_step_is_too_late() -> None:
     plan = make(scale=DYNAMIC)
     wrong = replace(plan, window=before(plan.window, ops.Step, ops.CheckFinite))
-    row = one(wrong, mb(math.nan, 1))
+    row = row_of(wrong, mb(math.nan, 1))
     assert (row.skipped, row.updates) == (True, 1)
     assert math.isnan(row.parameters["w"][0])
 
@@ -50,20 +50,20 @@ def test_checking_after_the_step_is_too_late() -> None:
 def test_advancing_the_schedule_first_is_one_step_off() -> None:
     plan = make(schedule=RAMP)
     wrong = replace(plan, window=before(plan.window, ops.Schedule, ops.Step))
-    assert (one(plan, mb(1, 1)).lr, one(wrong, mb(1, 1)).lr) == (0.0, 0.125)
+    assert (row_of(plan, mb(1, 1)).lr, row_of(wrong, mb(1, 1)).lr) == (0.0, 0.125)
 
 
 def test_updating_the_scale_first_unscales_by_another_one() -> None:
     plan = make(scale=replace(DYNAMIC, growth_interval=1))
     wrong = replace(plan, window=before(plan.window, ops.UpdateScale, ops.Unscale))
-    assert one(plan, mb(3, 4)).grad_norm == 5.0
-    assert one(wrong, mb(3, 4)).grad_norm == 2.5
+    assert row_of(plan, mb(3, 4)).grad_norm == 5.0
+    assert row_of(wrong, mb(3, 4)).grad_norm == 2.5
 
 
 def test_normalizing_after_backward_only_changes_the_reported_loss() -> None:
     plan = make()
     wrong = replace(plan, micro=before(plan.micro, ops.Backward, ops.Normalize))
-    right, row = (one(p, mb(2, 4), mb(2, 4)) for p in (plan, wrong))
+    right, row = (row_of(p, mb(2, 4), mb(2, 4)) for p in (plan, wrong))
     assert row.loss == right.loss
     assert row.grad_norm == 2 * right.grad_norm
 
@@ -71,13 +71,13 @@ def test_normalizing_after_backward_only_changes_the_reported_loss() -> None:
 def test_scaling_after_backward_shrinks_the_gradients() -> None:
     plan = make(scale=DYNAMIC)
     wrong = replace(plan, micro=before(plan.micro, ops.Backward, ops.Scale))
-    assert one(wrong, mb(3, 4)).grad_norm == 5.0 / 8
+    assert row_of(wrong, mb(3, 4)).grad_norm == 5.0 / 8
 
 
 def test_zero_before_the_step_trains_nothing() -> None:
     plan = make(optimizer=ops.Step(optimizer="sgd", momentum=0.5))
     wrong = replace(plan, window=before(plan.window, ops.Zero, ops.Clip))
-    row = one(wrong, mb(3, 4))
+    row = row_of(wrong, mb(3, 4))
     assert (row.grad_norm, row.updates) == (0.0, 1)
     assert row.parameters["w"].tolist() == [1.0, 2.0]
 
@@ -86,7 +86,7 @@ def test_zero_in_the_micro_part_keeps_only_the_last_micro_batch() -> None:
     plan = make()
     wrong = ops.Plan(micro=before((*plan.micro, ops.Zero()), ops.Zero, ops.Accumulate),
                      window=plan.window)  # fmt: skip
-    assert one(wrong, mb(30, 40), mb(6, 8)).grad_norm == 5.0
+    assert row_of(wrong, mb(30, 40), mb(6, 8)).grad_norm == 5.0
 
 
 def test_without_zero_gradients_are_carried_into_the_next_window() -> None:
@@ -99,7 +99,7 @@ def test_without_zero_gradients_are_carried_into_the_next_window() -> None:
 def test_a_step_per_micro_batch_is_not_an_accumulation() -> None:
     plan = make()
     wrong = ops.Plan(micro=(*plan.micro, SGD), window=tuple(o for o in plan.window if o != SGD))
-    assert one(wrong, mb(1, 1), mb(1, 1)).updates == 2
+    assert row_of(wrong, mb(1, 1), mb(1, 1)).updates == 2
 
 
 def test_without_reduction_the_first_process_goes_its_own_way() -> None:

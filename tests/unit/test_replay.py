@@ -214,7 +214,7 @@ def last_dropped(op: ops.Op, attempt: Attempt) -> None:
 
 
 def stale_moments(op: ops.Op, attempt: Attempt) -> None:
-    """Moments begin anew in window 2."""
+    """Moments are reset in window 2."""
     if isinstance(op, ops.Step) and attempt.updates == 2:
         attempt.moments = {
             slot: {n: np.zeros_like(a) for n, a in tensors.items()}

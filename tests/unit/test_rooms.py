@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("translator", "backends", "parity")
-SPLIT = ("crosscast.pysource", "crosscast.trainstep")
+SPLIT = ("crosscast.pysource", "crosscast.trainstep", "crosscast.readers")
 """Rooms with floors of their own inside."""
 
 CORE = {
@@ -57,6 +57,22 @@ TRAINSTEP = {
     "walk": "events frames windows",
     "steps": "events frames windows walk",
     "answers": "events frames windows",
+}
+READERS = {
+    "protocol": "",
+    "fact_builder": "",
+    "settings": "",
+    "tree": "settings",
+    "words": "settings tree",
+    "config": "protocol settings tree words",
+    "shell": "protocol settings words config",
+    "python": "fact_builder settings tree words config",
+    "torch": "fact_builder settings tree words config python",
+    "tensorflow": "fact_builder python",
+    "paddle": "fact_builder python",
+    "emitted": "",
+    "recipe_yaml": "protocol",
+    "registry": "protocol",
 }
 BACKENDS = {
     "crosscast_paddle": "",
@@ -115,6 +131,7 @@ def allowed() -> dict[str, set[str]]:
         ("crosscast", CORE),
         ("crosscast.pysource", PYSOURCE),
         ("crosscast.trainstep", TRAINSTEP),
+        ("crosscast.readers", READERS),
         ("crosscast_parity", PARITY),
     ):
         found |= {f"{head}.{room}": _named(head, rooms) for room, rooms in table.items()}
@@ -221,7 +238,7 @@ def test_the_tables_allow_only_what_is_used() -> None:
     assert sorted(unused) == []
 
 
-@pytest.mark.parametrize("table", [CORE, PYSOURCE, TRAINSTEP, BACKENDS, PARITY])
+@pytest.mark.parametrize("table", [CORE, PYSOURCE, TRAINSTEP, READERS, BACKENDS, PARITY])
 def test_every_room_imports_only_rooms_above_it_in_the_table(table: Mapping[str, str]) -> None:
     seen: set[str] = set()
     for room, rooms in table.items():
@@ -234,6 +251,7 @@ def test_every_folder_is_a_room_of_the_tables() -> None:
         ("translator/crosscast", CORE),
         ("translator/crosscast/pysource", PYSOURCE),
         ("translator/crosscast/trainstep", TRAINSTEP),
+        ("translator/crosscast/readers", READERS),
         ("parity/crosscast_parity", PARITY),
     ):
         found = {

@@ -16,7 +16,7 @@ any_float32 = hnp.arrays(
 )
 
 
-def one(value: float, dtype: Dtype) -> float:
+def rounded(value: float, dtype: Dtype) -> float:
     return float(round_to(np.array(value, dtype=np.float32), dtype))
 
 
@@ -99,7 +99,7 @@ def test_float16_is_that_of_numpy(array: np.ndarray) -> None:
     ],
 )
 def test_float16_edges(value: float, expected: float) -> None:
-    assert one(value, "float16") == expected
+    assert rounded(value, "float16") == expected
 
 
 @given(any_float32, st.sampled_from(("float16", "bfloat16", "float32")))
@@ -116,7 +116,7 @@ def test_rounding_twice_is_rounding_once_and_leaves_the_input(
 
 @given(st.floats(2.0**-126, 2.0**127, width=32))
 def test_bfloat16_is_within_half_a_unit_in_the_last_place(value: float) -> None:
-    assert abs(one(value, "bfloat16") - value) <= value * 2.0**-8
+    assert abs(rounded(value, "bfloat16") - value) <= value * 2.0**-8
 
 
 @given(any_float32)
@@ -134,4 +134,4 @@ def test_strided_input() -> None:
 
 
 def test_bfloat16_of_a_known_number() -> None:
-    assert one(np.pi, "bfloat16") == from_bits(0x40490000) == 3.140625
+    assert rounded(np.pi, "bfloat16") == from_bits(0x40490000) == 3.140625

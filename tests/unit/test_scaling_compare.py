@@ -20,7 +20,7 @@ from crosscast_parity.scaling_law.causes import likely_cause
 from crosscast_parity.scaling_law.comparison import Case, compare
 from crosscast_parity.scaling_law.envelope import Run, distances, measure_room
 from crosscast_parity.scaling_law.ranks import how_far, progress
-from crosscast_parity.scaling_law.runs import Made
+from crosscast_parity.scaling_law.runs import ShapeRun
 from crosscast_parity.scaling_law.scenes import Scene
 from crosscast_parity.scaling_law.shapes import Shape, windows_of
 from crosscast_parity.scaling_law.steps import Steps, read_steps
@@ -42,7 +42,7 @@ def nothing(rank: int, window: int, line: Line, arrays: dict[str, np.ndarray]) -
     """Leave it as it is."""
 
 
-def write(folder: Path, shape: Shape, change: Change = nothing, noise: float = 0.0) -> Made:
+def write(folder: Path, shape: Shape, change: Change = nothing, noise: float = 0.0) -> ShapeRun:
     """Write what the processes of a shape leave; `noise` moves everything a little."""
     subject = subject_of(plain(**FLOAT32), WINDOWS)
     recipe = shape.applied(subject.recipe)
@@ -74,7 +74,7 @@ def write(folder: Path, shape: Shape, change: Change = nothing, noise: float = 0
             with (steps / "steps.jsonl").open("a") as stream:
                 stream.write(json.dumps(line) + "\n")
     ranks_found = [read_steps(folder / f"rank-{n}" / "steps") for n in range(shape.processes)]
-    return Made(Outcome(kind="finished"), tuple(ranks_found))
+    return ShapeRun(Outcome(kind="finished"), tuple(ranks_found))
 
 
 def judged(
@@ -97,7 +97,7 @@ def judged(
         subject=subject,
         scene=Scene("plain"),
         shape=shape,
-        made=Made(Outcome(kind=kind), made.ranks),
+        made=ShapeRun(Outcome(kind=kind), made.ranks),
         reference=reference,
         expected=expected,
         room=measure_room(reference, twins, (), WINDOWS, "float32"),

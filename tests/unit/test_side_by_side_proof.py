@@ -33,12 +33,12 @@ class Runs:
 
     def __init__(self, **ran: Sequence[Recording | Ran]) -> None:
         self.ran = {name: list(found) for name, found in ran.items()}
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     def __call__(self, program: Program, limits: Limits, **how: Any) -> Ran:
         name = "old" if program is PROGRAM else "new"
         name += "_moved" * ("perturb" in how) + "_poisoned" * ("poison" in how)
-        self.asked.append(name)
+        self.requests.append(name)
         found = self.ran[name].pop(0)
         if isinstance(found, Ran):
             return found
@@ -47,7 +47,7 @@ class Runs:
 
 def proven(**ran: Sequence[Recording | Ran]) -> tuple[Execution, list[str]]:
     runs = Runs(**ran)
-    return prove(PROGRAM, NEW, Limits(), run=runs), runs.asked
+    return prove(PROGRAM, NEW, Limits(), run=runs), runs.requests
 
 
 def test_equal_runs_are_the_same_and_need_no_more() -> None:

@@ -16,7 +16,17 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.state.container import MAX_HEADER, is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
 from crosscast.state.training_state import Scale, TrainingState
-from state_files import DYNAMIC, HALF, one, own_state, raw, saved, sections, small_recipe, state_of
+from state_files import (
+    DYNAMIC,
+    HALF,
+    entry,
+    own_state,
+    raw,
+    saved,
+    sections,
+    small_recipe,
+    state_of,
+)
 
 
 def problems(work: Callable[[], Any]) -> list[tuple[str, str]]:
@@ -40,26 +50,26 @@ HEADERS: dict[str, tuple[Any, bytes, str]] = {
     "twice": ('{"a": 1, "b": 2, "a": 3}', b"", "key 'a' is duplicated"),
     "deep": ("[" * 200_000, b"", "nested too deeply"),
     "digits": ('{"a": ' + "9" * 10_000 + "}", b"", "not JSON"),
-    "number for tensor": ({"a": 7, "bbbb": one()}, bytes(8), "needs exactly dtype"),
-    "more keys": ({"a": one() | {"code": "x"}}, bytes(8), "needs exactly"),
-    "unknown type": ({"a": one("F8_E4M3", (8,))}, bytes(8), "unsupported dtype 'F8_E4M3'"),
-    "type is a list": ({"a": one(["F32"])}, bytes(8), "unsupported dtype"),  # type: ignore[arg-type]
-    "negative shape": ({"a": one(shape=(-2, -1))}, bytes(8), "integers"),
-    "shape of floats": ({"a": one(shape=(2.0,))}, bytes(8), "integers"),
-    "shape of booleans": ({"a": one(shape=(True, 2))}, bytes(8), "integers"),
-    "huge shape": ({"a": one(shape=(2**40, 2**40))}, bytes(8), "needs"),
-    "many dimensions": ({"a": one(shape=(1,) * 40 + (2,))}, bytes(8), "integers"),
-    "shape and size": ({"a": one(shape=(3,))}, bytes(8), "needs 12 bytes"),
-    "backwards": ({"a": one(offsets=(8, 0))}, bytes(8), "needs 8 bytes"),
-    "three offsets": ({"a": one(offsets=(0, 8, 8))}, bytes(8), "two integers"),
-    "beyond the end": ({"a": one()}, bytes(4), "truncated: 4 bytes of data instead of 8"),
-    "overlap": ({"a": one(), "b": one(offsets=(4, 12))}, bytes(12), "overlap"),
-    "gap": ({"a": one(), "b": one(offsets=(12, 20))}, bytes(20), "gaps"),
-    "twice the same": ({"a": one(), "b": one()}, bytes(8), "overlap"),
-    "tail": ({"a": one()}, bytes(9), "1 bytes after"),
-    "empty name": ({"": one()}, bytes(8), "not a valid name"),
-    "control character": ({"model/\x1b[31m": one()}, bytes(8), "not a valid name"),
-    "long name": ({"model/" + "x" * 1000: one()}, bytes(8), "not a valid name"),
+    "number for tensor": ({"a": 7, "bbbb": entry()}, bytes(8), "needs exactly dtype"),
+    "more keys": ({"a": entry() | {"code": "x"}}, bytes(8), "needs exactly"),
+    "unknown type": ({"a": entry("F8_E4M3", (8,))}, bytes(8), "unsupported dtype 'F8_E4M3'"),
+    "type is a list": ({"a": entry(["F32"])}, bytes(8), "unsupported dtype"),  # type: ignore[arg-type]
+    "negative shape": ({"a": entry(shape=(-2, -1))}, bytes(8), "integers"),
+    "shape of floats": ({"a": entry(shape=(2.0,))}, bytes(8), "integers"),
+    "shape of booleans": ({"a": entry(shape=(True, 2))}, bytes(8), "integers"),
+    "huge shape": ({"a": entry(shape=(2**40, 2**40))}, bytes(8), "needs"),
+    "many dimensions": ({"a": entry(shape=(1,) * 40 + (2,))}, bytes(8), "integers"),
+    "shape and size": ({"a": entry(shape=(3,))}, bytes(8), "needs 12 bytes"),
+    "backwards": ({"a": entry(offsets=(8, 0))}, bytes(8), "needs 8 bytes"),
+    "three offsets": ({"a": entry(offsets=(0, 8, 8))}, bytes(8), "two integers"),
+    "beyond the end": ({"a": entry()}, bytes(4), "truncated: 4 bytes of data instead of 8"),
+    "overlap": ({"a": entry(), "b": entry(offsets=(4, 12))}, bytes(12), "overlap"),
+    "gap": ({"a": entry(), "b": entry(offsets=(12, 20))}, bytes(20), "gaps"),
+    "twice the same": ({"a": entry(), "b": entry()}, bytes(8), "overlap"),
+    "tail": ({"a": entry()}, bytes(9), "1 bytes after"),
+    "empty name": ({"": entry()}, bytes(8), "not a valid name"),
+    "control character": ({"model/\x1b[31m": entry()}, bytes(8), "not a valid name"),
+    "long name": ({"model/" + "x" * 1000: entry()}, bytes(8), "not a valid name"),
 }
 
 
@@ -83,7 +93,7 @@ def test_lengths_of_headers(tmp_path: Path) -> None:
         (3, "not JSON"),
     ):
         assert [
-            (c, words in m) for c, m in opened(raw(path, {"a": one()}, bytes(8), length=length))
+            (c, words in m) for c, m in opened(raw(path, {"a": entry()}, bytes(8), length=length))
         ] == [("CC960", True)]
     for content in (b"", b"x", bytes(9), b"\xff" * 64):
         path.write_bytes(content)
@@ -93,10 +103,10 @@ def test_lengths_of_headers(tmp_path: Path) -> None:
 
 
 def test_several_problems_at_once(tmp_path: Path) -> None:
-    tensors = {"a": one(shape=(3,)), "b": one("F7"), "c": 7}
+    tensors = {"a": entry(shape=(3,)), "b": entry("F7"), "c": 7}
     found = opened(raw(tmp_path / "x.safetensors", tensors, bytes(8), metadata={"recipe": 1}))
     assert [code for code, _ in found] == ["CC960"] * 4
-    many = {f"t{number}": one("F7") for number in range(500)}
+    many = {f"t{number}": entry("F7") for number in range(500)}
     found = opened(raw(tmp_path / "y.safetensors", many, bytes(8)))
     assert len(found) == 9
     assert found[-1][1] == "492 more of this kind"
@@ -208,7 +218,7 @@ def test_tensors_that_belong_nowhere(tmp_path: Path) -> None:
     header, data = sections(path)
     extra = ("gradients/x", "model", *(f"model/{name}" for name in NAMES))
     header |= {
-        n: one(offsets=(len(data) + 8 * i, len(data) + 8 * i + 8)) for i, n in enumerate(extra)
+        n: entry(offsets=(len(data) + 8 * i, len(data) + 8 * i + 8)) for i, n in enumerate(extra)
     }
     found = problems(lambda: read(raw(path, header, data + bytes(8 * len(extra)))))
     assert [code for code, _ in found] == ["CC961"] * len(extra)

@@ -77,7 +77,7 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    stat = Path(f"/proc/{pid}/stat")  # in a container nobody may collect what has ended
+    stat = Path(f"/proc/{pid}/stat")  # in a container, ended processes may never be reaped
     return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 

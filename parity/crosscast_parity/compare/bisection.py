@@ -95,7 +95,7 @@ def replaced_in(variant: str, recipe: Recipe, other: Recipe) -> bool:
     """Whether a variant puts a value of its own where two recipes differ.
 
     The stress runs start at a loss scale of their own. A script that doubles its first scale does
-    so there, too, and a recipe with twice the first scale does not: trained anew, their traces
+    so there, too, and a recipe with twice the first scale does not: trained again, their traces
     differ, which says nothing. The records have been asked about the doubled scale of these runs.
     """
     derive = VARIANTS[variant]

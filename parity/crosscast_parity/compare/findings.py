@@ -12,7 +12,7 @@ from dataclasses import replace
 from crosscast_parity.checks.check import Check, Level, Result, windows
 from crosscast_parity.compare.stage_checks import own_checks, pair_checks
 from crosscast_parity.planning.runs import RunSpec, is_judged_first
-from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 
 EARLY: tuple[Level, ...] = ("L1a", "L1c", "L1b", "gate", "L0b", "L0d")
 """Levels that need no envelope: what they say of these runs is final."""
@@ -43,7 +43,7 @@ class Findings:
         for spec in filter(is_judged_first, specs):
             self._missing.setdefault((spec.stage, spec.contestant), set()).add(spec.name)
 
-    def __call__(self, made: Made) -> None:
+    def __call__(self, made: FinishedRun) -> None:
         """Add a run; report the finding if it was the last missing one."""
         spec = made.spec
         missing = self._missing.get((spec.stage, spec.contestant), set())

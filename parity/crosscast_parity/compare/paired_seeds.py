@@ -9,7 +9,7 @@ from crosscast.recipe.document import SyntheticData
 from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.seeds import SeedResult, judge_seeds, train_loss_tail
 from crosscast_parity.recipes.derived import bert_of
-from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 
 
 def seed_checks(
@@ -36,7 +36,7 @@ def seed_results(results: Sequence[StageResult], contestant: str) -> list[SeedRe
     return found
 
 
-def _result(seed: int, made: Made) -> SeedResult:
+def _result(seed: int, made: FinishedRun) -> SeedResult:
     status = made.run.outcome.status
     evaluation = status.eval if status else None
     return SeedResult(

@@ -27,7 +27,7 @@ from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.options import Options
 from crosscast_parity.processes.run_cache import folder_hash, versions
 from crosscast_parity.recipes.derived import comparable, weights_of
-from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.runs.workspace import Workspace
 
 
@@ -105,7 +105,7 @@ def _entrant(outcomes: Outcomes, name: str) -> Entrant:
     )
 
 
-def _script(outcomes: Outcomes, contestant: Contestant, made: Made) -> str:
+def _script(outcomes: Outcomes, contestant: Contestant, made: FinishedRun) -> str:
     if contestant.stored:
         return contestant.stored.script
     script = outcomes.scripts.script(contestant, made.spec)

@@ -23,7 +23,7 @@ from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import repeated_by_gate
-from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 
 SHOWN_DIFFERENCES = 3
 
@@ -51,7 +51,7 @@ def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
         yield from _stamped(check_gate(first.run.rows, again.run.rows, weights), again)
 
 
-def _machine(result: StageResult, made: Made) -> tuple[Check, ...]:
+def _machine(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recipe = made.spec.recipe
     checks = check_machine(canonical_plan(recipe), made.run.rows)
     rows = result.train_rows(made)
@@ -62,7 +62,7 @@ def _machine(result: StageResult, made: Made) -> tuple[Check, ...]:
     return checks
 
 
-def _recorded(result: StageResult, made: Made) -> tuple[Check, ...]:
+def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
     if made.spec.faults:
         # The types are those of the other runs; at the recipe's own scale small gradients lie
@@ -78,7 +78,7 @@ def _recorded(result: StageResult, made: Made) -> tuple[Check, ...]:
     return (*dtypes, *_replayed(result, made, recipe))
 
 
-def _replayed(result: StageResult, made: Made, recipe: Recipe) -> tuple[Check, ...]:
+def _replayed(result: StageResult, made: FinishedRun, recipe: Recipe) -> tuple[Check, ...]:
     def judged() -> tuple[Check, ...]:
         return replay_run(recipe, result.observation(made))
 
@@ -96,7 +96,7 @@ def _guarded(level: Level, check: Callable[[], tuple[Check, ...]]) -> tuple[Chec
         return (Check(level=level, name="recording", result="not tested", wording=words),)
 
 
-def _stamped(checks: Iterable[Check], made: Made) -> list[Check]:
+def _stamped(checks: Iterable[Check], made: FinishedRun) -> list[Check]:
     return [replace(check, stage=made.spec.stage, run=made.spec.name) for check in checks]
 
 
@@ -152,7 +152,9 @@ def pair_checks(
     return tuple(checks), errors, tuple(differences)
 
 
-def _by_their_recipe(result: StageResult, made: Made, other: Made) -> tuple[Check, ...]:
+def _by_their_recipe(
+    result: StageResult, made: FinishedRun, other: FinishedRun
+) -> tuple[Check, ...]:
     """Compute our recorded windows again under the recipe of the reference.
 
     Each program may follow its own recipe exactly, while too few windows show the difference.
@@ -161,7 +163,9 @@ def _by_their_recipe(result: StageResult, made: Made, other: Made) -> tuple[Chec
     return tuple(replace(c, name=f"{c.name}, by the reference's recipe") for c in found)
 
 
-def _compared(made: Made, other: Made, envelope: Envelope | None) -> tuple[Check, ...]:
+def _compared(
+    made: FinishedRun, other: FinishedRun, envelope: Envelope | None
+) -> tuple[Check, ...]:
     dtype: Dtype = made.spec.recipe.precision.compute_dtype
     plain = made.spec.name == "main"
     noise = envelope or Envelope((), 0, 0)
@@ -178,7 +182,7 @@ def _compared(made: Made, other: Made, envelope: Envelope | None) -> tuple[Check
     return (end, *found, *(_evaluation(made, other) if plain else ()))
 
 
-def _end(made: Made, other: Made) -> Check:
+def _end(made: FinishedRun, other: FinishedRun) -> Check:
     a, b = made.run.outcome, other.run.outcome
     same = a.kind == b.kind
     return Check(
@@ -189,13 +193,13 @@ def _end(made: Made, other: Made) -> Check:
     )
 
 
-def _evaluation(made: Made, other: Made) -> tuple[Check, ...]:
+def _evaluation(made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
     a, b = made.run.outcome.status, other.run.outcome.status
     return report_evaluation(a.eval if a else None, b.eval if b else None)
 
 
 def _models(
-    result: StageResult, made: Made, other: Made, dtype: Dtype
+    result: StageResult, made: FinishedRun, other: FinishedRun, dtype: Dtype
 ) -> tuple[tuple[Check, ...], TensorErrors]:
     init: Literal["bert", "stress"] = "stress" if made.spec.name.endswith("stress") else "bert"
     sizes: TensorErrors = {}
@@ -213,7 +217,9 @@ def _models(
     return _guarded("L1a" if dtype == "float32" else "L1c", compared), sizes
 
 
-def _differences(made: Made, other: Made, envelope: Envelope | None) -> Iterator[Difference]:
+def _differences(
+    made: FinishedRun, other: FinishedRun, envelope: Envelope | None
+) -> Iterator[Difference]:
     """The first windows whose rows differ in a column that is compared."""
     horizon = envelope.horizon if envelope else 0
     found = (

@@ -10,7 +10,7 @@ from crosscast_parity.exercise.fields import exercise
 from crosscast_parity.judge.judgement_data import FIELDS
 from crosscast_parity.judge.records import FieldExercise
 from crosscast_parity.planning.runs import VARIANTS
-from crosscast_parity.runs.outcomes import Made, StageResult
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 
 
 def recorded_runs(result: StageResult, contestant: str) -> list[RecordedRun]:
@@ -18,7 +18,7 @@ def recorded_runs(result: StageResult, contestant: str) -> list[RecordedRun]:
     return [_recorded_run(result, made) for made in _seen(result, contestant)]
 
 
-def _seen(result: StageResult, contestant: str) -> list[Made]:
+def _seen(result: StageResult, contestant: str) -> list[FinishedRun]:
     return [
         made
         for made in result.all_of(contestant)
@@ -26,7 +26,7 @@ def _seen(result: StageResult, contestant: str) -> list[Made]:
     ]
 
 
-def _recorded_run(result: StageResult, made: Made) -> RecordedRun:
+def _recorded_run(result: StageResult, made: FinishedRun) -> RecordedRun:
     return RecordedRun(
         run=f"{made.spec.stage}/{made.spec.name}",
         recipe=made.spec.recipe,
@@ -59,7 +59,7 @@ def fields_exercised(result: StageResult, contestant: str) -> tuple[FieldExercis
     return result.judgements.recall(FIELDS, "exercise", folders, given, judged)
 
 
-def _given(result: StageResult, made: Made) -> list[Any]:
+def _given(result: StageResult, made: FinishedRun) -> list[Any]:
     """Return the inputs of a recorded run other than its files."""
     spec = made.spec
     rows, execution = result.train_rows(made), made.run.execution

@@ -22,7 +22,7 @@ from crosscast_parity.processes.sessions import (
     read_outcome,
 )
 from crosscast_parity.processes.work_done import WorkCounter
-from crosscast_parity.runs.outcomes import Made, StageResult, gather
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult, gather
 from crosscast_parity.runs.work_queue import RunRequest, deal
 from crosscast_parity.runs.workspace import Workspace
 
@@ -45,7 +45,7 @@ class Maker:
     work: Workspace
     inputs: Recipe | None
     work_counter: WorkCounter
-    on_made: Callable[[Made], None]
+    on_made: Callable[[FinishedRun], None]
 
     def plain(self) -> list[RunRequest]:
         """Return the runs of all programs in all stages, twins apart."""
@@ -136,7 +136,7 @@ class Maker:
             if made.run.outcome.complete:
                 self.on_made(made)
 
-    def _made(self, request: RunRequest, finished: Finished, *, cached: bool) -> Made:
+    def _made(self, request: RunRequest, finished: Finished, *, cached: bool) -> FinishedRun:
         return gather(
             request.spec, finished, self.execution[request.contestant.name], cached=cached
         )

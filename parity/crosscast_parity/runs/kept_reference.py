@@ -19,7 +19,7 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.runs import RunSpec
 from crosscast_parity.processes.run_cache import file_hash
-from crosscast_parity.runs.outcomes import Made
+from crosscast_parity.runs.outcomes import FinishedRun
 
 FILE = "reference.json"
 FORMAT = 1
@@ -89,7 +89,7 @@ def store_reference(
     recipe: Recipe,
     execution: Execution,
     script: str,
-    made: Iterable[Made],
+    made: Iterable[FinishedRun],
 ) -> Path:
     """Copy the runs of a program into a folder; return the file that names them."""
     folder.mkdir(parents=True, exist_ok=True)

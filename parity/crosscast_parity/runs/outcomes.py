@@ -21,7 +21,7 @@ from crosscast_parity.recordings.trace import Row, read_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class FinishedRun:
     """A finished run: its request, its outcome, and the folder with its files."""
 
     spec: RunSpec
@@ -36,17 +36,17 @@ class StageResult:
     stage: Stage
     recipes: Mapping[str, Recipe]
     faults: tuple[Fault, ...]
-    made: dict[tuple[str, str], Made] = field(default_factory=dict)
+    made: dict[tuple[str, str], FinishedRun] = field(default_factory=dict)
     judgements: Judgements = field(default_factory=Judgements)
     _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)
     _file_rows: dict[Path, int | None] = field(default_factory=dict)
 
-    def of(self, contestant: str, name: str) -> Made | None:
+    def of(self, contestant: str, name: str) -> FinishedRun | None:
         """Return a run, if it came to an end."""
         found = self.made.get((contestant, name))
         return found if found and found.run.outcome.complete else None
 
-    def all_of(self, contestant: str) -> list[Made]:
+    def all_of(self, contestant: str) -> list[FinishedRun]:
         """Return the runs of a contestant, but for the perturbed ones."""
         return [
             made
@@ -54,7 +54,7 @@ class StageResult:
             if name == contestant and not run.startswith("twin-")
         ]
 
-    def twins(self, contestant: str) -> dict[str, Made]:
+    def twins(self, contestant: str) -> dict[str, FinishedRun]:
         """Return the perturbed runs of a contestant that came to an end, by name."""
         return {
             run: made
@@ -62,7 +62,7 @@ class StageResult:
             if name == contestant and run.startswith("twin-") and made.run.outcome.complete
         }
 
-    def train_rows(self, made: Made) -> int | None:
+    def train_rows(self, made: FinishedRun) -> int | None:
         """Return the rows that a run trained on, counted in the file if the recipe names one.
 
         None if that cannot be read; what depends on it is not tested then.
@@ -75,7 +75,7 @@ class StageResult:
             self._file_rows[path] = _rows_of(path)
         return self._file_rows[path]
 
-    def observation(self, made: Made) -> Observation:
+    def observation(self, made: FinishedRun) -> Observation:
         """Read what was recorded of a run.
 
         Raises:
@@ -94,7 +94,7 @@ def _rows_of(path: Path) -> int | None:
         return None
 
 
-def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: bool) -> Made:
+def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: bool) -> FinishedRun:
     """Read the trace that a run has left.
 
     One that contradicts its status is that of a failed run, as is one that says it has finished
@@ -126,4 +126,4 @@ def gather(spec: RunSpec, finished: Finished, execution: Execution, *, cached: b
         rows=rows,
         cached=cached,
     )
-    return Made(spec=spec, run=run, folder=finished.folder)
+    return FinishedRun(spec=spec, run=run, folder=finished.folder)

@@ -16,7 +16,7 @@ from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors
 from crosscast_parity.recordings.trace import Row
 from crosscast_parity.scaling_law.envelope import Room, Run, distances
 from crosscast_parity.scaling_law.recipes import Subject
-from crosscast_parity.scaling_law.runs import Made
+from crosscast_parity.scaling_law.runs import ShapeRun
 from crosscast_parity.scaling_law.scenes import Scene
 from crosscast_parity.scaling_law.shapes import Shape, windows_of
 from crosscast_parity.scaling_law.steps import Step, Steps
@@ -50,9 +50,9 @@ class Case:
     subject: Subject
     scene: Scene
     shape: Shape
-    made: Made
+    made: ShapeRun
     reference: Run
-    expected: Made
+    expected: ShapeRun
     room: Room
 
     @property

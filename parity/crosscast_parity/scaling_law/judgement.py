@@ -12,7 +12,7 @@ from crosscast_parity.scaling_law.comparison import Case, compare
 from crosscast_parity.scaling_law.envelope import Room, Run, measure_room
 from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.report import ShapeReport
-from crosscast_parity.scaling_law.runs import Made
+from crosscast_parity.scaling_law.runs import ShapeRun
 from crosscast_parity.scaling_law.scenes import Scene
 from crosscast_parity.scaling_law.shapes import Shape
 
@@ -21,7 +21,11 @@ class Judge:
     """Holds runs against the first shape of their scene, within what rounding does to that."""
 
     def __init__(
-        self, subject: Subject, inputs: Inputs, alone: Mapping[str, Made], scenes: Sequence[Scene]
+        self,
+        subject: Subject,
+        inputs: Inputs,
+        alone: Mapping[str, ShapeRun],
+        scenes: Sequence[Scene],
     ) -> None:
         """Measure the envelope of every scene.
 
@@ -47,7 +51,7 @@ class Judge:
         """Windows of a plain run before rounding alone parts it from itself."""
         return next(iter(self._rooms.values())).scalars.horizon
 
-    def _first(self, scene: Scene) -> Made:
+    def _first(self, scene: Scene) -> ShapeRun:
         return self._alone[f"{scene.name}-{self._subject.shapes[0].name}"]
 
     def _reference(self, scene: Scene) -> Run:
@@ -70,7 +74,7 @@ class Judge:
             next(iter(self._rooms.values()), None),
         )
 
-    def report(self, scene: Scene, shape: Shape, made: Made) -> ShapeReport:
+    def report(self, scene: Scene, shape: Shape, made: ShapeRun) -> ShapeReport:
         """Compare a run of a scene in another shape with the first one."""
         case = Case(
             subject=self._subject,

@@ -54,7 +54,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ShapeRun:
     """A run: its outcome and the files of every process."""
 
     outcome: Outcome
@@ -109,7 +109,7 @@ class Maker:
                 leave_out_labels(path, recipe.seed)
         return inputs
 
-    def alone(self, scenes: Sequence[Scene]) -> dict[str, Made]:
+    def alone(self, scenes: Sequence[Scene]) -> dict[str, ShapeRun]:
         """Make the runs of one process, in one session; by name."""
         runs = [run for scene in scenes for run in self._alone(scene)]
         self._total = len(runs) + sum(len(shapes_together(s, self.subject)) for s in scenes)
@@ -130,7 +130,8 @@ class Maker:
         )
         done = pool.run([job])
         return {
-            key: Made(run.outcome, (read_steps(run.folder / "steps"),)) for key, run in done.items()
+            key: ShapeRun(run.outcome, (read_steps(run.folder / "steps"),))
+            for key, run in done.items()
         }
 
     def _tell(self, kind: EventKind, title: str, outcome: Outcome | None) -> None:
@@ -171,7 +172,7 @@ class Maker:
 
     def together(
         self, scene: Scene, shape: Shape, *, emitted: Path | None = None, name: str = ""
-    ) -> Made:
+    ) -> ShapeRun:
         """Make a run of several processes.
 
         Args:
@@ -200,7 +201,7 @@ class Maker:
         outcome = run_ranks(job)
         self._tell("ended", title, outcome)
         ranks = (read_steps(output / f"rank-{n}" / "steps") for n in range(shape.processes))
-        return Made(outcome, tuple(ranks))
+        return ShapeRun(outcome, tuple(ranks))
 
     def _arguments(self, weights: Path) -> tuple[str, ...]:
         windows = str(self.subject.windows)

@@ -59,7 +59,7 @@ def new_scale() -> list[float]:
 def fused_momentum(fused: bool) -> dict[str, Any]:
     """Return SGD's momentum after a first step that GradScaler skipped.
 
-    Memory that nobody wrote holds whatever was there before; here it is made to hold nan.
+    Uninitialized memory holds whatever was there before; here it is made to hold nan.
     """
     fresh = torch.empty_like
     torch.empty_like = lambda tensor, **kwargs: fresh(tensor, **kwargs).fill_(float("nan"))

@@ -1,6 +1,6 @@
 """Every trainer still answers as docs/conformance.json says.
 
-If one does not, look at what it does now, then write the page anew with the command it names.
+If one does not, look at what it does now, then regenerate the page with the command it names.
 """
 
 from __future__ import annotations

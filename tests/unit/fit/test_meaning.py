@@ -75,7 +75,7 @@ def trained(recipe: Recipe, data: Data) -> tuple[np.ndarray, np.ndarray]:
     for rows in windows(recipe, len(data.wanted)):
         shares = [rows[rank :: recipe.processes] for rank in range(recipe.processes)]
         cut = [[share[i : i + micro] for i in range(0, len(share), micro)] for share in shares]
-        work.append([[data.micro_batch(one, unit) for one in rank] for rank in cut])
+        work.append([[data.micro_batch(data_rank, unit) for data_rank in rank] for rank in cut])
     start = {"w": np.array([1.0, -2.0, 0.5])}
     trace = run(canonical_plan(recipe), start, work, arithmetic="float64")
     return trace.state.parameters["w"], np.array([row.loss for row in trace.rows])

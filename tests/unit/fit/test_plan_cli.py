@@ -49,7 +49,7 @@ def plan(*words: object) -> Result:
     return found
 
 
-def told(*words: object) -> Any:
+def plan_json(*words: object) -> Any:
     return json.loads(plan(*words, "--json").stdout)
 
 
@@ -63,10 +63,10 @@ def test_it_fits(recipe: str) -> None:
 
 
 def test_the_limit_of_an_answer_itself_fits(recipe: str) -> None:
-    (target,) = told(recipe, "--to", "torch", "--memory", "16GiB")["targets"]
+    (target,) = plan_json(recipe, "--to", "torch", "--memory", "16GiB")["targets"]
     need = target["now"]["total_bytes"]
-    assert told(recipe, "--to", "torch", "--memory", f"{need}B")["targets"][0]["now"]["fits"]
-    less = told(recipe, "--to", "torch", "--memory", f"{need - 1}B")["targets"][0]
+    assert plan_json(recipe, "--to", "torch", "--memory", f"{need}B")["targets"][0]["now"]["fits"]
+    less = plan_json(recipe, "--to", "torch", "--memory", f"{need - 1}B")["targets"][0]
     assert not less["now"]["fits"]
     assert all(entry["total_bytes"] < need for entry in less["answers"])
 
@@ -80,14 +80,14 @@ def test_it_cannot_fit(recipe: str, tmp_path: Path) -> None:
     assert "Hint: " in found.stderr
     assert not out.exists()
     assert not plot.exists()
-    data = told(recipe, "--to", "torch", "--memory", "1MiB")
+    data = plan_json(recipe, "--to", "torch", "--memory", "1MiB")
     assert [entry["code"] for entry in data["diagnostics"]] == ["CC460"]
     assert data["targets"][0]["answers"] == []
 
 
 def test_answers_are_recipes_that_compile(recipe: str, tmp_path: Path) -> None:
     words = (recipe, "--to", "torch", "--device", "T4", "--allow", "precision", "--answers", 100)
-    data = told(*words, "-o", tmp_path / "out")
+    data = plan_json(*words, "-o", tmp_path / "out")
     (target,) = data["targets"]
     assert data["device"] == "T4"
     assert data["limit_bytes"] == target["limit_bytes"] == 14 * 2**30
@@ -119,12 +119,12 @@ def test_answers_are_recipes_that_compile(recipe: str, tmp_path: Path) -> None:
 
 def test_answers_for_another_framework_are_recipes_of_it(recipe: str, tmp_path: Path) -> None:
     words = (recipe, "--to", "tensorflow", "--allow", "precision", "-o", tmp_path / "answers")
-    (target,) = told(*words, "--memory", "300MiB")["targets"]
+    (target,) = plan_json(*words, "--memory", "300MiB")["targets"]
     assert target["now"]["fits"]
     files = [entry["file"] for entry in target["answers"]]
     found = [load(file) for file in files]
-    assert {one.activation_checkpointing for one in found} == {False, True}
-    assert {one.batch.micro_batch_size * one.accumulation.steps for one in found} == {16}
+    assert {recipe.activation_checkpointing for recipe in found} == {False, True}
+    assert {recipe.batch.micro_batch_size * recipe.accumulation.steps for recipe in found} == {16}
     for answer in found:
         compile_recipe(answer, ["tensorflow"])
     assert plan(recipe, "--to", "tensorflow", "--memory", "1MiB").exit_code == 1
@@ -138,7 +138,7 @@ def test_a_step_that_is_not_modelled_has_no_estimate(recipe: str) -> None:
 
 
 def test_more_targets(recipe: str) -> None:
-    found = told(recipe, "--to", "torch,torch@2.1", "--memory", "16GiB")
+    found = plan_json(recipe, "--to", "torch,torch@2.1", "--memory", "16GiB")
     assert [entry["target"] for entry in found["targets"]] == ["torch", "torch@2.1"]
 
 
@@ -218,13 +218,13 @@ def test_a_measured_peak_beside_the_estimate(recipe: str, tmp_path: Path) -> Non
     assert (found.exit_code, found.stderr) == (0, "")
     assert "highest peak in 2 rows of" in found.stdout
     assert "95.4 MiB" in found.stdout
-    data = told(*words)["measured"]
+    data = plan_json(*words)["measured"]
     assert data["measured_peak_bytes"] == 10**8
     wanted = data["estimate"]["peak_bytes"] / 10**8 - 1
     assert data["relative_error"] == pytest.approx(wanted)
     simple = data["estimate"]["simple_formula_bytes"] / 10**8 - 1
     assert data["simple_formula_relative_error"] == pytest.approx(simple)
-    both = told(*words, "--memory", "1GiB")
+    both = plan_json(*words, "--memory", "1GiB")
     assert both["measured"] == data
     assert both["targets"][0]["answers"]
 
@@ -262,6 +262,6 @@ def test_traces_that_tell_nothing(
 
 def test_every_device_can_be_named(recipe: str) -> None:
     for device in DEVICES[:2]:
-        found = told(recipe, "--to", "torch", "--device", device.name, "--answers", "1")
+        found = plan_json(recipe, "--to", "torch", "--device", device.name, "--answers", "1")
         assert found["device"] == device.name
         assert found["limit_bytes"] == device.usable_bytes

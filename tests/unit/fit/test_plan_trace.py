@@ -60,12 +60,12 @@ class Tracer:
     """Stands in for `trace_model`."""
 
     def __init__(self, error: DiagnosticError | None = None) -> None:
-        self.asked: list[tuple[str, str]] = []
+        self.requests: list[tuple[str, str]] = []
         self.pythons: set[str] = set()
         self.error = error
 
     def __call__(self, recipe: Recipe, python: str, *, folder: Path, timeout: float) -> TracedModel:
-        self.asked.append((recipe.precision.mode, recipe.precision.compute_dtype))
+        self.requests.append((recipe.precision.mode, recipe.precision.compute_dtype))
         self.pythons.add(python)
         assert (folder.absolute(), timeout) == (Path.cwd(), 600.0)
         if self.error:
@@ -86,7 +86,7 @@ def test_nothing_of_the_users_runs_unasked(tracer: Tracer) -> None:
     assert "recipe.yaml:3:" in found.stderr
     assert "error CC450: model:" in found.stderr
     assert "plan --trace" in found.stderr
-    assert tracer.asked == []
+    assert tracer.requests == []
 
 
 def test_one_trace_serves_all_splits(tracer: Tracer, folder: Path) -> None:
@@ -96,7 +96,7 @@ def test_one_trace_serves_all_splits(tracer: Tracer, folder: Path) -> None:
     micro = [entry["micro_batch_size"] for entry in target["answers"]]
     assert micro == [8, 4, 2, 1]  # 16 rows keep 16 MiB, beside the workspace of cuBLAS
     assert all((folder / entry["file"]).is_file() for entry in target["answers"])
-    assert tracer.asked == [("none", "float32")]
+    assert tracer.requests == [("none", "float32")]
     assert tracer.pythons == {sys.executable}
 
 
@@ -104,7 +104,7 @@ def test_another_precision_is_another_trace(tracer: Tracer) -> None:
     words = ("--to", "torch", "--device", "A10", "--answers", "50", "--allow", "precision")
     found = plan(*words, "--trace", "--python", "torch=python-of-mine", "--json")
     assert found.exit_code == 0, found.output
-    assert sorted(tracer.asked) == [
+    assert sorted(tracer.requests) == [
         ("mixed", "bfloat16"),
         ("mixed", "float16"),
         ("none", "float32"),
@@ -120,7 +120,7 @@ def test_a_model_that_cannot_be_traced(tracer: Tracer, folder: Path) -> None:
     assert found.exit_code == 1
     assert "error CC452: model.factory.torch: ValueError: no weights" in found.stderr
     assert "recipe.yaml:3:" in found.stderr
-    assert len(tracer.asked) == 1
+    assert len(tracer.requests) == 1
     assert not (folder / "out").exists()
 
 
@@ -133,7 +133,7 @@ def test_a_trace_is_for_the_peak_of_a_run_too(tracer: Tracer, folder: Path) -> N
     found = plan(*words, "--trace", "--memory", "1GiB")
     assert found.exit_code == 0, found.output
     assert "25.0 MiB" in found.stdout
-    assert len(tracer.asked) == 1
+    assert len(tracer.requests) == 1
 
 
 def test_other_targets_say_what_is_missing(tracer: Tracer) -> None:
@@ -163,7 +163,7 @@ def test_other_targets_say_what_is_missing(tracer: Tracer) -> None:
 def test_usage(tracer: Tracer, words: tuple[str, ...], code: str) -> None:
     found = plan("--to", "torch", "--memory", "1GiB", *words)
     assert (found.exit_code, f"error {code}:" in found.stderr) == (2, True), found.output
-    assert tracer.asked == []
+    assert tracer.requests == []
 
 
 def test_the_shipped_model_is_not_traced(tracer: Tracer) -> None:
@@ -182,9 +182,9 @@ import json, os, sys, time
 options = json.loads(sys.argv[4])
 assert sys.argv[1:3] == ["-m", "crosscast_torch.inside.trace"], sys.argv
 assert os.getcwd() == options["folder"]
-def answer(**said):
+def answer(**changes):
     with open(options["answer"], "w") as file:
-        json.dump(said, file)
+        json.dump(changes, file)
 {does}
 """
 
@@ -252,7 +252,7 @@ def test_a_mistake_in_the_users_code_has_its_place(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "words"),
+    ("changes", "code", "words"),
     [
         ({"kind": "refused", "words": "not linear"}, 1, "the model cannot be traced: not linear"),
         ({"kind": "fake"}, 1, "the model must not read values"),
@@ -260,8 +260,8 @@ def test_a_mistake_in_the_users_code_has_its_place(folder: Path) -> None:
         ({"module": "safetensors"}, 3, "has no package safetensors"),
     ],
 )
-def test_other_reasons(folder: Path, said: dict[str, str], code: int, words: str) -> None:
-    done = traced(folder, f"answer(stopped={SAID | {'place': {}} | said!r})")
+def test_other_reasons(folder: Path, changes: dict[str, str], code: int, words: str) -> None:
+    done = traced(folder, f"answer(stopped={SAID | {'place': {}} | changes!r})")
     assert (done.exit_code, words in done.stderr) == (code, True), done.output
 
 

@@ -41,8 +41,8 @@ def fine(recipe: Recipe) -> None:
 
 
 def run(recipe: Recipe, limit: int, **request: object) -> Outcome:
-    asked = replace(Request(limit=limit), **request)  # type: ignore[arg-type]
-    return solve(recipe, "toy", asked, estimate=toy, check=fine)
+    question = replace(Request(limit=limit), **request)  # type: ignore[arg-type]
+    return solve(recipe, "toy", question, estimate=toy, check=fine)
 
 
 # against trying everything
@@ -75,15 +75,15 @@ def test_answers_are_those_of_trying_everything(
         assert not answer.recipe.half or answer.recipe.half in native
     if not found.answers and found.smallest:
         every = (
-            changed_recipe(recipe, one)
-            for one in candidates(recipe, native=native, precision=precision)
+            changed_recipe(recipe, change)
+            for change in candidates(recipe, native=native, precision=precision)
         )
-        assert found.smallest.estimate.total == min(toy(one).total for one in every if one)
+        assert found.smallest.estimate.total == min(toy(built).total for built in every if built)
 
 
 @given(st.integers(1, 5000))
 def test_divisors(number: int) -> None:
-    assert divisors(number) == [one for one in range(1, number + 1) if number % one == 0]
+    assert divisors(number) == [d for d in range(1, number + 1) if number % d == 0]
 
 
 def test_a_global_batch_as_large_as_it_may_be_takes_no_time() -> None:
@@ -111,10 +111,10 @@ def test_the_margin_counts() -> None:
     recipe = recipe_of(batch="{micro_batch_size: 1}", accumulation="{steps: 1}")
     with_margin = partial(toy, margin=50)
     least = toy(recipe.model_copy(update={"activation_checkpointing": True})).peak_bytes
-    asked = Request(limit=least + 49)
-    assert not solve(recipe, "toy", asked, estimate=with_margin, check=fine).answers
-    asked = Request(limit=least + 50)
-    assert solve(recipe, "toy", asked, estimate=with_margin, check=fine).answers
+    question = Request(limit=least + 49)
+    assert not solve(recipe, "toy", question, estimate=with_margin, check=fine).answers
+    question = Request(limit=least + 50)
+    assert solve(recipe, "toy", question, estimate=with_margin, check=fine).answers
 
 
 def test_larger_micro_batches_come_first_and_recomputation_later() -> None:
@@ -127,7 +127,7 @@ def test_larger_micro_batches_come_first_and_recomputation_later() -> None:
     for checkpointing in (False, True):
         sizes = [size for size, recomputed in order if recomputed is checkpointing]
         assert sizes == [16, 8, 4, 2, 1]
-    costs = [one.cost for one in found]
+    costs = [answer.cost for answer in found]
     assert costs == sorted(costs)
 
 
@@ -218,9 +218,9 @@ def reason(limit: int, fixed: int = 100) -> str:
     request = Request(limit=limit)
     found = solve(recipe_of(), "toy", request, estimate=partial(toy, fixed=fixed), check=fine)
     assert not found.answers
-    told = cannot_fit(found, request, with_precision=False)
-    assert told.code == "CC460"
-    return told.message
+    diagnostic = cannot_fit(found, request, with_precision=False)
+    assert diagnostic.code == "CC460"
+    return diagnostic.message
 
 
 def test_why_it_cannot_fit() -> None:

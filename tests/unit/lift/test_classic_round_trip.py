@@ -14,7 +14,7 @@ from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import Lifted, lift
 from crosscast.lift.recipe_diff import Side, differences, flat, side_of
 from crosscast.messages.source import Source
-from crosscast.readers.emitted.launch import CLASSICS, COMMON, LABELS
+from crosscast.readers.shell.emitted_launch import CLASSICS, COMMON, LABELS
 from crosscast.recipe.document import Recipe
 from crosscast.targets.capability import Verdict
 from crosscast_paddle.classic_scripts import SCRIPTS, TASKS

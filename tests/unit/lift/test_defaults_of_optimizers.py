@@ -33,7 +33,7 @@ def betas(text: str) -> Filled:
 
 
 @pytest.mark.parametrize(
-    ("text", "call", "value", "said"),
+    ("text", "call", "value", "words"),
     [
         (KERAS, "Adam(1e-4, beta_2=0.98)", [0.9, 0.98], "train.py:3 (beta1: default of keras"),
         (KERAS, "AdamW(1e-4, beta_1=0.8)", [0.8, 0.999], "train.py:3 (beta2: default of keras"),
@@ -41,10 +41,12 @@ def betas(text: str) -> Filled:
         (PADDLE, "Lamb(0.05, beta2=0.95)", [0.9, 0.95], "train.py:3 (beta1: default of paddle"),
     ],
 )
-def test_the_other_beta_is_the_default(text: str, call: str, value: list[float], said: str) -> None:
+def test_the_other_beta_is_the_default(
+    text: str, call: str, value: list[float], words: str
+) -> None:
     found = betas(text.format(call=call))
     assert (found.value, found.how) == (value, "source")
-    assert comment(found).startswith(said)
+    assert comment(found).startswith(words)
 
 
 @pytest.mark.parametrize(

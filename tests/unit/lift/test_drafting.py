@@ -219,7 +219,7 @@ def test_texts_of_a_source_cannot_break_out_of_a_comment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "steps", "share"),
+    ("length", "steps", "share"),
     [
         (100, 100, None),
         (0.1, None, 0.1),
@@ -234,8 +234,8 @@ def test_texts_of_a_source_cannot_break_out_of_a_comment() -> None:
         (None, None, None),
     ],
 )
-def test_lengths_of_a_warm_up(said: object, steps: int | None, share: float | None) -> None:
-    assert warmup_length(said) == (steps, share)
+def test_lengths_of_a_warm_up(length: object, steps: int | None, share: float | None) -> None:
+    assert warmup_length(length) == (steps, share)
 
 
 @pytest.mark.parametrize(

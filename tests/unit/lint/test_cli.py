@@ -209,11 +209,11 @@ def test_configuration_that_is_not_understood(folder: Path, text: str) -> None:
 
 def test_processes_find_the_same(bad: Rule) -> None:
     groups = [(Source(f"{n}.py", HEAD + "BAD = 1\n" * (n % 3)),) for n in range(40)]
-    told: list[int] = []
-    found = list(lint_groups(groups, Options(), 2, told.append))
+    counts: list[int] = []
+    found = list(lint_groups(groups, Options(), 2, counts.append))
     alone = [finding for group in groups for finding in lint_sources(group)]
     assert sorted(map(repr, found)) == sorted(map(repr, alone))
-    assert sum(told) == len(groups)
+    assert sum(counts) == len(groups)
 
 
 def test_a_process_that_dies_loses_only_its_group(add_rule: AddRule) -> None:

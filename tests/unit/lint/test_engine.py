@@ -81,19 +81,19 @@ def test_readers_are_found_by_entry_points(monkeypatch: pytest.MonkeyPatch) -> N
     registry._load.cache_clear()
     try:
         assert [reader.name for reader in registry.python_readers()] == ["good"]
-        said = registry.reader_problems(registry.PYTHON_GROUP)
-        assert len(said) == 2
-        assert {diagnostic.code for diagnostic in said} == {"CC955"}
+        problems = registry.reader_problems(registry.PYTHON_GROUP)
+        assert len(problems) == 2
+        assert {diagnostic.code for diagnostic in problems} == {"CC955"}
     finally:
         registry._load.cache_clear()
 
 
 def test_hints_and_training_decide_who_is_asked(add_rule: AddRule) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def note(name: str) -> Callable[[Subject], tuple[()]]:
         def check(subject: Subject) -> tuple[()]:
-            asked.append(name)
+            calls.append(name)
             return ()
 
         return check
@@ -102,7 +102,7 @@ def test_hints_and_training_decide_who_is_asked(add_rule: AddRule) -> None:
     add_rule(note("training"), "CL003", needs_training=True)
     add_rule(note("any"), "CL004", hints=("BAD", "not there"))
     lint_sources([Source("a.py", TEXT)])
-    assert asked == ["any"]
+    assert calls == ["any"]
 
 
 def test_files_without_any_word_of_training_are_not_even_parsed(

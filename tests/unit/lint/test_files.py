@@ -215,7 +215,7 @@ def test_a_link_that_leads_to_itself_does_not_end_the_walk(tmp_path: Path) -> No
     (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
     (tmp_path / "train.py").write_text("x = 1\n")
     found, problems = find_files([str(tmp_path)])
-    assert ([one.name for one in found], problems) == (["train.py"], [])
+    assert ([path.name for path in found], problems) == (["train.py"], [])
     problems = find_files([str(tmp_path / "loop.py")])[1]
     assert [(problem.code, "leads nowhere" in problem.message) for problem in problems] == [
         ("CC001", True)

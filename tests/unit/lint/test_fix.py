@@ -68,8 +68,8 @@ def test_overlaps() -> None:
 def test_chosen_edits_never_overlap(places: list[tuple[int, int, int]]) -> None:
     edits = [edit(line, column, column + size, "x") for line, column, size in places]
     results = [
-        Result(code="CL001", severity="warning", message="m", edits=(one,))  # type: ignore[arg-type]
-        for one in edits
+        Result(code="CL001", severity="warning", message="m", edits=(edit,))  # type: ignore[arg-type]
+        for edit in edits
     ]
     chosen, made = choose(results, frozenset(), frozenset({"a.py"}))
     taken = chosen.get("a.py", [])

@@ -90,8 +90,8 @@ def test_github() -> None:
 def test_github_escapes(name: str) -> None:
     line = github([result(span=Span(name, 1, 1), message=f"100% of\r\n{name}: x")])
     assert line.count("\n") == 1
-    said, _, message = line[2:].rstrip("\n").partition("::")
-    properties = dict(part.split("=", 1) for part in said.partition(" ")[2].split(","))
+    command, _, message = line[2:].rstrip("\n").partition("::")
+    properties = dict(part.split("=", 1) for part in command.partition(" ")[2].split(","))
     assert unquote(properties["file"]) == name
     assert set(properties) == {"title", "file", "line", "col"}
     assert unquote(message).startswith(f"100% of\r\n{name}: x")
@@ -147,8 +147,8 @@ def check_sarif(data: Any) -> None:
                     assert isinstance(replacement["insertedContent"]["text"], str)
     for invocation in run["invocations"]:
         assert isinstance(invocation["executionSuccessful"], bool)
-        for said in invocation["toolExecutionNotifications"]:
-            assert said["message"]["text"]
+        for notification in invocation["toolExecutionNotifications"]:
+            assert notification["message"]["text"]
 
 
 ALLOWED = {
@@ -181,7 +181,7 @@ def test_sarif_of_every_example() -> None:
     check_sarif(data)
     (run,) = data["runs"]
     assert set(run) <= ALLOWED["run"]
-    assert all(set(one) <= ALLOWED["rule"] for one in run["tool"]["driver"]["rules"])
+    assert all(set(rule) <= ALLOWED["rule"] for rule in run["tool"]["driver"]["rules"])
     for entry in run["results"]:
         assert set(entry) <= ALLOWED["result"]
         for name in ("locations", "relatedLocations", "fixes"):  # sets in the schema
@@ -189,8 +189,8 @@ def test_sarif_of_every_example() -> None:
             assert len(set(places)) == len(places)
         for location in (*entry["locations"], *entry.get("relatedLocations", ())):
             assert set(location["physicalLocation"]["region"]) <= ALLOWED["region"]
-    for one in run["invocations"][0]["toolExecutionNotifications"]:
-        assert set(one) <= ALLOWED["notification"]
+    for notification in run["invocations"][0]["toolExecutionNotifications"]:
+        assert set(notification) <= ALLOWED["notification"]
 
 
 def check_location(location: Any) -> None:

@@ -208,7 +208,7 @@ def model_fn(features, labels, mode, params):
 )
 def test_a_policy_of_a_helper(old: str, new: str, expected: list[str]) -> None:
     assert old in GRAPH + HELPER
-    texts = [one.replace(old, new) if old else one for one in (GRAPH, HELPER)]
+    texts = [text.replace(old, new) if old else text for text in (GRAPH, HELPER)]
     names = ("train.py", "helper.py")
     found = lint_sources([Source(n, t) for n, t in zip(names, texts, strict=True)])
     assert [

@@ -34,7 +34,7 @@ def found(text: str) -> list[tuple[str, int, Severity]]:
     ],
 )
 def test_training_that_does_not_parse(before: str, severity: Severity) -> None:
-    assert [one[2] for one in found(before + LOOP)] == [severity]
+    assert [finding[2] for finding in found(before + LOOP)] == [severity]
 
 
 @pytest.mark.parametrize("text", ["x = (\n", "optimizer = (\n", "from apex import (\n", ""])

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.rules import _examples as examples
 
-from .saying import codes, repaired, swap
+from .lint_results import codes, repaired, swap
 
 ACCUMULATION, EPOCHS, ACCELERATE = examples.ACCUMULATION, examples.EPOCHS, examples.ACCELERATE
 UNDIVIDED = swap(ACCUMULATION, (" / steps", ""))
@@ -134,8 +134,8 @@ def test_accelerate_divides_itself() -> None:
     assert codes(named) == {"CL116"}
     back = swap(named, ("loss / accumulation_steps", "loss * n / accumulation_steps"))
     assert codes(back) == set()
-    one = swap(named, ("gradient_accumulation_steps=4", ""))
-    assert "CL116" not in codes(one)
+    divided = swap(named, ("gradient_accumulation_steps=4", ""))
+    assert "CL116" not in codes(divided)
     tested = swap(
         ACCELERATE,
         ("for inputs, targets in loader:", "for step, (inputs, targets) in enumerate(loader):"),

@@ -21,13 +21,13 @@ def test_nothing_is_found(name: str) -> None:
     found = lint_sources([Source("train.py", LOOPS[name])])
     rules = all_rules()
     noted = NOTED.get(name, ())
-    said = [
+    messages = [
         f"{finding.code}:{finding.span.line if finding.span else 0} {finding.message}"
         for finding in found
         if not finding.is_finding or rules[finding.code].topic != "outdated"
         if finding.severity is not Severity.NOTE or finding.code not in noted
     ]
-    assert said == []
+    assert messages == []
     assert set(noted) <= {diagnostic.code for diagnostic in found}
 
 

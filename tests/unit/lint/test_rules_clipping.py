@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.rules import _examples as examples
 
-from .saying import codes, repaired, swap
+from .lint_results import codes, repaired, swap
 
 AMP, PLAIN, ACCUMULATION = examples.AMP, examples.PLAIN, examples.ACCUMULATION
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.rules import _examples as examples
 
-from .saying import codes, repaired, swap
+from .lint_results import codes, repaired, swap
 
 DDP, NO_SYNC, PLAIN = examples.DDP, examples.NO_SYNC, examples.PLAIN
 BARE = swap(

@@ -7,7 +7,7 @@ import pytest
 from crosscast.lint.rules import _examples as examples
 from crosscast.lint.rules._keras import LOOP
 
-from .saying import codes, swap
+from .lint_results import codes, swap
 
 ACCUMULATION, EPOCHS = examples.ACCUMULATION, examples.EPOCHS
 
@@ -96,12 +96,12 @@ def test_lengths_of_first_windows_do_not_count_with_defaults() -> None:
         ("    loss.backward()\n", "    loss.backward()\n    done += 1\n"),
         ("(step + 1) % steps", "(done + 1) % args.steps"),
     )
-    said = [
+    messages = [
         finding.message
         for finding in lint_sources([Source("train.py", text)])
         if finding.code == "CL104"
     ]
-    assert said == ["the first window has args.steps - 1 micro-batches instead of args.steps"]
+    assert messages == ["the first window has args.steps - 1 micro-batches instead of args.steps"]
 
 
 # ---- gradients that the first batch of an epoch clears

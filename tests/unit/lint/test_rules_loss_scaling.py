@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.rules import _examples as examples
 
-from .saying import codes, said, swap
+from .lint_results import code_lines, codes, swap
 
 AMP, AMP_ACCUMULATION, PLAIN = examples.AMP, examples.AMP_ACCUMULATION, examples.PLAIN
 SIMPLE = swap(
@@ -37,7 +37,7 @@ for inputs, targets in loader:
 
 
 def test_clean_programs() -> None:
-    assert [codes(one) for one in (AMP, AMP_ACCUMULATION, SIMPLE, BRANCHES)] == [set()] * 4
+    assert [codes(text) for text in (AMP, AMP_ACCUMULATION, SIMPLE, BRANCHES)] == [set()] * 4
 
 
 # ---- CL201, CL202, CL203
@@ -123,7 +123,7 @@ for inputs, targets in loader:
 
 
 def test_updates_of_two_optimizers() -> None:
-    assert said(TWO) == ["CL203:17"]
+    assert code_lines(TWO) == ["CL203:17"]
     assert (
         codes(
             swap(TWO, ("    scaler.step(first)\n    scaler.update()\n", "    scaler.step(first)\n"))
@@ -154,7 +154,7 @@ def test_updates_of_two_optimizers() -> None:
 
 def test_an_optimizer_that_nothing_steps() -> None:
     text = swap(TWO, ("    scaler.step(second)\n    scaler.update()\n", ""))
-    assert said(text) == ["CL215:9"]
+    assert code_lines(text) == ["CL215:9"]
     assert codes(text + "\n\ndef later():\n    second.step()\n") == set()
     assert codes(text + "\nfinish(second)\n") == set()
     assert codes(swap(text, ("second = torch.optim.SGD(decoder", "second = make(decoder"))) == set()

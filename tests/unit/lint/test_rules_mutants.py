@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .saying import repaired, said, swap
+from .lint_results import code_lines, repaired, swap
 
 SCRIPT = """\
 import argparse
@@ -96,9 +96,9 @@ class Trainer:
 
 
 def test_nothing_is_said_to_the_clean_scripts() -> None:
-    assert said(SCRIPT) == ["CL106:22"]  # a note about batches that are left over
-    assert said(FUNCTION) == []
-    assert said(CLASS) == []
+    assert code_lines(SCRIPT) == ["CL106:22"]  # a note about batches that are left over
+    assert code_lines(FUNCTION) == []
+    assert code_lines(CLASS) == []
 
 
 UNDIVIDED = (
@@ -110,7 +110,7 @@ UNDIVIDED = (
 
 @pytest.mark.parametrize(("script", "old", "new", "line"), UNDIVIDED)
 def test_undivided_loss(script: str, old: str, new: str, line: int) -> None:
-    found = [text for text in said(swap(script, (old, new))) if not text.startswith("CL106")]
+    found = [text for text in code_lines(swap(script, (old, new))) if not text.startswith("CL106")]
     assert found == [f"CL101:{line}"]
 
 
@@ -124,17 +124,17 @@ CLIPPED = (
 @pytest.mark.parametrize(("script", "line", "number"), CLIPPED)
 def test_clip_without_unscale(script: str, line: str, number: int) -> None:
     broken = swap(script, (line, ""))
-    found = [text for text in said(broken) if not text.startswith("CL106")]
+    found = [text for text in code_lines(broken) if not text.startswith("CL106")]
     assert found == [f"CL301:{number}"]
     assert repaired(broken, "CL301") == script
 
 
 def test_no_zero_grad() -> None:
     bare = swap(SCRIPT, ("            optimizer.zero_grad()\n", ""))
-    assert said(bare) == ["CL106:22", "CL107:25"]
+    assert code_lines(bare) == ["CL106:22", "CL107:25"]
     none = swap(bare, ("    optimizer.zero_grad()\n", ""))
-    assert [one for one in said(none) if one != "CL105:21"] == ["CL107:24"]
-    assert said(swap(FUNCTION, ("            optimizer.zero_grad()\n", ""))) == ["CL107:12"]
+    assert [line for line in code_lines(none) if line != "CL105:21"] == ["CL107:24"]
+    assert code_lines(swap(FUNCTION, ("            optimizer.zero_grad()\n", ""))) == ["CL107:12"]
     bare = swap(
         CLASS,
         (
@@ -142,7 +142,7 @@ def test_no_zero_grad() -> None:
             "        self.scaler.update()\n",
         ),
     )
-    assert said(bare) == ["CL107:25"]
+    assert code_lines(bare) == ["CL107:25"]
 
 
 BOUNDARY = (
@@ -155,10 +155,10 @@ BOUNDARY = (
 @pytest.mark.parametrize(("script", "old", "new", "line"), BOUNDARY)
 def test_boundary_off_by_one(script: str, old: str, new: str, line: int) -> None:
     broken = swap(script, (old, new))
-    found = [text for text in said(broken) if not text.startswith("CL106")]
+    found = [text for text in code_lines(broken) if not text.startswith("CL106")]
     assert found == [f"CL104:{line}"]
     fixed = repaired(broken, "CL104")
-    assert [text for text in said(fixed) if not text.startswith("CL106")] == []
+    assert [text for text in code_lines(fixed) if not text.startswith("CL106")] == []
     if "(step + 1) %" in script or "(i + 1)" in script:
         assert fixed == script
 

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.rules import _examples as examples
 
-from .saying import codes, said, swap
+from .lint_results import code_lines, codes, swap
 
 AMP, AMP_ACCUMULATION, PLAIN = examples.AMP, examples.AMP_ACCUMULATION, examples.PLAIN
 
@@ -181,7 +181,7 @@ def train_one_epoch(model, optimizer, loader):
 
 
 def test_a_scaler_for_every_epoch() -> None:
-    assert said(EPOCH) == ["CL209:5"]
+    assert code_lines(EPOCH) == ["CL209:5"]
     assert codes(swap(EPOCH, ("train_one_epoch", "train"))) == set()
     off = swap(EPOCH, ('GradScaler("cuda")', 'GradScaler("cuda", enabled=False)'))
     assert "CL209" not in codes(off)

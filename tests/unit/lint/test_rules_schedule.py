@@ -7,7 +7,7 @@ import pytest
 from crosscast.lint.rules import _examples as examples
 from crosscast.lint.rules._decay import EXAMPLE as DECAY
 
-from .saying import codes, swap
+from .lint_results import codes, swap
 
 SCHEDULE, AMP, PLAIN = examples.SCHEDULE, examples.AMP, examples.PLAIN
 
@@ -75,8 +75,10 @@ FUNCTION = swap(
 def test_functions_of_ones_own() -> None:
     assert codes(FUNCTION) == {"CL403"}
     assert codes(swap(FUNCTION, ("return x @ x", "return 2 * x"))) == set()
-    told = swap(FUNCTION, ("    def forward", "    @torch.cuda.amp.custom_fwd\n    def forward"))
-    assert codes(told) == set()
+    with_cast = swap(
+        FUNCTION, ("    def forward", "    @torch.cuda.amp.custom_fwd\n    def forward")
+    )
+    assert codes(with_cast) == set()
     assert codes(swap(FUNCTION, ("torch.autograd.Function", "Base"))) == set()
     bare = swap(FUNCTION, ("dtype=torch.float16", "enabled=False"))
     assert "CL403" not in codes(bare)

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.lint.rules import _examples as examples
 
-from .saying import codes, said, swap
+from .lint_results import code_lines, codes, swap
 
 ACCUMULATION, EPOCHS, ACCELERATE = examples.ACCUMULATION, examples.EPOCHS, examples.ACCELERATE
 UNDIVIDED = swap(ACCUMULATION, (" / steps", ""))
@@ -50,7 +50,7 @@ def test_steps_that_follow_each_other() -> None:
     twice = swap(
         examples.PLAIN, ("    optimizer.step()", "    optimizer.step()\n    optimizer.step()")
     )
-    assert said(twice) == ["CL111:12"]
+    assert code_lines(twice) == ["CL111:12"]
     other = swap(
         examples.PLAIN, ("    optimizer.step()", "    optimizer.step()\n    second.step()")
     )

@@ -8,7 +8,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.rules.window_spans_epochs import RULE
 from crosscast.messages.source import Source
 
-from .saying import swap
+from .lint_results import swap
 
 CLEARED = RULE.wrong
 KEPT = swap(CLEARED, ("    optimizer.zero_grad()\n    for", "    for"))
@@ -103,4 +103,4 @@ class Trainer:
     ],
 )
 def test_windows_that_do_not(pairs: list[tuple[str, str]]) -> None:
-    assert not any("CL118" in one for one in found(swap(CLEARED, *pairs)))
+    assert not any("CL118" in codes for codes in found(swap(CLEARED, *pairs)))

@@ -82,7 +82,7 @@ def test_parameters_are_exact(fields: dict[str, str], device: Device) -> None:
 def test_more_rows_or_tokens_need_no_less(
     fields: dict[str, str], rows: int, more: int, device: Device, checkpointing: bool
 ) -> None:
-    grows(lambda one: of(one, device).peak_bytes, fields, rows, more, checkpointing)
+    grows(lambda recipe: of(recipe, device).peak_bytes, fields, rows, more, checkpointing)
 
 
 @settings(max_examples=examples(60))

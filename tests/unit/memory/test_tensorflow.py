@@ -52,7 +52,7 @@ def test_components_are_what_the_peak_consists_of(
 def test_more_rows_or_tokens_need_no_less(
     fields: dict[str, str], rows: int, more: int, device: Device, checkpointing: bool
 ) -> None:
-    grows(lambda one: of(one, device).peak_bytes, fields, rows, more, checkpointing)
+    grows(lambda recipe: of(recipe, device).peak_bytes, fields, rows, more, checkpointing)
 
 
 @settings(max_examples=examples(30))

@@ -18,9 +18,9 @@ def migrate(code: str, text: str, **others: str) -> InPlaceMigration:
     found = _once(code, texts)
     assert not found.problems
     after = texts | found.texts
-    for name, one in after.items():
-        ast.parse(one)
-        assert not _comments(texts[name]) - _comments(one), "comments are lost"
+    for name, content in after.items():
+        ast.parse(content)
+        assert not _comments(texts[name]) - _comments(content), "comments are lost"
     again = _once(code, after)
     assert not again.texts, "a second run changes something"
     return found

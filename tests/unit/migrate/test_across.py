@@ -85,23 +85,23 @@ def test_what_no_source_says_is_asked_for(
 ) -> None:
     across = moved(text, target)
     assert "schedule.total_steps" in across.fill_in
-    said = {diagnostic.path for diagnostic in across.diagnostics if diagnostic.code == "CC972"}
-    assert {"schedule.total_steps", "model", "data"} <= said
-    assert not said & values.keys()
+    missing = {diagnostic.path for diagnostic in across.diagnostics if diagnostic.code == "CC972"}
+    assert {"schedule.total_steps", "model", "data"} <= missing
+    assert not missing & values.keys()
 
 
 def test_a_setting_whose_value_cannot_be_read_is_no_silent_default() -> None:
     text = migration_sources.TORCH.replace("weight_decay=0.05", "weight_decay=decay_of(model)")
     across = moved(text, "paddle")
     assert "optimizer.weight_decay" in across.fill_in
-    said = next(
+    diagnostic = next(
         diagnostic
         for diagnostic in across.diagnostics
         if diagnostic.path == "optimizer.weight_decay"
     )
-    assert said.code == "CC972"
-    assert said.span is not None
-    assert said.span.line == 7
+    assert diagnostic.code == "CC972"
+    assert diagnostic.span is not None
+    assert diagnostic.span.line == 7
 
 
 def test_a_launch_script_alone_is_carried_as_far_as_it_goes() -> None:
@@ -165,12 +165,12 @@ def test_a_warm_up_of_another_shape_is_no_silent_loss_when_its_length_is_said() 
     for formula, differs in (("(step + 1)", True), ("step", False)):
         text = source + WARM_UP.format(formula) + before + after
         across = moved(text, "paddle", settings=settings)
-        told = [
+        diagnostics = [
             diagnostic
             for diagnostic in across.diagnostics
             if diagnostic.path == "schedule.warmup_steps"
         ]
-        assert [entry.code for entry in told] == ["CC911"] * differs
+        assert [entry.code for entry in diagnostics] == ["CC911"] * differs
         not_carried = [entry["what"] for entry in report(across)["not_carried"]]
         assert ("CC911" in not_carried) is differs
 

@@ -46,7 +46,7 @@ def test_arguments_of_initialize(arguments: str, expected: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ('opt_level="O3"', "opt_level O3"),
         ('opt_level="O4"', "opt_level O4"),
@@ -67,8 +67,8 @@ def test_arguments_of_initialize(arguments: str, expected: str | None) -> None:
         ("**options", "not all arguments"),
     ],
 )
-def test_arguments_that_have_no_successor(arguments: str, said: str) -> None:
-    assert said in refused("CM102", level(arguments))
+def test_arguments_that_have_no_successor(arguments: str, message: str) -> None:
+    assert message in refused("CM102", level(arguments))
 
 
 def test_a_level_that_may_be_o3_raises_when_it_is() -> None:
@@ -195,7 +195,7 @@ for inputs, targets in loader:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("    text = '''a\nb'''; loss = criterion(model(text), targets)\n", ""),
         ("    loss = criterion(model(inputs), targets); count = 1\n", "share a line"),
@@ -206,14 +206,14 @@ for inputs, targets in loader:
         ("    loss = yield model(inputs)\n", "forward pass"),
     ],
 )
-def test_what_cannot_be_indented(line: str, said: str) -> None:
+def test_what_cannot_be_indented(line: str, message: str) -> None:
     first = "    loss = criterion(model(inputs), targets)\n"
     body = "".join(f"    {text}\n" for text in LOOP.replace(first, "@\n").splitlines())
     body = body.replace("    @\n", "".join(f"    {text}\n" for text in line.splitlines()))
     text = f"{HEAD}{START}def train(loader):\n{body}"
     if "'''" in line or '"""' in line:
         text = f"{HEAD}{START}" + LOOP.replace(first, line)
-    assert said in refused("CM102", text)
+    assert message in refused("CM102", text)
 
 
 @pytest.mark.parametrize("name", ["torch.nn.BCELoss()", "torch.nn.functional.binary_cross_entropy"])
@@ -228,7 +228,7 @@ def test_a_loss_that_raises_under_autocast(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("amp.scale_loss", "amp.scaled_loss", "apex.amp has no scaled_loss"),
         ("as scaled_loss:", "as scaled_loss, other():", "not used in the usual form"),
@@ -249,8 +249,8 @@ def test_a_loss_that_raises_under_autocast(name: str) -> None:
         ("optimizer.zero_grad()", "log(scaled_loss.item())", "is used after its block"),
     ],
 )
-def test_backward_passes_and_steps_of_other_forms(old: str, new: str, said: str) -> None:
-    assert said in refused("CM102", code(loop=LOOP.replace(old, new)))
+def test_backward_passes_and_steps_of_other_forms(old: str, new: str, message: str) -> None:
+    assert message in refused("CM102", code(loop=LOOP.replace(old, new)))
 
 
 def test_arguments_of_backward_are_kept() -> None:

@@ -298,7 +298,7 @@ def test_other_libraries_and_texts_stay(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (HEAD + START + "amp.register_half_function(ours, 'einsum')\n" + LOOP, "adds a function"),
         (HEAD + "handle = amp.init()\n" + LOOP, "init"),
@@ -319,8 +319,8 @@ def test_other_libraries_and_texts_stay(text: str) -> None:
         ),
     ],
 )
-def test_what_a_person_must_decide(text: str, said: str) -> None:
-    assert said in refused("CM102", text)
+def test_what_a_person_must_decide(text: str, message: str) -> None:
+    assert message in refused("CM102", text)
 
 
 def test_casts_that_are_disabled_are_an_autocast_that_is() -> None:

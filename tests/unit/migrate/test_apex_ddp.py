@@ -45,7 +45,7 @@ def test_a_device_of_another_function_is_not_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "message"),
     [
         ("DDP(model, gradient_average=False)", "gradient_average"),
         ("DDP(model, allreduce_always_fp32=True)", "allreduce_always_fp32"),
@@ -55,8 +55,8 @@ def test_a_device_of_another_function_is_not_named() -> None:
         ("DDP(**options)", "not all arguments"),
     ],
 )
-def test_what_has_no_exact_form(before: str, said: str) -> None:
-    assert said in refused("CM104", f"{HEAD}model = {before}\n")
+def test_what_has_no_exact_form(before: str, message: str) -> None:
+    assert message in refused("CM104", f"{HEAD}model = {before}\n")
 
 
 def test_batch_norm() -> None:

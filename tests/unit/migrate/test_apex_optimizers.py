@@ -37,7 +37,7 @@ def test_optimizers_of_torch(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "message"),
     [
         ("FusedAdam(p, bias_correction=False)", "bias_correction=False"),
         ("FusedAdam(p, bias_correction=flag)", "bias_correction=flag"),
@@ -55,8 +55,8 @@ def test_optimizers_of_torch(before: str, after: str) -> None:
         ("[FusedAdam(p, adam_w_mode=False), FusedAdam(p)]", "adam_w_mode differs"),
     ],
 )
-def test_what_has_no_exact_form(before: str, said: str) -> None:
-    assert said in refused("CM103", f"{HEAD}optimizer = {before}\n")
+def test_what_has_no_exact_form(before: str, message: str) -> None:
+    assert message in refused("CM103", f"{HEAD}optimizer = {before}\n")
 
 
 @pytest.mark.parametrize("name", ["FusedLAMB", "FusedNovoGrad", "FusedAdagrad", "FusedNew"])

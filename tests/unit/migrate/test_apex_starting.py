@@ -186,7 +186,7 @@ for inputs, targets in loader:
 
 
 @pytest.mark.parametrize(
-    ("start", "said"),
+    ("start", "message"),
     [
         (START + START, "in several places"),
         (f"if one:\n    {ONE_MODEL}\nif two:\n    {ONE_MODEL}\n", "in several places"),
@@ -205,8 +205,8 @@ for inputs, targets in loader:
         (TWO.format(first=ONE_MODEL, second=ONE_MODEL.replace("O1", "O3")), "opt_level O3"),
     ],
 )
-def test_starts_that_are_not_one(start: str, said: str) -> None:
-    assert said in refused("CM102", code(start))
+def test_starts_that_are_not_one(start: str, message: str) -> None:
+    assert message in refused("CM102", code(start))
 
 
 # functions registered as half

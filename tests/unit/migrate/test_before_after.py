@@ -11,7 +11,7 @@ from crosscast.migrate.before_after import Comparison, compare_texts
 
 def compared(before: str, after: str) -> dict[str, Comparison]:
     found = compare_texts([Source("train.py", before)], {"train.py": after})
-    return {one.field: one for one in found}
+    return {comparison.field: comparison for comparison in found}
 
 
 def different(before: str, after: str) -> set[str]:

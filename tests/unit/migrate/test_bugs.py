@@ -23,7 +23,7 @@ def moved(text: str, *, keep: bool = False, name: str = "train.py") -> CrossMigr
 
 
 def fate(across: CrossMigration, rule: str) -> Fate:
-    return next(one for one in across.fates if one.rule == rule)
+    return next(fate for fate in across.fates if fate.rule == rule)
 
 
 def test_every_rule_of_lint_has_a_row() -> None:
@@ -85,10 +85,10 @@ def test_a_sum_is_not_kept_by_the_rate_of_adam() -> None:
 def test_clipping_of_scaled_gradients_cannot_be_kept() -> None:
     across = moved(migration_sources.CLIPS_SCALED, keep=True)
     assert fate(across, "CL301").became == "cannot be kept"
-    said = [diagnostic for diagnostic in across.diagnostics if diagnostic.code == "CC974"]
-    assert len(said) == 1
-    assert said[0].span is not None
-    assert said[0].span.line == 14
+    diagnostics = [diagnostic for diagnostic in across.diagnostics if diagnostic.code == "CC974"]
+    assert len(diagnostics) == 1
+    assert diagnostics[0].span is not None
+    assert diagnostics[0].span.line == 14
 
 
 def test_a_missing_loss_scale_is_put_in() -> None:
@@ -128,7 +128,7 @@ def test_an_old_api_is_no_mistake_of_training() -> None:
 
 
 def test_a_clean_source_has_no_mistakes() -> None:
-    assert [one.rule for one in moved(migration_sources.TORCH).fates] == []
+    assert [fate.rule for fate in moved(migration_sources.TORCH).fates] == []
 
 
 def test_a_section_is_replaced_as_a_whole() -> None:
@@ -137,7 +137,7 @@ def test_a_section_is_replaced_as_a_whole() -> None:
         "loss_scaling.init_scale": Filled(value=2.0),
     }
     after = changed(fields, {"loss_scaling": {"mode": "none"}}, "why")
-    assert {path: one.value for path, one in after.items()} == {"loss_scaling.mode": "none"}
+    assert {path: setting.value for path, setting in after.items()} == {"loss_scaling.mode": "none"}
 
 
 def test_fields_that_make_no_recipe_make_none() -> None:

@@ -28,9 +28,9 @@ def migrated(text: str, *codemods: Codemod) -> InPlaceMigration:
 def test_an_example_becomes_what_it_says(codemod: Codemod, example: Example) -> None:
     found = migrated(example.before, codemod)
     assert found.texts.get("train.py", example.before) == example.after
-    said = " ".join(refusal.message for refusal in found.refusals)
-    assert example.refused in said
-    assert bool(said) == bool(example.refused)
+    refusals = " ".join(refusal.message for refusal in found.refusals)
+    assert example.refused in refusals
+    assert bool(refusals) == bool(example.refused)
 
 
 @pytest.mark.parametrize(("codemod", "example"), EXAMPLES)
@@ -49,6 +49,6 @@ def test_examples_are_python(codemod: Codemod, example: Example) -> None:
 @pytest.mark.parametrize("codemod", all_codemods().values(), ids=lambda diagnostic: diagnostic.code)
 def test_every_codemod_shows_what_it_changes_leaves_and_refuses(codemod: Codemod) -> None:
     shown = codemod.examples
-    assert any(one.before != one.after for one in shown)
-    assert any(one.before == one.after and not one.refused for one in shown)
-    assert any(one.refused for one in shown)
+    assert any(example.before != example.after for example in shown)
+    assert any(example.before == example.after and not example.refused for example in shown)
+    assert any(example.refused for example in shown)

@@ -56,12 +56,12 @@ class Proven:
     """Stands in for the runs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, execution: Execution) -> None:
-        self.asked: list[tuple[Program, Program, Limits]] = []
+        self.requests: list[tuple[Program, Program, Limits]] = []
         self._execution = execution
         monkeypatch.setattr(proof, "prove", self)
 
     def __call__(self, old: Program, new: Program, limits: Limits, **more: Any) -> Execution:
-        self.asked.append((old, new, limits))
+        self.requests.append((old, new, limits))
         return self._execution
 
 
@@ -72,7 +72,7 @@ def test_both_sides_are_run_as_asked(script: Path, monkeypatch: pytest.MonkeyPat
     proven = Proven(monkeypatch, SAME)
     more = ("--old-python", "old/python", "--updates", "7", "--timeout", "5", "--memory", "0.5")
     assert migrate("train.py", *RUN, *more).exit_code == 0
-    ((old, new, limits),) = proven.asked
+    ((old, new, limits),) = proven.requests
     assert old.texts == {"train.py": OLD.encode()}
     assert new.texts == {"train.py": migration_sources.TORCH.encode()}
     assert (old.folder, old.script, old.arguments) == (script.parent, "train.py", ("--steps", "20"))
@@ -96,7 +96,7 @@ def test_interpreters_are_looked_up_where_the_command_is(
         "python3.8": "python3.8",  # looked up on PATH
     }.items():
         assert migrate("train.py", *RUN, "--python", given).exit_code == 0
-        old, new, _ = proven.asked[-1]
+        old, new, _ = proven.requests[-1]
         assert (old.python, new.python) == (wanted, wanted)
 
 
@@ -162,7 +162,7 @@ def test_nothing_is_run_if_nothing_changes(script: Path, monkeypatch: pytest.Mon
     script.write_text(migration_sources.TORCH)
     found = migrate("train.py", *RUN)
     assert found.exit_code == 0
-    assert not proven.asked
+    assert not proven.requests
     assert "nothing was executed" in found.stderr
 
 
@@ -201,7 +201,7 @@ def test_demands_that_make_no_sense_are_refused(
     found = migrate(script, *words)
     assert found.exit_code == 2, found.stderr
     assert code in found.stderr
-    assert not proven.asked
+    assert not proven.requests
     assert script.read_text() == OLD
 
 
@@ -213,7 +213,7 @@ def test_a_folder_that_is_too_large_is_not_copied(
     found = migrate("train.py", *RUN)
     assert found.exit_code == 3
     assert "too much to copy for every run" in found.stderr
-    assert not proven.asked
+    assert not proven.requests
 
 
 def test_paddle_cannot_be_watched_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,14 +226,14 @@ def test_paddle_cannot_be_watched_yet(tmp_path: Path, monkeypatch: pytest.Monkey
     found = migrate("train.py", "--to", "paddle3", "--verify", "--run", "train.py")
     assert found.exit_code == 3
     assert "migrated to paddle3 cannot be observed yet" in found.stderr
-    assert not proven.asked
+    assert not proven.requests
 
 
 def test_only_what_was_the_same_becomes_executed() -> None:
     rate = Comparison(name="a.py", field="optimizer.learning_rate", verdict="same", why="0.1")
     unknown = replace(rate, field="data.train", verdict="not comparable")
     found = with_execution([rate, unknown], SAME)
-    assert [(one.field, one.evidence) for one in found] == [
+    assert [(comparison.field, comparison.evidence) for comparison in found] == [
         ("optimizer.learning_rate", "executed"),
         ("data.train", "read"),
     ]

@@ -67,7 +67,7 @@ def test_defaults_of_the_signature_that_holds(call: str, values: list[str]) -> N
     new = changed(f"{IMPORTS}{DATA}{LOSS}{ADAM}optimizer = amp.decorate({call})\n{REST}")
     names = ["init_loss_scaling", "incr_ratio", "decr_ratio"]
     names += ["incr_every_n_steps", "decr_every_n_nan_or_inf"]
-    assert [one.rstrip(",") for one in scaling_of(new)] == [
+    assert [line.rstrip(",") for line in scaling_of(new)] == [
         f"{name}={value}" for name, value in zip(names, values, strict=True)
     ]
 
@@ -80,7 +80,7 @@ def test_the_version_decides_where_the_call_does_not(version: str, values: list[
     wanted = Source("requirements.txt", f"paddlepaddle=={version}\n")
     found = migrated(text, wanted)
     assert [
-        one.rpartition("=")[2].rstrip(",") for one in scaling_of(found.texts["train.py"])
+        line.rpartition("=")[2].rstrip(",") for line in scaling_of(found.texts["train.py"])
     ] == values
     assert "changed in Paddle 2.5" in refused(text)
 

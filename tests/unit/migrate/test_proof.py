@@ -48,10 +48,10 @@ def test_a_proof_that_passes_is_success(tmp_path: Path, monkeypatch: pytest.Monk
     words = "toy: 128 windows; BERT: 104 checks"
     proof = Proof(target="torch", outcome="same", wording=words, stages=stages, fields=(field,))
     answer(monkeypatch, proof)
-    found, said = run(tmp_path)
+    found, report = run(tmp_path)
     assert found.exit_code == 0
-    assert said["executed"]
-    assert [entry["stage"] for entry in said["stages"]] == ["toy", "BERT"]
+    assert report["executed"]
+    assert [entry["stage"] for entry in report["stages"]] == ["toy", "BERT"]
     assert "torch: same: toy: 128 windows; BERT: 104 checks" in found.stdout
     assert "1 fields same" in found.stdout
     page = (tmp_path / "out/report.md").read_text()
@@ -64,10 +64,10 @@ def test_what_cannot_be_verified_here_says_so(
 ) -> None:
     proof = Proof(target="torch", outcome="cannot be verified here", wording="no torch")
     answer(monkeypatch, proof)
-    found, said = run(tmp_path)
+    found, report = run(tmp_path)
     assert found.exit_code == 3
     assert "CC976" in found.stderr
-    assert not said["executed"]
+    assert not report["executed"]
     assert "cannot be verified here" in (tmp_path / "out/report.md").read_text()
 
 

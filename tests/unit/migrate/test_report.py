@@ -23,7 +23,7 @@ def moved(text: str, target: str = "paddle", name: str = "train.py", **more: Any
     return migrate_across([Source(name, text)], [target], **more)
 
 
-def told(across: CrossMigration) -> dict[str, Any]:
+def report_of(across: CrossMigration) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(json.dumps(report(across)))
     jsonschema.validate(data, migrate_schema())
     return data
@@ -49,13 +49,13 @@ def test_the_schema_is_the_committed_one() -> None:
     ],
 )
 def test_every_report_is_what_the_schema_says(text: str, target: str) -> None:
-    data = told(moved(text, target))
+    data = report_of(moved(text, target))
     assert page(data).startswith("# Migration of ")
 
 
 def test_a_line_of_the_source_is_paired_with_the_lines_that_carry_it() -> None:
     across = moved(migration_sources.TORCH)
-    data = told(across)
+    data = report_of(across)
     found = says(data, 7)["optimizer.learning_rate"]
     carried = found["targets"]["paddle"]
     assert found["became"] == "carried"
@@ -76,18 +76,18 @@ def test_a_line_of_the_source_is_paired_with_the_lines_that_carry_it() -> None:
     ],
 )
 def test_events_are_paired_with_operations(line: int, operation: str, text: str) -> None:
-    found = says(told(moved(migration_sources.TORCH)), line)[operation]
+    found = says(report_of(moved(migration_sources.TORCH)), line)[operation]
     assert any(text in entry["text"] for entry in found["targets"]["paddle"]["emitted"])
 
 
 def test_every_line_is_quoted_from_its_source() -> None:
     lines = migration_sources.TORCH.splitlines()
-    for entry in told(moved(migration_sources.TORCH))["lines"]:
+    for entry in report_of(moved(migration_sources.TORCH))["lines"]:
         assert entry["text"] == lines[entry["line"] - 1].strip()
 
 
 def test_defaults_of_the_source_are_made_explicit() -> None:
-    (target,) = told(moved(migration_sources.APEX))["targets"]
+    (target,) = report_of(moved(migration_sources.APEX))["targets"]
     fields = {entry["field"]: entry for entry in target["fields"]}
     found = fields["loss_scaling.max_scale"]
     assert (found["became"], found["note"]) == ("default made explicit", "default of apex")
@@ -97,13 +97,13 @@ def test_defaults_of_the_source_are_made_explicit() -> None:
 
 def test_no_field_of_the_recipe_is_left_out() -> None:
     across = moved(migration_sources.APEX)
-    (target,) = told(across)["targets"]
+    (target,) = report_of(across)["targets"]
     judged = {judgement.path for judgement in across.arrived[0].compiled.judgements}
     assert {entry["field"] for entry in target["fields"]} == judged
 
 
 def test_a_corrected_mistake_is_changed_on_purpose() -> None:
-    data = told(moved(migration_sources.CLIPS_SCALED))
+    data = report_of(moved(migration_sources.CLIPS_SCALED))
     (bug,) = data["bugs"]
     assert (bug["rule"], bug["became"], bug["place"]["line"]) == (
         "CL301",
@@ -114,7 +114,7 @@ def test_a_corrected_mistake_is_changed_on_purpose() -> None:
 
 
 def test_flags_that_nobody_explains_are_not_carried() -> None:
-    data = told(moved(migration_sources.LAUNCH, "torch", name="run.sh"))
+    data = report_of(moved(migration_sources.LAUNCH, "torch", name="run.sh"))
     left = {entry["what"]: entry for entry in data["not_carried"]}
     assert "run_classifier.py" in left["--color_of_logs"]["why"]
     assert left["--color_of_logs"]["places"][0]["line"] == 9
@@ -122,7 +122,7 @@ def test_flags_that_nobody_explains_are_not_carried() -> None:
 
 
 def test_the_loss_is_told_of_where_the_model_is_ones_own() -> None:
-    left = [entry["what"] for entry in told(moved(migration_sources.APEX))["not_carried"]]
+    left = [entry["what"] for entry in report_of(moved(migration_sources.APEX))["not_carried"]]
     assert left == ["model and loss"]
 
 
@@ -130,12 +130,12 @@ def test_what_a_recipe_cannot_say_is_not_carried() -> None:
     text = migration_sources.TORCH.replace(
         "scaler = ", "other = torch.optim.SGD(model.parameters(), lr=1.0)\nscaler = "
     ).replace("scaler.update()", "scaler.step(other)\n            scaler.update()")
-    left = [entry["what"] for entry in told(moved(text))["not_carried"]]
+    left = [entry["what"] for entry in report_of(moved(text))["not_carried"]]
     assert "CC911" in left
 
 
 def test_a_page_holds_what_a_person_needs() -> None:
-    text = page(told(moved(migration_sources.SUMMED)))
+    text = page(report_of(moved(migration_sources.SUMMED)))
     for heading in ("Mistakes of the source", "To fill in", "Not carried", "Line by line: paddle"):
         assert f"## {heading}" in text
     assert "Nothing was run" in text
@@ -143,7 +143,7 @@ def test_a_page_holds_what_a_person_needs() -> None:
 
 def test_a_hostile_line_does_not_break_the_table() -> None:
     text = migration_sources.APEX.replace("lr=0.05", 'lr=0.05, name="| `x` |<br>"')
-    shown = page(told(moved(text)))
+    shown = page(report_of(moved(text)))
     rows = [line for line in shown.splitlines() if "torch.optim.SGD" in line]
     assert rows
     for row in rows:
@@ -152,4 +152,4 @@ def test_a_hostile_line_does_not_break_the_table() -> None:
 
 
 def test_a_report_is_the_same_every_time() -> None:
-    assert told(moved(migration_sources.PADDLE)) == told(moved(migration_sources.PADDLE))
+    assert report_of(moved(migration_sources.PADDLE)) == report_of(moved(migration_sources.PADDLE))

@@ -68,7 +68,7 @@ def test_a_flag_without_default(build: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("definition", "said", "value"),
+    ("definition", "given", "value"),
     [
         ("p.add_argument('--n', type=int, default=4)", "8", 8),
         ("p.add_argument('--n', type=bool, default=False)", "False", True),
@@ -83,10 +83,10 @@ def test_a_flag_without_default(build: Build) -> None:
     ],
 )
 def test_the_launch_command_wins(
-    build: Build, definition: str, said: object, value: object
+    build: Build, definition: str, given: object, value: object
 ) -> None:
     text = f"{PARSER}{definition}\nargs = p.parse_args()\nprint(args.n)\n"
-    program = build(text, launch=launch(n=said))
+    program = build(text, launch=launch(n=given))
     found = evaluate(*last_use(program, "args.n"))
     if isinstance(found, Known):
         assert found.value == value

@@ -18,7 +18,7 @@ from crosscast.readers.config import (
 )
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.python import config_dicts, mmengine
-from reader_texts import read, shell, told
+from reader_texts import read, shell, value_of
 
 from . import yaml_cases as cases
 
@@ -74,7 +74,7 @@ def test_of_configurations(
 ) -> None:
     assert old in text
     found = read(reader, text.replace(old, new), "c.yaml")
-    assert {field: told(found, field) for field in expected} == expected
+    assert {field: value_of(found, field) for field in expected} == expected
 
 
 ENGINE = """optim_wrapper = dict(type='OptimWrapper', optimizer=dict(
@@ -121,10 +121,10 @@ _FLAGS = "--adam_beta1 0.8 --adam_beta2 0.98 --adam_epsilon 1e-6"
 )
 def test_of_flags(command: str, expected: dict[str, Any]) -> None:
     found = shell(command)
-    assert {field: told(found, field) for field in expected} == expected
+    assert {field: value_of(found, field) for field in expected} == expected
 
 
 def test_both_decays_of_a_variable_are_not_known() -> None:
     found = shell(f"{FAIRSEQ} --optimizer adam --adam-betas $BETAS")
-    assert str(told(found, "optimizer.betas.0")).startswith("?")
-    assert str(told(found, "optimizer.betas.1")).startswith("?")
+    assert str(value_of(found, "optimizer.betas.0")).startswith("?")
+    assert str(value_of(found, "optimizer.betas.1")).startswith("?")

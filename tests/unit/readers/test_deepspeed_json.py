@@ -10,7 +10,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_json import READER
 from crosscast.readers.protocol import Reading
-from reader_texts import all_told, codes, line_of, read, shell, told
+from reader_texts import codes, line_of, read, shell, value_of, values_of
 
 BASE = {"train_micro_batch_size_per_gpu": 4}
 
@@ -60,39 +60,39 @@ def test_a_whole_configuration() -> None:
         "schedule.on_skip": "guarded",
         "parallel.kind": "deepspeed_zero2",
     }
-    assert {field: told(found, field) for field in expected} == expected
+    assert {field: value_of(found, field) for field in expected} == expected
     assert line_of(found, "loss_scaling.growth_interval") == 7
     assert codes(found) == []
 
 
 def test_defaults_come_from_the_library() -> None:
     found = ds(fp16={"enabled": True})
-    assert told(found, "loss_scaling.mode") == "framework_default"
-    assert told(found, "loss_scaling.init_scale") == 65536.0
-    assert told(found, "loss_scaling.growth_interval") == 1000
+    assert value_of(found, "loss_scaling.mode") == "framework_default"
+    assert value_of(found, "loss_scaling.init_scale") == 65536.0
+    assert value_of(found, "loss_scaling.growth_interval") == 1000
     layers = {f.layer.value for f in found.facts if f.field == "loss_scaling.init_scale"}
     assert layers == {"library"}
-    assert told(found, "clipping.kind") == "none"
+    assert value_of(found, "clipping.kind") == "none"
 
 
 def test_static_scale() -> None:
     found = ds(fp16={"enabled": True, "loss_scale": 128})
-    assert told(found, "loss_scaling.mode") == "static"
-    assert told(found, "loss_scaling.scale") == 128
+    assert value_of(found, "loss_scaling.mode") == "static"
+    assert value_of(found, "loss_scaling.scale") == 128
 
 
 @pytest.mark.parametrize("section", [{"enabled": "auto"}, {"enabled": "auto", "loss_scale": 0}])
 def test_auto_is_unknown_with_a_reason(section: dict[str, Any]) -> None:
     found = ds(fp16=section, gradient_accumulation_steps="auto", gradient_clipping="auto")
-    assert told(found, "precision.enabled") == "config"
+    assert value_of(found, "precision.enabled") == "config"
     for field in ("precision.compute_dtype", "accumulation.steps", "clipping.value"):
-        assert str(told(found, field)).startswith("? auto")
+        assert str(value_of(found, field)).startswith("? auto")
 
 
 def test_bf16_has_no_scale() -> None:
     found = ds(bf16={"enabled": True}, fp16={"enabled": False, "loss_scale": 64})
-    assert told(found, "precision.compute_dtype") == "bf16"
-    assert told(found, "loss_scaling.mode") == "none"
+    assert value_of(found, "precision.compute_dtype") == "bf16"
+    assert value_of(found, "loss_scaling.mode") == "none"
     assert codes(found) == ["CC927"]
 
 
@@ -102,13 +102,13 @@ def test_both_at_once_contradict() -> None:
 
 def test_nothing_about_precision_is_float32() -> None:
     found = ds()
-    assert told(found, "precision.enabled") == "never"
-    assert told(found, "precision.compute_dtype") == "fp32"
+    assert value_of(found, "precision.enabled") == "never"
+    assert value_of(found, "precision.compute_dtype") == "fp32"
 
 
 def test_accumulation_from_the_batch_sizes() -> None:
     found = read(READER, '{"train_batch_size": 64, "train_micro_batch_size_per_gpu": 8}', "ds.json")
-    assert told(found, "accumulation.steps") == 8
+    assert value_of(found, "accumulation.steps") == 8
     assert "processes" in next(f for f in found.facts if f.field == "accumulation.steps").expression
 
 
@@ -128,22 +128,22 @@ def test_batch_sizes_that_do_not_fit() -> None:
 )
 def test_families(kind: str, family: str, decay: str) -> None:
     found = ds(optimizer={"type": kind, "params": {"weight_decay": 0.1}})
-    assert told(found, "optimizer.family") == family
-    assert told(found, f"optimizer.{decay}") == 0.1
+    assert value_of(found, "optimizer.family") == family
+    assert value_of(found, f"optimizer.{decay}") == 0.1
 
 
 def test_adam_with_coupled_decay() -> None:
     params = {"weight_decay": 0.1, "adam_w_mode": False}
     found = ds(optimizer={"type": "Adam", "params": params})
-    assert told(found, "optimizer.family") == "adam"
-    assert told(found, "optimizer.l2") == 0.1
+    assert value_of(found, "optimizer.family") == "adam"
+    assert value_of(found, "optimizer.l2") == 0.1
 
 
 def test_what_deepspeed_refuses_is_an_error() -> None:
     text = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1,},}'
     found = read(READER, text, "ds.json")
     assert codes(found) == ["CC922"]
-    assert told(found, "parallel.kind") == "deepspeed_zero1"
+    assert value_of(found, "parallel.kind") == "deepspeed_zero1"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_configuration_in_a_here_document() -> None:
         '  "fp16": {"enabled": true, "loss_scale": 64}\n}\nEOT\ndeepspeed t.py\n'
     )
     found = shell(text)
-    assert told(found, "batch.micro_batch_size") == 4
-    assert told(found, "loss_scaling.scale") == 64
+    assert value_of(found, "batch.micro_batch_size") == 4
+    assert value_of(found, "loss_scaling.scale") == 64
     assert line_of(found, "loss_scaling.scale") == 7
-    assert all_told(found, "parallel.kind") >= {"deepspeed"}
+    assert values_of(found, "parallel.kind") >= {"deepspeed"}

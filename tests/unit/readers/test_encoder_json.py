@@ -28,7 +28,7 @@ ENCODER = {
 }
 
 
-def said(**changes: Any) -> dict[str, Any]:
+def values(**changes: Any) -> dict[str, Any]:
     entries = {k: v for k, v in (ENCODER | changes).items() if v is not None}
     source = Source("bert_config.json", json.dumps(entries))
     if not READER.sniff(source):
@@ -39,7 +39,7 @@ def said(**changes: Any) -> dict[str, Any]:
 
 
 def test_sizes_are_read() -> None:
-    assert said() == {
+    assert values() == {
         "kind": "bert",
         "layers": 3,
         "hidden_size": 64,
@@ -51,12 +51,12 @@ def test_sizes_are_read() -> None:
         "dropout": 0.1,
         "init_std": 0.02,
     }
-    assert said(intermediate_size=None)["intermediate_size"] == 256
-    assert said(layer_norm_eps=1e-6)["layer_norm_eps"] == 1e-6
+    assert values(intermediate_size=None)["intermediate_size"] == 256
+    assert values(layer_norm_eps=1e-6)["layer_norm_eps"] == 1e-6
 
 
 def test_two_rates_of_dropout_are_none_of_a_recipe() -> None:
-    assert "dropout" not in said(hidden_dropout_prob=0.2)
+    assert "dropout" not in values(hidden_dropout_prob=0.2)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_two_rates_of_dropout_are_none_of_a_recipe() -> None:
     ],
 )
 def test_other_encoders_are_not_taken_for_bert(changes: dict[str, Any]) -> None:
-    assert said(**changes) == {}
+    assert values(**changes) == {}
 
 
 def test_a_configuration_alone_does_not_train() -> None:

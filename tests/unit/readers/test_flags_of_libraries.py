@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reader_texts import all_told, codes, shell, shown
+from reader_texts import codes, shell, shown, values_of
 
 TRAINER = "--do_train --overwrite_output_dir --per_device_train_batch_size 4 --save_steps 10 "
 MEGATRON = (
@@ -241,7 +241,7 @@ def test_an_unknown_switch_is_no_certainty() -> None:
 
 def test_two_launches_with_two_libraries() -> None:
     found = shell(f"python a.py {TRAINER}\nfairseq-train d {FAIRSEQ}\n")
-    assert all_told(found, "framework") == {"pytorch"}
+    assert values_of(found, "framework") == {"pytorch"}
     assert len(found.commands) == 2
 
 

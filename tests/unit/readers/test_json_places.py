@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.tree import Tree
 
 
 def plain(tree: Tree | None) -> object:

@@ -17,9 +17,9 @@ from crosscast.readers.torch import optimizers as py_torch_optimizers
 from crosscast.readers.torch import parallel as py_torch_parallel
 from crosscast.readers.torch import schedules as py_torch_schedules
 from crosscast.trainstep.steps.search import training_steps
-from program_facts import told
+from program_facts import values_of
 from reader_texts import shell, shown
-from torch_programs import STEP, said
+from torch_programs import STEP, read_by
 
 EPOCHS = """
 for epoch in range(9):
@@ -38,7 +38,7 @@ def loop(before: str = "pass", after: str = "pass") -> str:
 
 
 def decay(text: str) -> Any:
-    return said(py_torch_schedules.READER, "import torch\n" + text).get("schedule.decay")
+    return read_by(py_torch_schedules.READER, "import torch\n" + text).get("schedule.decay")
 
 
 def test_a_schedule_that_another_file_makes() -> None:
@@ -66,7 +66,7 @@ def test_rates_that_the_caller_brings() -> None:
 )
 def test_a_table_of_rates_that_another_file_makes(maker: str, word: str) -> None:
     body = "for group in optimizer.param_groups:\n    group['lr'] = table[epoch]"
-    found = said(
+    found = read_by(
         py_torch_schedules.READER, f"import torch\nimport tools\ntable = {maker}\n" + loop(body)
     )
     assert found["schedule.decay"] == word
@@ -103,7 +103,7 @@ def test_one_of_two_formulas_is_elsewhere() -> None:
 
 
 def optimizers(text: str) -> dict[str, Any]:
-    found = said(py_torch_optimizers.READER, "import torch\n" + text)
+    found = read_by(py_torch_optimizers.READER, "import torch\n" + text)
     return {k: v for k, v in found.items() if k.startswith("optimizer.family")}
 
 
@@ -149,7 +149,7 @@ def test_a_scaler_that_may_be_none(handed: bool, default: str, word: str) -> Non
         text = "import torch\n" + text
     else:
         text += SCALED.format(indent="")
-    found = said(py_torch_amp.READER, text)
+    found = read_by(py_torch_amp.READER, text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == word
 
@@ -168,7 +168,7 @@ def test_a_wrapped_scaler_that_the_caller_brings() -> None:
                 optimizer.step()
             optimizer.zero_grad()
     """
-    assert said(py_torch_amp.READER, text)["loss_scaling.mode"] == "caller"
+    assert read_by(py_torch_amp.READER, text)["loss_scaling.mode"] == "caller"
 
 
 def test_masters_of_a_file_of_the_same_package() -> None:
@@ -193,7 +193,7 @@ def test_masters_of_a_file_of_the_same_package() -> None:
             self.optimizer.step()
             self.lg_loss_scale += 0.001
     """
-    found = said(py_manual_fp16.READER, text)
+    found = read_by(py_manual_fp16.READER, text)
     assert found["precision.dtypes"] == ("fp16",)
     assert found["loss_scaling.mode"] == "dynamic"
 
@@ -203,9 +203,9 @@ def test_a_switch_handed_on_beside_a_wrapped_scaler() -> None:
     text += (
         "from utils import NativeScaler\nfrom engine import train\nloss_scaler = NativeScaler()\n"
     )
-    found = said(py_torch_amp.READER, text + "train(model, loss_scaler, use_amp=args.half)\n")
+    found = read_by(py_torch_amp.READER, text + "train(model, loss_scaler, use_amp=args.half)\n")
     assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("flag", "fp32")
-    found = said(py_torch_amp.READER, text + "train(model, loss_scaler)\n")
+    found = read_by(py_torch_amp.READER, text + "train(model, loss_scaler)\n")
     assert found["precision.enabled"] == "always"
 
 
@@ -219,9 +219,9 @@ def test_a_class_over_data_parallel() -> None:
     net = {made}(net)
     """
     text = textwrap.dedent(text) + STEP
-    found = said(py_torch_parallel.READER, text.replace("{made}", "Spread"))
+    found = read_by(py_torch_parallel.READER, text.replace("{made}", "Spread"))
     assert found["parallel.kind"] == ("dp",)
-    assert "parallel.kind" not in said(py_torch_parallel.READER, text.replace("{made}", "Plain"))
+    assert "parallel.kind" not in read_by(py_torch_parallel.READER, text.replace("{made}", "Plain"))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_division_by_the_parts_of_a_batch(divide: str, word: str) -> None:
             loss.backward()
         optimizer.step()
     """
-    found = said(py_accumulation.READER, text)
+    found = read_by(py_accumulation.READER, text)
     assert found["accumulation.loss_divided"] == word
 
 
@@ -296,7 +296,7 @@ def test_a_branch_that_only_predicts() -> None:
             rewrite = tf.train.experimental.enable_mixed_precision_graph_rewrite
             rewrite(updates.LAMBOptimizer(0.0), scale)
     """
-    found = told(text)
+    found = values_of(text)
     assert found["loss_scaling.mode"] == "elsewhere"
     assert found["precision.enabled"] == "config"
     assert found["accumulation.present"] == "yes"
@@ -309,11 +309,11 @@ def test_a_wrapped_optimizer_whose_policy_is_elsewhere() -> None:
     if params.use_amp:
         optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
     """
-    found = told(text)
+    found = values_of(text)
     assert (found["precision.enabled"], found["precision.dtypes"]) == ("config", ("fp16",))
     always = "\n".join(line.replace("        opt", "    opt") for line in text.splitlines()
                        if "if params" not in line)  # fmt: skip
-    assert "precision.enabled" not in told(always)
+    assert "precision.enabled" not in values_of(always)
 
 
 def mm(text: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast.readers.config import hf_arguments_json, paddle_json
 from crosscast.readers.shell import dockerfile
-from reader_texts import all_told, codes, line_of, read, told
+from reader_texts import codes, line_of, read, value_of, values_of
 
 ERNIE = {
     "model": {
@@ -47,20 +47,20 @@ def test_ernie() -> None:
         "schedule.decay": "linear",
         "schedule.warmup": "0.1 of all",
     }
-    assert {field: told(found, field) for field in expected} == expected
+    assert {field: value_of(found, field) for field in expected} == expected
 
 
 def test_ernie_with_a_switch_that_dygraph_trainers_do_not_read() -> None:
     found = read(paddle_json.READER, ernie(use_dynamic_loss_scaling=False), "c.json")
-    assert told(found, "loss_scaling.mode") == "dynamic"
+    assert value_of(found, "loss_scaling.mode") == "dynamic"
     assert codes(found) == ["CC933"]
 
 
 def test_ernie_without_amp() -> None:
     text = ernie().replace('"use_amp": true', '"use_amp": false')
     found = read(paddle_json.READER, text, "c.json")
-    assert told(found, "precision.enabled") == "never"
-    assert told(found, "loss_scaling.mode") == "none"
+    assert value_of(found, "precision.enabled") == "never"
+    assert value_of(found, "loss_scaling.mode") == "none"
 
 
 def test_trainer_arguments() -> None:
@@ -77,8 +77,8 @@ def test_trainer_arguments() -> None:
         indent=1,
     )
     found = read(hf_arguments_json.READER, text, "args.json")
-    assert told(found, "accumulation.steps") == 2
-    assert told(found, "precision.compute_dtype") == "bf16"
+    assert value_of(found, "accumulation.steps") == 2
+    assert value_of(found, "precision.compute_dtype") == "bf16"
     assert line_of(found, "accumulation.steps") == 4
 
 
@@ -102,8 +102,8 @@ def test_dockerfile() -> None:
         'RUN pip install x\nCMD ["python", "t.py", "--lr", "1e-4"]\n'
     )
     found = read(dockerfile.READER, text, "docker/Dockerfile.gpu")
-    assert told(found, "framework") == "tensorflow"
-    assert told(found, "precision.enabled") == "always"
+    assert value_of(found, "framework") == "tensorflow"
+    assert value_of(found, "precision.enabled") == "always"
     assert found.commands[0].program == "t.py"
     assert found.commands[0].flags[0].value == "1e-4"
     assert found.commands[0].flags[0].places[0].line == 6
@@ -114,7 +114,7 @@ def test_dockerfile() -> None:
 def test_dockerfile_in_shell_form() -> None:
     found = read(dockerfile.READER, "FROM a\nENTRYPOINT torchrun \\\n  t.py --a 1\n", "Dockerfile")
     assert found.commands[0].launcher == "torchrun"
-    assert all_told(found, "parallel.kind") == {"ddp"}
+    assert values_of(found, "parallel.kind") == {"ddp"}
 
 
 @pytest.mark.parametrize(

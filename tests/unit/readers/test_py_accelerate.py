@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.readers.torch.accelerate import READER
 from crosscast.readers.torch.deepspeed import READER as DEEPSPEED
-from torch_programs import said
+from torch_programs import read_by
 
 FLAGS = """
 import argparse
@@ -23,7 +23,7 @@ accelerator = Accelerator(mixed_precision=args.mixed_precision)
     [("'no'", "fp32"), ("None", "launcher_or_config"), ("'bf16'", "bf16")],
 )
 def test_a_flag_decides(default: str, word: str) -> None:
-    found = said(READER, FLAGS.format(default=default))
+    found = read_by(READER, FLAGS.format(default=default))
     assert found["precision.enabled"] == "flag"
     assert found["precision.dtypes"] == ("fp16", "bf16")
     assert found["precision.compute_dtype"] == word
@@ -33,17 +33,17 @@ def test_a_flag_decides(default: str, word: str) -> None:
 
 def test_literals() -> None:
     text = "from accelerate import Accelerator\naccelerator = Accelerator(mixed_precision={})\n"
-    found = said(READER, text.format("'fp16'"))
+    found = read_by(READER, text.format("'fp16'"))
     assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("always", "library")
-    found = said(READER, text.format("'no'"))
+    found = read_by(READER, text.format("'no'"))
     assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("never", "none")
-    found = said(READER, text.format("'bf16'"))
+    found = read_by(READER, text.format("'bf16'"))
     assert found["precision.compute_dtype"] == "bf16"
     assert "loss_scaling.mode" not in found
 
 
 def test_without_a_word_the_launcher_decides() -> None:
-    found = said(READER, "from accelerate import Accelerator\naccelerator = Accelerator()\n")
+    found = read_by(READER, "from accelerate import Accelerator\naccelerator = Accelerator()\n")
     assert found["precision.enabled"] == "config"
     assert found["precision.compute_dtype"] == "launcher_or_config"
 
@@ -54,7 +54,7 @@ def test_parameters_of_the_scaler() -> None:
         "accelerator = Accelerator(mixed_precision='fp16', kwargs_handlers=["
         "GradScalerKwargs(init_scale=512.0, growth_interval=100)])\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["loss_scaling.mode"] == "dynamic"
     assert found["loss_scaling.init_scale"] == 512.0
     assert found["loss_scaling.growth_interval"] == 100
@@ -62,7 +62,8 @@ def test_parameters_of_the_scaler() -> None:
 
 def test_no_accelerator() -> None:
     assert (
-        said(READER, "from accelerate import Accelerator\nfrom accelerate import logging\n") == {}
+        read_by(READER, "from accelerate import Accelerator\nfrom accelerate import logging\n")
+        == {}
     )
 
 
@@ -80,7 +81,7 @@ def test_a_configuration_in_the_program() -> None:
     }
     engine, optimizer, _, _ = deepspeed.initialize(model=model, config=config)
     """
-    found = said(DEEPSPEED, text)
+    found = read_by(DEEPSPEED, text)
     assert found["precision.compute_dtype"] == "fp16"
     assert found["loss_scaling.init_scale"] == 4096.0
     assert found["accumulation.steps"] == 4
@@ -92,7 +93,7 @@ def test_a_configuration_in_the_program() -> None:
 
 def test_a_configuration_in_a_file() -> None:
     text = "import deepspeed\nengine, *_ = deepspeed.initialize(args=args, model=model)\n"
-    found = said(DEEPSPEED, text)
+    found = read_by(DEEPSPEED, text)
     assert found["precision.enabled"] == "config"
     assert found["parallel.kind"] == ("deepspeed",)
-    assert said(DEEPSPEED, "import deepspeed\ndeepspeed.add_config_arguments(parser)\n") == {}
+    assert read_by(DEEPSPEED, "import deepspeed\ndeepspeed.add_config_arguments(parser)\n") == {}

@@ -6,7 +6,7 @@ import pytest
 
 from crosscast.readers.torch.apex import READER
 from crosscast.readers.torch.manual_fp16 import READER as BY_HAND
-from torch_programs import STEP, facts_of, lines, said
+from torch_programs import STEP, facts_of, lines, read_by
 
 START = """
 import argparse
@@ -28,7 +28,7 @@ for x in loader:
 
 def test_initialize_under_a_flag() -> None:
     text = START + "if args.fp16:\n    model, optimizer = amp.initialize(model, optimizer)\n" + LOOP
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp32"
     assert found["precision.level"] == "O1"
@@ -51,7 +51,7 @@ def test_initialize_under_a_flag() -> None:
 def test_loss_scale(argument: str, mode: str) -> None:
     text = START + f"model, optimizer = amp.initialize(model, optimizer, 'O2', {argument})\n" + LOOP
     text = text.replace("optimizer, 'O2'", "optimizer, opt_level='O2'")
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["loss_scaling.mode"] == mode
     assert found["precision.enabled"] == "always"
     assert found["precision.mode"] == "full"
@@ -60,9 +60,9 @@ def test_loss_scale(argument: str, mode: str) -> None:
 
 def test_levels_that_do_not_scale() -> None:
     zero = START + "model, optimizer = amp.initialize(model, optimizer, opt_level='O0')\n" + LOOP
-    assert "precision.enabled" not in said(READER, zero)
+    assert "precision.enabled" not in read_by(READER, zero)
     three = zero.replace("O0", "O3")
-    assert said(READER, three)["loss_scaling.mode"] == "none"
+    assert read_by(READER, three)["loss_scaling.mode"] == "none"
 
 
 def test_a_level_by_a_flag() -> None:
@@ -70,7 +70,7 @@ def test_a_level_by_a_flag() -> None:
         "if args.opt_level != 'O0':\n"
         "    model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)\n"
     )
-    found = said(READER, text + LOOP)
+    found = read_by(READER, text + LOOP)
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp16"
     assert found["precision.level"] == "O1"
@@ -79,7 +79,7 @@ def test_a_level_by_a_flag() -> None:
 def test_a_step_alone_leaves_it_to_its_caller() -> None:
     text = "from apex import amp\ndef step(loss, optimizer):\n"
     text += "    with amp.scale_loss(loss, optimizer) as scaled:\n        scaled.backward()\n"
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("caller", "caller")
 
 
@@ -89,7 +89,7 @@ def test_master_weights_of_apex() -> None:
         "optimizer = FP16_Optimizer(torch.optim.SGD(model.parameters(), 0.1),"
         " dynamic_loss_scale=True, dynamic_loss_args={'init_scale': 2 ** 12})\n" + STEP
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.mode"] == "full"
     assert found["loss_scaling.mode"] == "dynamic"
     assert found["loss_scaling.init_scale"] == 4096
@@ -97,7 +97,7 @@ def test_master_weights_of_apex() -> None:
 
 def test_what_is_no_apex() -> None:
     text = "import torch\nfrom apex import amp\nfrom apex.parallel import convert_syncbn_model\n"
-    assert said(READER, text + "model = convert_syncbn_model(model)\n" + STEP) == {}
+    assert read_by(READER, text + "model = convert_syncbn_model(model)\n" + STEP) == {}
 
 
 def test_half_weights_with_copies() -> None:
@@ -108,7 +108,7 @@ def test_half_weights_with_copies() -> None:
         "if args.fp16:\n    model = network_to_half(model)\n"
         "    params, masters = prep_param_lists(model)\n"
     )
-    found = said(BY_HAND, text + STEP)
+    found = read_by(BY_HAND, text + STEP)
     assert found["precision.enabled"] == "flag"
     assert found["precision.mode"] == "full"
     assert found["api"] == ("custom_fp16",)
@@ -123,7 +123,7 @@ def test_an_optimizer_that_scales_the_loss_itself() -> None:
         "        optimizer.backward(model(x))\n"
         "        optimizer.step()\n"
     )
-    found = said(BY_HAND, text)
+    found = read_by(BY_HAND, text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.dtypes"] == ("fp16",)
     assert found["loss_scaling.mode"] == "library"
@@ -140,7 +140,7 @@ def test_an_optimizer_that_scales_the_loss_itself() -> None:
     ],
 )
 def test_half_weights_that_are_not_trained(text: str) -> None:
-    assert said(BY_HAND, text) == {}
+    assert read_by(BY_HAND, text) == {}
 
 
 def test_a_loss_that_is_multiplied_by_hand() -> None:
@@ -155,10 +155,10 @@ def test_a_loss_that_is_multiplied_by_hand() -> None:
         "    def step(self, loss):\n"
         "        (loss * self.loss_scale).backward()\n"
     )
-    found = said(BY_HAND, text)
+    found = read_by(BY_HAND, text)
     assert found["precision.enabled"] == "config"
     assert found["loss_scaling.mode"] == "static"
     assert found["loss_scaling.scale"] == 1024.0
     changing = text + "    def shrink(self):\n        self.loss_scale /= 2\n"
-    assert said(BY_HAND, changing)["loss_scaling.mode"] == "dynamic"
-    assert said(BY_HAND, "loss_scale = 2\n(loss * loss_scale).backward()\n") == {}
+    assert read_by(BY_HAND, changing)["loss_scaling.mode"] == "dynamic"
+    assert read_by(BY_HAND, "loss_scale = 2\n(loss * loss_scale).backward()\n") == {}

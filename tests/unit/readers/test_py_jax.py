@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from program_facts import told
+from program_facts import values_of
 
 HEAD = "import jax\nimport jax.numpy as jnp\nimport optax\n"
 
@@ -25,7 +25,7 @@ OPTIMIZERS = [
 
 @pytest.mark.parametrize(("call", "family", "rest"), OPTIMIZERS)
 def test_optimizers(call: str, family: str, rest: dict[str, Any]) -> None:
-    found = told(f"{HEAD}tx = {call}")
+    found = values_of(f"{HEAD}tx = {call}")
     assert found["framework"] == "jax"
     assert found["optimizer.family"] == family
     assert found["zero_grad.where"] == "functional"
@@ -34,7 +34,7 @@ def test_optimizers(call: str, family: str, rest: dict[str, Any]) -> None:
 
 def test_the_old_optimizers_of_flax() -> None:
     text = "import jax\nfrom flax import optim\nopt = optim.Momentum(beta=0.9).create(params)"
-    found = told(text)
+    found = values_of(text)
     assert found["optimizer.family"] == "sgd"
     assert found["optimizer.momentum"] == 0.9
 
@@ -55,7 +55,7 @@ SCHEDULES = [
 
 @pytest.mark.parametrize(("rate", "decay", "warm"), SCHEDULES)
 def test_schedules(rate: str, decay: str, warm: str) -> None:
-    found = told(f"{HEAD}rate = {rate}\ntx = optax.adam(rate)")
+    found = values_of(f"{HEAD}rate = {rate}\ntx = optax.adam(rate)")
     assert found["schedule.decay"] == decay
     assert found["schedule.has_warmup"] == warm
     assert found["schedule.stepped_per"] == "step"
@@ -71,7 +71,7 @@ def test_schedules(rate: str, decay: str, warm: str) -> None:
     ],
 )
 def test_windows(call: str, steps: int, divided: str) -> None:
-    found = told(f"{HEAD}tx = {call}")
+    found = values_of(f"{HEAD}tx = {call}")
     assert found["accumulation.steps"] == steps
     assert found["accumulation.loss_divided"] == divided
     assert found["api"] == ("jax_multisteps",)
@@ -102,7 +102,7 @@ SCALED = """
 
 
 def test_dynamic_scale() -> None:
-    found = told(SCALED)
+    found = values_of(SCALED)
     assert found["api"] == ("jax_dynamic_scale",)
     assert found["loss_scaling.mode"] == "dynamic"
     assert found["loss_scaling.growth_interval"] == 500
@@ -122,7 +122,7 @@ def test_pmap_as_a_decorator() -> None:
         def step(x):
             return x
     """
-    assert told(text)["parallel.kind"] == ("pmap",)
+    assert values_of(text)["parallel.kind"] == ("pmap",)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_pmap_as_a_decorator() -> None:
     ],
 )
 def test_decoys(text: str) -> None:
-    found = told(f"{HEAD}tx = optax.sgd(0.1)\n{text}")
+    found = values_of(f"{HEAD}tx = optax.sgd(0.1)\n{text}")
     wanted = ("precision", "loss_scaling", "accumulation", "clip", "api")
     assert not [key for key in found if key.startswith(wanted)]
 
@@ -145,4 +145,4 @@ def test_data_of_tensorflow_does_not_make_it_tensorflow() -> None:
         HEAD + "import tensorflow as tf\nds = tf.data.Dataset.range(3)\ng = jax.grad(f)\n"
         "tx = optax.sgd(0.1)"
     )
-    assert told(text)["framework"] == "jax"
+    assert values_of(text)["framework"] == "jax"

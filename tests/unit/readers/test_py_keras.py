@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program_facts import facts, lines, told
+from program_facts import facts, lines, values_of
 
 POLICIES = {
     "experimental": """
@@ -37,7 +37,7 @@ def program(text: str, rest: str = FIT) -> str:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_policies_of_every_generation(name: str) -> None:
-    found = told(program(POLICIES[name]))
+    found = values_of(program(POLICIES[name]))
     assert found["framework"] == "tensorflow"
     assert found["precision.enabled"] == "always"
     assert found["precision.dtypes"] == ("fp16",)
@@ -58,7 +58,7 @@ def test_a_flag_decides_and_its_default_is_off() -> None:
         if args.half:
             tf.keras.mixed_precision.set_global_policy("mixed_float16")
     """
-    found = told(program(text))
+    found = values_of(program(text))
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp32"
     assert found["precision.flag"] == "args.half"
@@ -72,7 +72,7 @@ def test_a_function_of_a_library_leaves_it_to_its_caller() -> None:
             if use_half:
                 tf.keras.mixed_precision.set_global_policy("mixed_float16")
     """
-    found = told(text)
+    found = values_of(text)
     assert found["precision.enabled"] == "caller"
     assert "precision.compute_dtype" not in found
 
@@ -84,7 +84,7 @@ def test_a_policy_of_a_configuration() -> None:
         if config.mixed_precision:
             tf.keras.mixed_precision.set_global_policy("mixed_bfloat16")
     """
-    found = told(program(text))
+    found = values_of(program(text))
     assert found["precision.enabled"] == "config"
     assert found["precision.dtypes"] == ("bf16",)
     assert "loss_scaling.mode" not in found
@@ -95,19 +95,19 @@ def test_the_device_decides_between_two_types() -> None:
         name = "mixed_bfloat16" if on_tpu() else "mixed_float16"
         tf.keras.mixed_precision.set_global_policy(name)
     """
-    found = told(program(text))
+    found = values_of(program(text))
     assert set(found["precision.dtypes"]) == {"bf16", "fp16"}
     assert found["precision.compute_dtype"] == "bf16_or_fp16"
 
 
 @pytest.mark.parametrize("text", ['set_global_policy("float32")', "global_policy()"])
 def test_float32_is_nothing(text: str) -> None:
-    found = told(program(f"tf.keras.mixed_precision.{text}"))
+    found = values_of(program(f"tf.keras.mixed_precision.{text}"))
     assert not [key for key in found if key.startswith(("precision", "loss_scaling"))]
 
 
 def test_pure_float16_has_no_float32_weights() -> None:
-    found = told(program('tf.keras.mixed_precision.set_global_policy("float16")'))
+    found = values_of(program('tf.keras.mixed_precision.set_global_policy("float16")'))
     assert found["precision.mode"] == "full"
     assert "loss_scaling.mode" not in found
 
@@ -118,8 +118,8 @@ def test_the_policy_of_single_layers() -> None:
         layer = keras.layers.Dense(2, dtype="mixed_bfloat16")
         other = keras.layers.Dense(2, dtype="float32")
     """
-    assert told(text)["precision.dtypes"] == ("bf16",)
-    assert "precision.dtypes" not in told(text.replace("mixed_bfloat16", "float32"))
+    assert values_of(text)["precision.dtypes"] == ("bf16",)
+    assert "precision.dtypes" not in values_of(text.replace("mixed_bfloat16", "float32"))
 
 
 SCALERS = [
@@ -150,7 +150,7 @@ SCALERS = [
 
 @pytest.mark.parametrize(("call", "mode", "rest"), SCALERS)
 def test_loss_scale_optimizers(call: str, mode: str, rest: dict[str, float]) -> None:
-    found = told(program(f"opt = tf.keras.optimizers.SGD(0.1)\nopt = {call}", ""))
+    found = values_of(program(f"opt = tf.keras.optimizers.SGD(0.1)\nopt = {call}", ""))
     assert found["loss_scaling.mode"] == mode
     assert rest.items() <= found.items()
     assert found["scaler_update.status"] == "library"
@@ -167,7 +167,7 @@ def test_static_or_dynamic_by_a_condition() -> None:
             return tf.keras.mixed_precision.LossScaleOptimizer(
                 optimizer, dynamic=False, initial_scale=loss_scale)
     """
-    found = told(text)
+    found = values_of(text)
     modes = {f.value for f in facts(text) if f.field == "loss_scaling.mode"}
     assert modes == {"framework_default", "static"}
     assert found["loss_scaling.mode"] in ("selectable", "static", "framework_default")
@@ -178,7 +178,7 @@ def test_a_scale_within_the_policy() -> None:
         p = tf.keras.mixed_precision.experimental.Policy("mixed_float16", loss_scale=512)
         tf.keras.mixed_precision.experimental.set_policy(p)
     """
-    found = told(program(text))
+    found = values_of(program(text))
     assert found["loss_scaling.mode"] == "static"
     assert found["loss_scaling.scale"] == 512
 
@@ -193,7 +193,7 @@ def test_an_optimizer_that_is_given() -> None:
             grads = optimizer.get_unscaled_gradients(tape.gradient(loss, model.variables))
             optimizer.apply_gradients(zip(grads, model.variables))
     """
-    found = told(text)
+    found = values_of(text)
     assert found["api"] == ("keras_mp",)
     assert found["precision.enabled"] == "caller"
     assert found["loss_scaling.mode"] == "caller"
@@ -204,7 +204,7 @@ CLIPS = [("global_clipnorm", "global_norm"), ("clipnorm", "per_param_norm"), ("c
 
 @pytest.mark.parametrize(("argument", "kind"), CLIPS)
 def test_clips_of_optimizers(argument: str, kind: str) -> None:
-    found = told(f"import keras\nopt = keras.optimizers.AdamW(1e-4, {argument}=0.5)")
+    found = values_of(f"import keras\nopt = keras.optimizers.AdamW(1e-4, {argument}=0.5)")
     assert found["clipping.kind"] == kind
     assert found["clipping.value"] == 0.5
     assert found["clipping.per"] == "step"
@@ -213,7 +213,7 @@ def test_clips_of_optimizers(argument: str, kind: str) -> None:
 
 def test_accumulation_and_average_of_keras_3() -> None:
     text = "import keras\nopt = keras.optimizers.Lion(1e-4, gradient_accumulation_steps=8, "
-    found = told(text + "use_ema=True, ema_momentum=0.999)")
+    found = values_of(text + "use_ema=True, ema_momentum=0.999)")
     assert found["accumulation.present"] == "yes"
     assert found["accumulation.steps"] == 8
     assert found["accumulation.tail"] == "carried_over"
@@ -226,7 +226,7 @@ def test_accumulation_and_average_of_keras_3() -> None:
     ["gradient_accumulation_steps=None", "gradient_accumulation_steps=1", "use_ema=False"],
 )
 def test_what_is_given_as_nothing_is_nothing(argument: str) -> None:
-    found = told(f"import keras\nopt = keras.optimizers.SGD(0.1, clipnorm=None, {argument})")
+    found = values_of(f"import keras\nopt = keras.optimizers.SGD(0.1, clipnorm=None, {argument})")
     assert not [key for key in found if key.startswith(("accumulation", "ema", "clip"))]
 
 
@@ -242,7 +242,7 @@ DECOYS = {
 
 @pytest.mark.parametrize("name", DECOYS)
 def test_decoys(name: str) -> None:
-    found = told(program(DECOYS[name]))
+    found = values_of(program(DECOYS[name]))
     assert not [key for key in found if key.startswith(("precision", "loss_scaling"))]
     assert "api" not in found
 
@@ -258,7 +258,7 @@ def test_a_package_that_hands_keras_on() -> None:
         keras.mixed_precision.set_global_policy("mixed_float16")
         optimizer = keras.optimizers.Adam(1e-3)
     """
-    found = told(text)
+    found = values_of(text)
     assert found["precision.dtypes"] == ("fp16",)
     assert found["optimizer.learning_rate"] == 1e-3
 
@@ -273,26 +273,26 @@ def compiled_with(optimizer: str, *flags: str) -> str:
 
 def test_a_factor_of_the_optimizer_is_a_fixed_scale_where_compile_adds_none() -> None:
     factor = "tf.keras.optimizers.Adam(1e-3, loss_scale_factor=1024.0)"
-    found = told(compiled_with(factor, "auto_scale_loss=False"))
+    found = values_of(compiled_with(factor, "auto_scale_loss=False"))
     assert (found["loss_scaling.mode"], found["loss_scaling.scale"]) == ("static", 1024.0)
     assert "scaler_update.status" not in found
 
 
 def test_without_a_factor_nothing_scales() -> None:
-    found = told(compiled_with("tf.keras.optimizers.Adam(1e-3)", "auto_scale_loss=False"))
+    found = values_of(compiled_with("tf.keras.optimizers.Adam(1e-3)", "auto_scale_loss=False"))
     assert found["loss_scaling.mode"] == "none"
     assert "loss_scaling.scale" not in found
 
 
 @pytest.mark.parametrize("flag", ["", "auto_scale_loss=True", "auto_scale_loss=scaled"])
 def test_compile_scales_unless_it_is_told_not_to(flag: str) -> None:
-    found = told(compiled_with("tf.keras.optimizers.Adam(1e-3)", *([flag] if flag else [])))
+    found = values_of(compiled_with("tf.keras.optimizers.Adam(1e-3)", *([flag] if flag else [])))
     assert found["loss_scaling.mode"] == "library"
 
 
 def test_of_two_models_one_of_which_is_scaled_nothing_fixed_is_said() -> None:
     text = compiled_with("tf.keras.optimizers.Adam(1e-3)", "auto_scale_loss=False")
-    found = told(text + "other.compile('adam', loss='mse')\nother.fit(x, y)\n")
+    found = values_of(text + "other.compile('adam', loss='mse')\nother.fit(x, y)\n")
     assert found["loss_scaling.mode"] == "library"
 
 
@@ -308,13 +308,13 @@ for x, y in data:
 
 def test_a_loop_that_scales_by_the_factor_of_its_optimizer() -> None:
     made = "tf.keras.optimizers.SGD(0.1, loss_scale_factor=128.0)"
-    found = told(program(POLICY, LOOP.format(made=made)))
+    found = values_of(program(POLICY, LOOP.format(made=made)))
     assert (found["loss_scaling.mode"], found["loss_scaling.scale"]) == ("static", 128.0)
 
 
 def test_the_factor_of_a_wrapped_optimizer_is_not_the_scale() -> None:
     inner = "tf.keras.optimizers.SGD(0.1, loss_scale_factor=128.0)"
     made = f"tf.keras.mixed_precision.LossScaleOptimizer({inner})"
-    found = told(program(POLICY, LOOP.format(made=made)))
+    found = values_of(program(POLICY, LOOP.format(made=made)))
     assert found["loss_scaling.mode"] == "framework_default"
     assert "loss_scaling.scale" not in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.readers.torch.manual_fp16 import READER
-from torch_programs import said
+from torch_programs import read_by
 
 LOOP = """
 import torch
@@ -27,7 +27,7 @@ for x, y in loader:
     "model", ["Net().half()", "Net().to(device).half()", "Net().to(device).to(torch.float16)"]
 )
 def test_a_model_that_is_halved_where_it_is_made(model: str) -> None:
-    found = said(READER, LOOP.format(model=model, loss="loss * LOSS_SCALE"))
+    found = read_by(READER, LOOP.format(model=model, loss="loss * LOSS_SCALE"))
     assert found["precision.mode"] == "full"
     assert found["precision.dtypes"] == ("fp16",)
     assert found["loss_scaling.mode"] == "static"
@@ -45,10 +45,10 @@ def test_a_model_that_is_halved_where_it_is_made(model: str) -> None:
     ],
 )
 def test_no_half_precision_is_made_up(model: str, loss: str) -> None:
-    assert "precision.mode" not in said(READER, LOOP.format(model=model, loss=loss))
+    assert "precision.mode" not in read_by(READER, LOOP.format(model=model, loss=loss))
 
 
 def test_a_teacher_that_is_halved_is_not_trained() -> None:
     text = LOOP.format(model="Net()", loss="loss * LOSS_SCALE")
-    found = said(READER, text.replace("masters = ", "teacher_model = Net().half()\nmasters = "))
+    found = read_by(READER, text.replace("masters = ", "teacher_model = Net().half()\nmasters = "))
     assert "precision.mode" not in found

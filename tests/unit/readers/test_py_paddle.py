@@ -8,7 +8,7 @@ import pytest
 
 from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
-from program_facts import told
+from program_facts import values_of
 
 LOOP = """
 import paddle
@@ -26,7 +26,7 @@ for batch in loader:
 
 
 def loop(cast: str = "", scaler: str = "") -> dict[str, Any]:
-    return told(LOOP.format(cast=cast, scaler=scaler))
+    return values_of(LOOP.format(cast=cast, scaler=scaler))
 
 
 def test_mixed_precision_of_dynamic_graphs() -> None:
@@ -68,7 +68,7 @@ NAMED_LIKE_PYTORCH = [
 
 @pytest.mark.parametrize(("region", "dtype"), NAMED_LIKE_PYTORCH)
 def test_regions_with_the_names_of_pytorch(region: str, dtype: str) -> None:
-    found = told(LOOP.format(cast="", scaler="").replace("paddle.amp.auto_cast()", region))
+    found = values_of(LOOP.format(cast="", scaler="").replace("paddle.amp.auto_cast()", region))
     assert found["precision.dtypes"] == (dtype,)
     assert found["precision.enabled"] == "always"
 
@@ -77,7 +77,7 @@ def test_regions_with_the_names_of_pytorch(region: str, dtype: str) -> None:
     "region", ["paddle.cuda.amp.autocast(False)", "paddle.autocast('gpu', enabled=False)"]
 )
 def test_regions_with_the_names_of_pytorch_that_are_off(region: str) -> None:
-    found = told(LOOP.format(cast="", scaler="").replace("paddle.amp.auto_cast()", region))
+    found = values_of(LOOP.format(cast="", scaler="").replace("paddle.amp.auto_cast()", region))
     assert "precision.dtypes" not in found
 
 
@@ -117,7 +117,7 @@ def test_the_scaler_of_fluid() -> None:
             with fluid.dygraph.amp_guard(True):
                 loss = model(x)
     """
-    found = told(text)
+    found = values_of(text)
     assert found["loss_scaling.init_scale"] == 1024
     assert found["loss_scaling.api"] == "paddle.amp.AmpScaler"
     assert found["precision.dtypes"] == ("fp16",)
@@ -163,12 +163,12 @@ def test_the_usual_scalers_are_not_named() -> None:
     assert "loss_scaling.api" not in loop(scaler="init_loss_scaling=8.0")
     for given in ("", ", level='O1'", ", dtype='float16'"):
         decorate = f"optimizer = paddle.static.amp.decorate(optimizer{given})"
-        assert "loss_scaling.api" not in told(STATIC.format(decorate=decorate))
+        assert "loss_scaling.api" not in values_of(STATIC.format(decorate=decorate))
 
 
 @pytest.mark.parametrize(("decorate", "expected"), DECORATED)
 def test_decorated_optimizers_of_static_graphs(decorate: str, expected: dict[str, Any]) -> None:
-    found = told(STATIC.format(decorate=decorate))
+    found = values_of(STATIC.format(decorate=decorate))
     assert found["api"] == ("paddle_static_decorate",)
     assert found["precision.dtypes"] == ("fp16",)
     assert found["zero_grad.where"] == "static_graph"
@@ -177,7 +177,9 @@ def test_decorated_optimizers_of_static_graphs(decorate: str, expected: dict[str
 
 
 def test_a_static_graph_in_float32() -> None:
-    found = told(STATIC.format(decorate="# optimizer = fluid.contrib.mixed_precision.decorate(o)"))
+    found = values_of(
+        STATIC.format(decorate="# optimizer = fluid.contrib.mixed_precision.decorate(o)")
+    )
     assert not [key for key in found if key.startswith(("precision", "loss_scaling", "api"))]
     assert found["optimizer.l2"] == 1e-4
     assert found["optimizer.momentum"] == 0.9
@@ -205,7 +207,7 @@ def optimization(loss, program, startup, use_fp16=False, use_dynamic_loss_scalin
 
 
 def test_masters_of_a_programs_own() -> None:
-    found = told(MASTERS)
+    found = values_of(MASTERS)
     assert found["api"] == ("paddle_static_custom",)
     assert found["precision.enabled"] == "caller"
     assert found["precision.compute_dtype"] == "fp32"
@@ -232,7 +234,7 @@ optimization(loss, warmup_steps=100, learning_rate=1e-4, use_fp16=args.use_fp16,
 
 
 def test_a_script_that_hands_its_flags_to_such_code() -> None:
-    found = told(CALLER)
+    found = values_of(CALLER)
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp32"
     assert found["loss_scaling.mode"] == "static"
@@ -244,7 +246,7 @@ def test_a_script_that_hands_its_flags_to_such_code() -> None:
 def test_what_the_launch_command_rules_out_is_no_fact() -> None:
     flag = Fact(field="command.flag", expression="--use_fp16", value="false")
     text = CALLER.replace('action="store_true"', "type=parse, default=True")
-    found = told(text, launch=Command(program="train.py", flags=(flag,)))
+    found = values_of(text, launch=Command(program="train.py", flags=(flag,)))
     assert "loss_scaling.mode" not in found or found["precision.enabled"] == "flag"
 
 
@@ -288,7 +290,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("settings", "expected"), SETTINGS)
 def test_strategies_of_fleet(settings: str, expected: dict[str, Any]) -> None:
-    found = told(FLEET.format(settings=settings))
+    found = values_of(FLEET.format(settings=settings))
     assert found["api"] == ("paddle_fleet",) or "hybrid" in settings or "recompute" in settings
     assert expected.items() <= found.items()
 
@@ -302,7 +304,7 @@ def test_strategies_of_fleet(settings: str, expected: dict[str, Any]) -> None:
     ],
 )
 def test_strategies_that_ask_for_nothing(settings: str) -> None:
-    found = told(FLEET.format(settings=settings))
+    found = values_of(FLEET.format(settings=settings))
     wanted = ("precision", "loss_scaling", "accumulation", "activation_checkpointing")
     assert not [key for key in found if key.startswith(wanted)]
     assert found["parallel.kind"] == ("fleet",)
@@ -317,7 +319,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("text", "kind"), KINDS)
 def test_how_work_is_spread(text: str, kind: str) -> None:
-    assert told(f"import paddle\n{text}")["parallel.kind"] == (kind,)
+    assert values_of(f"import paddle\n{text}")["parallel.kind"] == (kind,)
 
 
 OPTIMIZERS = [
@@ -340,7 +342,7 @@ OPTIMIZERS = [
 
 @pytest.mark.parametrize(("call", "family", "rest"), OPTIMIZERS)
 def test_optimizers(call: str, family: str, rest: dict[str, Any]) -> None:
-    found = told(f"import paddle\nopt = {call}")
+    found = values_of(f"import paddle\nopt = {call}")
     assert found["optimizer.family"] == family
     assert rest.items() <= found.items()
 
@@ -355,13 +357,13 @@ CLIPS = [
 
 @pytest.mark.parametrize(("call", "kind"), CLIPS)
 def test_clips(call: str, kind: str) -> None:
-    found = told(f"import paddle\nclip = {call}")
+    found = values_of(f"import paddle\nclip = {call}")
     assert found["clipping.kind"] == kind
     assert found["clipping.value"] == 0.5
 
 
 def test_a_clip_that_is_thrown_away() -> None:
-    assert "clipping.kind" not in told("import paddle\npaddle.nn.ClipGradByGlobalNorm(0.5)")
+    assert "clipping.kind" not in values_of("import paddle\npaddle.nn.ClipGradByGlobalNorm(0.5)")
 
 
 SCHEDULES = [
@@ -386,11 +388,11 @@ SCHEDULES = [
 
 @pytest.mark.parametrize(("rate", "decay", "warm"), SCHEDULES)
 def test_schedules(rate: str, decay: str, warm: str) -> None:
-    found = told(f"import paddle, paddlenlp\nrate = {rate}\nopt = paddle.optimizer.SGD(rate)")
+    found = values_of(f"import paddle, paddlenlp\nrate = {rate}\nopt = paddle.optimizer.SGD(rate)")
     assert found["schedule.decay"] == decay
     assert found["schedule.has_warmup"] == warm
 
 
 def test_another_framework_is_not_read_as_paddle() -> None:
     text = "import torch\nopt = torch.optim.AdamW(m.parameters(), 1e-3)\nscaler.scale(loss)"
-    assert told(text) == {}
+    assert values_of(text) == {}

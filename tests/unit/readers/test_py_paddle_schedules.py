@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from program_facts import told
+from program_facts import values_of
 
 
 def test_a_schedule_beside_an_executor() -> None:
@@ -16,7 +16,7 @@ def test_a_schedule_beside_an_executor() -> None:
             exe.run(main, feed=batch, fetch_list=[loss])
             rate.step()
     """
-    assert told(text)["schedule.stepped_per"] == "step"
+    assert values_of(text)["schedule.stepped_per"] == "step"
 
 
 def test_a_schedule_from_elsewhere() -> None:
@@ -28,4 +28,4 @@ def test_a_schedule_from_elsewhere() -> None:
             loss.backward()
             lr_scheduler.step()
     """
-    assert told(text)["schedule.decay"] == "elsewhere"
+    assert values_of(text)["schedule.decay"] == "elsewhere"

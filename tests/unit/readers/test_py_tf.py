@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from program_facts import facts, told
+from program_facts import facts, values_of
 
 REWRITES = {
     "by call": (
@@ -45,7 +45,7 @@ HEAD = "import tensorflow as tf\nopt = tf.train.AdamOptimizer(1e-3)\n"
 @pytest.mark.parametrize("name", REWRITES)
 def test_every_way_to_ask_for_the_rewrite(name: str) -> None:
     text, api = REWRITES[name]
-    found = told(HEAD + text)
+    found = values_of(HEAD + text)
     assert found["api"] == (api,)
     assert found["precision.dtypes"] == ("fp16",)
     assert found["precision.enabled"] == "always"
@@ -53,11 +53,11 @@ def test_every_way_to_ask_for_the_rewrite(name: str) -> None:
 
 
 def test_what_scales_the_loss_then() -> None:
-    by_call = told(HEAD + REWRITES["by call"][0])
+    by_call = values_of(HEAD + REWRITES["by call"][0])
     assert by_call["loss_scaling.mode"] == "framework_default"
-    by_environment = told(HEAD + REWRITES["by environment"][0])
+    by_environment = values_of(HEAD + REWRITES["by environment"][0])
     assert by_environment["loss_scaling.mode"] == "env_default"
-    assert "loss_scaling.mode" not in told(HEAD + REWRITES["by rewriter"][0])
+    assert "loss_scaling.mode" not in values_of(HEAD + REWRITES["by rewriter"][0])
 
 
 OFF = [
@@ -72,13 +72,13 @@ OFF = [
 
 @pytest.mark.parametrize("text", OFF)
 def test_off_reading_and_comments_are_no_request(text: str) -> None:
-    found = told(HEAD + text)
+    found = values_of(HEAD + text)
     assert not [key for key in found if key.startswith(("precision", "loss_scaling", "api"))]
 
 
 def test_bfloat16_on_processors() -> None:
     option = '{"auto_mixed_precision_onednn_bfloat16": True}'
-    found = told(f"{HEAD}tf.config.optimizer.set_experimental_options({option})")
+    found = values_of(f"{HEAD}tf.config.optimizer.set_experimental_options({option})")
     assert found["precision.dtypes"] == ("bf16",)
 
 
@@ -96,7 +96,7 @@ def test_a_flag_behind_the_rewrite() -> None:
 
         main(parser.parse_args())
     """
-    found = told(text)
+    found = values_of(text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp32"
 
@@ -122,7 +122,7 @@ WRAPPERS = [
 @pytest.mark.parametrize(("arguments", "expected"), WRAPPERS)
 def test_loss_scales_of_wrappers(arguments: str, expected: dict[str, Any]) -> None:
     name = "tf.compat.v1.train.experimental.MixedPrecisionLossScaleOptimizer"
-    assert expected.items() <= told(f"{HEAD}opt = {name}({arguments})").items()
+    assert expected.items() <= values_of(f"{HEAD}opt = {name}({arguments})").items()
 
 
 def test_managers_of_contrib() -> None:
@@ -131,7 +131,7 @@ def test_managers_of_contrib() -> None:
         "    init_loss_scale=2**15, incr_every_n_steps=500, decr_every_n_nan_or_inf=3)\n"
         "opt = tf.contrib.mixed_precision.LossScaleOptimizer(opt, m)\n"
     )
-    found = told(text)
+    found = values_of(text)
     assert found["api"] == ("tf_contrib_mp",)
     assert found["loss_scaling.init_scale"] == 2**15
     assert found["loss_scaling.hysteresis"] == 3
@@ -164,7 +164,7 @@ def test_optimizers_of_all_generations(call: str, family: str, rest: dict[str, A
         "import tensorflow as tf\nimport tensorflow_addons as tfa\n"
         f"from ours import AdamWeightDecayOptimizer\nopt = {call}\nopt.minimize(loss)"
     )
-    found = told(text)
+    found = values_of(text)
     assert found["optimizer.family"] == family
     assert rest.items() <= found.items()
 
@@ -177,11 +177,11 @@ def test_two_families_are_two_optimizers_and_three_are_a_choice() -> None:
         elif name == "sgd":
             opt = tf.train.GradientDescentOptimizer(0.1)
     """
-    found = told(text)
+    found = values_of(text)
     assert found["optimizer.family/opt (AdamOptimizer)"] == "adam"
     assert found["optimizer.family/opt (GradientDescentOptimizer)"] == "sgd"
     more = text.rstrip() + "\n        else:\n            opt = tf.train.AdagradOptimizer(0.1)\n"
-    assert told(more)["optimizer.family"] == "selectable"
+    assert values_of(more)["optimizer.family"] == "selectable"
 
 
 def test_one_optimizer_in_two_branches() -> None:
@@ -218,7 +218,7 @@ def test_schedules(rate: str, decay: str, warm: str) -> None:
     text = (
         f"import tensorflow as tf\nimport ours\nrate = {rate}\nopt = tf.keras.optimizers.Adam(rate)"
     )
-    found = told(text)
+    found = values_of(text)
     assert found["schedule.decay"] == decay
     assert found["schedule.has_warmup"] == warm
     assert found["schedule.stepped_per"] == "step"
@@ -230,7 +230,7 @@ def test_the_highest_rate_is_that_of_the_schedule() -> None:
         rate = tf.keras.optimizers.schedules.CosineDecay(3e-4, 100)
         opt = tf.keras.optimizers.Adam(rate)
     """
-    assert told(text)["optimizer.learning_rate"] == 3e-4
+    assert values_of(text)["optimizer.learning_rate"] == 3e-4
 
 
 def test_a_warm_up_written_out_in_a_graph() -> None:
@@ -248,7 +248,7 @@ def test_a_warm_up_written_out_in_a_graph() -> None:
 
         optimizer(2e-5, 1000, 100)
     """
-    found = told(text)
+    found = values_of(text)
     assert found["schedule.decay"] == "linear"
     assert found["schedule.has_warmup"] == "yes"
     assert found["schedule.warmup"] == "num_warmup_steps"
@@ -257,7 +257,7 @@ def test_a_warm_up_written_out_in_a_graph() -> None:
 
 def test_no_schedule() -> None:
     text = "import tensorflow as tf\nopt = tf.keras.optimizers.Adam(1e-3)\nema_decay = 0.9"
-    assert not [key for key in told(text) if key.startswith("schedule")]
+    assert not [key for key in values_of(text) if key.startswith("schedule")]
 
 
 def test_rates_set_by_a_callback() -> None:
@@ -271,7 +271,7 @@ def test_rates_set_by_a_callback() -> None:
         model.compile(optimizer=tf.keras.optimizers.SGD(momentum=0.9), loss="mse")
         model.fit(x, callbacks=[Rate()])
     """
-    found = told(text)
+    found = values_of(text)
     assert found["schedule.decay"] == "custom"
     assert found["schedule.stepped_per"] == "step"
 
@@ -291,7 +291,7 @@ ACCUMULATION = """
 
 
 def test_sums_of_gradients_in_a_graph() -> None:
-    found = told(ACCUMULATION)
+    found = values_of(ACCUMULATION)
     assert found["accumulation.present"] == "yes"
     assert found["accumulation.loss_divided"] == "yes"
     assert found["zero_grad.where"] == "after_step"
@@ -304,7 +304,7 @@ def test_sums_of_metrics_are_none() -> None:
         accumulated_accuracy.assign_add(accuracy)
         opt = tf.train.AdamOptimizer(1e-3)
     """
-    assert "accumulation.present" not in told(text)
+    assert "accumulation.present" not in values_of(text)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_sums_of_metrics_are_none() -> None:
 )
 def test_when_horovod_reduces(wrapped: str, word: str) -> None:
     text = ACCUMULATION + f"    import horovod.tensorflow as hvd\n    {wrapped}\n"
-    assert told(text)["accumulation.no_sync"] == word
+    assert values_of(text)["accumulation.no_sync"] == word
 
 
 KINDS = [
@@ -331,31 +331,31 @@ KINDS = [
 
 @pytest.mark.parametrize(("text", "kind"), KINDS)
 def test_how_work_is_spread(text: str, kind: tuple[str, ...]) -> None:
-    assert told(f"{HEAD}{text}\nopt.minimize(loss)")["parallel.kind"] == kind
+    assert values_of(f"{HEAD}{text}\nopt.minimize(loss)")["parallel.kind"] == kind
 
 
 def test_strategies_that_nothing_trains_with() -> None:
     text = "import tensorflow as tf\n\ndef get():\n    return tf.distribute.MirroredStrategy()\n"
-    assert "parallel.kind" not in told(text)
+    assert "parallel.kind" not in values_of(text)
 
 
 def test_clips_of_gradients_and_of_pictures() -> None:
     assert (
-        told(HEAD + "grads, _ = tf.clip_by_global_norm(grads, 0.5)\nopt.apply(grads)")[
+        values_of(HEAD + "grads, _ = tf.clip_by_global_norm(grads, 0.5)\nopt.apply(grads)")[
             "clipping.value"
         ]
         == 0.5
     )
     both = "g = [tf.clip_by_value(g, -1.0, 1.0) for g, _ in grads]\nopt.apply(g)"
-    assert told(HEAD + both)["clipping.kind"] == "value"
-    assert "clipping.kind" not in told(
+    assert values_of(HEAD + both)["clipping.kind"] == "value"
+    assert "clipping.kind" not in values_of(
         HEAD + "image = tf.clip_by_value(image, 0.0, 1.0)\nshow(image)"
     )
 
 
 def test_clipped_and_thrown_away() -> None:
     text = "def f():\n    g, _ = tf.clip_by_global_norm(grads, 0.5)\n    return opt.minimize(loss)"
-    assert told(HEAD + text)["clipping.kind"] == "none"
+    assert values_of(HEAD + text)["clipping.kind"] == "none"
 
 
 def test_helpers_of_other_files() -> None:
@@ -371,7 +371,7 @@ def test_helpers_of_other_files() -> None:
                 use_graph_rewrite=False,
                 loss_scale=flags_core.get_loss_scale(flags_obj, default_for_fp16=128))
     """
-    found = told(text)
+    found = values_of(text)
     assert found["precision.enabled"] == "flag"
     assert found["loss_scaling.mode"] == "static"
     assert found["loss_scaling.scale"] == 128
@@ -379,6 +379,6 @@ def test_helpers_of_other_files() -> None:
 
 def test_recomputed_activations() -> None:
     text = "block = tf.recompute_grad(block)"
-    assert told(HEAD + text)["activation_checkpointing"] == "yes"
+    assert values_of(HEAD + text)["activation_checkpointing"] == "yes"
     guarded = "if flags.use_recompute:\n    block = tf.recompute_grad(block)"
-    assert told(HEAD + guarded)["activation_checkpointing"] == "flag"
+    assert values_of(HEAD + guarded)["activation_checkpointing"] == "flag"

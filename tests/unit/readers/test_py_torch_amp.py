@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.readers.torch.amp import READER
-from torch_programs import facts_of, lines, said
+from torch_programs import facts_of, lines, read_by
 
 ARGS = """
 import argparse
@@ -31,7 +31,7 @@ def test_a_flag_switches_both() -> None:
         + "scaler = torch.cuda.amp.GradScaler(enabled=args.amp)\n"
         + LOOP.format(cast="cuda.amp.autocast(enabled=args.amp)")
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.dtypes"] == ("fp16",)
     assert found["precision.compute_dtype"] == "fp32"
@@ -45,7 +45,7 @@ def test_without_any_switch_it_is_always_on() -> None:
     text = "import torch\nscaler = torch.amp.GradScaler('cuda', init_scale=1024.0)\n" + LOOP.format(
         cast="autocast('cuda', dtype=torch.float16)"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "always"
     assert found["precision.compute_dtype"] == "fp16"
     assert found["loss_scaling.mode"] == "dynamic"
@@ -60,7 +60,7 @@ def test_types_by_a_table_of_types() -> None:
         + "scaler = torch.cuda.amp.GradScaler(enabled=kind == torch.float16)\n"
         + LOOP.format(cast="autocast(device_type='cuda', dtype=kind)")
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert set(found["precision.dtypes"]) == {"fp16", "bf16"}
     assert found["precision.compute_dtype"] == "fp16"
 
@@ -71,7 +71,7 @@ def test_the_device_chooses_the_type() -> None:
         "kind = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16\n"
         "scaler = torch.cuda.amp.GradScaler()\n"
     ) + LOOP.format(cast="autocast(device_type='cuda', dtype=kind)")
-    assert said(READER, text)["precision.compute_dtype"] == "bf16_or_fp16"
+    assert read_by(READER, text)["precision.compute_dtype"] == "bf16_or_fp16"
 
 
 def test_autocast_of_a_cpu_is_bfloat16() -> None:
@@ -82,7 +82,7 @@ def test_autocast_of_a_cpu_is_bfloat16() -> None:
         "    loss.backward()\n"
         "    optimizer.step()\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.dtypes"] == ("bf16",)
     assert "loss_scaling.mode" not in found
 
@@ -103,7 +103,7 @@ def test_a_branch_decides() -> None:
         "        model(x).backward()\n"
         "        optimizer.step()\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp32"
 
@@ -121,7 +121,7 @@ def test_a_context_kept_in_a_variable() -> None:
         "    loss.backward()\n"
         "    optimizer.step()\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.dtypes"] == ("bf16",)
     assert "loss_scaling.mode" not in found
@@ -138,7 +138,7 @@ def test_a_helper_class_leaves_it_to_its_caller() -> None:
         "        self._scaler.step(optimizer)\n"
         "        self._scaler.update()\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "caller"
     assert found["loss_scaling.mode"] == "framework_default"
 
@@ -154,7 +154,7 @@ def test_a_scaler_that_is_handed_in() -> None:
         "        scaler.step(optimizer)\n"
         "        scaler.update()\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "caller"
     assert found["loss_scaling.mode"] == "caller"
 
@@ -166,7 +166,7 @@ def test_a_setting_of_a_configuration() -> None:
         "config = get_config()\n"
         "scaler = torch.cuda.amp.GradScaler(enabled=config.TRAIN.AMP)\n"
     ) + LOOP.format(cast="cuda.amp.autocast(enabled=config.TRAIN.AMP)")
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "config"
     assert found["precision.compute_dtype"] == "?"
 
@@ -213,7 +213,7 @@ def test_a_setting_of_a_configuration() -> None:
     ],
 )
 def test_what_is_no_mixed_precision(text: str) -> None:
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert not {"precision.enabled", "precision.dtypes", "loss_scaling.mode"} & set(found)
 
 
@@ -230,7 +230,7 @@ def test_a_name_that_a_flag_fills() -> None:
         "        loss.backward()\n        optimizer.step()\n"
         "train(loader, cast=cast)\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp32"
 
@@ -246,7 +246,7 @@ def test_settings_spread_into_arguments() -> None:
         "config = json.load(open('c.json'))\n"
         "train(**config['train_config'])\n"
     )
-    assert said(READER, text)["precision.enabled"] == "config"
+    assert read_by(READER, text)["precision.enabled"] == "config"
 
 
 def test_helpers_of_other_files() -> None:
@@ -259,7 +259,7 @@ def test_helpers_of_other_files() -> None:
         "        scaler.scale(loss).backward()\n"
         "        scaler.step(optimizer)\n        scaler.update()\n"
     )
-    found = said(READER, "import torch\n" + text)
+    found = read_by(READER, "import torch\n" + text)
     assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("flag", "caller")
     assert found["precision.compute_dtype"] == "?"
 
@@ -272,7 +272,7 @@ def test_a_flag_of_a_device_decides_nothing() -> None:
         + "scaler = torch.cuda.amp.GradScaler(enabled=device.type == 'cuda')\n"
         + LOOP.format(cast="autocast('cuda', enabled=device.type == 'cuda')")
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "always"
     assert found["precision.compute_dtype"] == "fp16"
 
@@ -293,7 +293,7 @@ def train(model, loader, optimizer, train_config):
 
 
 def test_a_context_that_a_setting_chooses_is_not_always_on() -> None:
-    found = said(READER, CHOSEN)
+    found = read_by(READER, CHOSEN)
     assert found["precision.enabled"] == "config"
     assert found["precision.flag"] == "train_config.use_fp16"
     assert found["precision.compute_dtype"] not in ("fp16", "fp32")
@@ -304,21 +304,21 @@ def test_the_other_arm_of_a_choice() -> None:
         "torch.cuda.amp.autocast if train_config.use_fp16 else nullcontext",
         "nullcontext if train_config.full else torch.cuda.amp.autocast",
     ).replace("GradScaler() if train_config.use_fp16 else None", "GradScaler()")
-    assert said(READER, text)["precision.enabled"] == "always"
+    assert read_by(READER, text)["precision.enabled"] == "always"
 
 
 @pytest.mark.parametrize("cast", ["cuda.amp.autocast(enabled=amp)", "cuda.amp.autocast(amp)"])
 def test_a_switch_that_another_file_finds_out(cast: str) -> None:
     text = "import torch\nfrom utils.checks import probe_amp\namp = probe_amp(model)\n"
     text += "scaler = torch.cuda.amp.GradScaler(enabled=amp)\n" + LOOP.format(cast=cast)
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["precision.enabled"] == "caller"
     assert found["precision.compute_dtype"] not in ("fp16", "fp32")
 
 
 def test_a_switch_that_is_true_stays_always() -> None:
     text = "import torch\namp = True\nscaler = torch.cuda.amp.GradScaler(enabled=amp)\n"
-    found = said(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=amp)"))
+    found = read_by(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=amp)"))
     assert found["precision.enabled"] == "always"
     assert found["precision.compute_dtype"] == "fp16"
 
@@ -327,6 +327,6 @@ def test_a_namespace_that_another_file_makes_of_a_parser() -> None:
     text = ARGS.replace("args = parser.parse_args()", "args = read_with_file(parser)")
     text = "from helpers import read_with_file\n" + text
     text += "scaler = torch.cuda.amp.GradScaler(enabled=args.amp)\n"
-    found = said(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=args.amp)"))
+    found = read_by(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=args.amp)"))
     assert found["precision.enabled"] == "flag"
     assert found["precision.compute_dtype"] == "fp32"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crosscast.readers.torch.optimizers import READER
-from torch_programs import STEP, facts_of, lines, said
+from torch_programs import STEP, facts_of, lines, read_by
 
 ARGS = """
 import argparse
@@ -23,7 +23,7 @@ def test_arguments_by_place_and_by_name() -> None:
         "optimizer = torch.optim.AdamW(model.parameters(), args.lr, (0.9, 0.95), eps=1e-6,\n"
         "                              weight_decay=0.1)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["optimizer.family of optimizer"] == "adamw"
     assert found["optimizer.name of optimizer"] == "AdamW"
     assert found["optimizer.learning_rate of optimizer"] == 3e-4
@@ -56,7 +56,7 @@ def test_arguments_by_place_and_by_name() -> None:
 )
 def test_families(call: str, family: str, decay: str) -> None:
     text = f"import {call.partition('(')[0].rpartition('.')[0].partition('.')[0]}\nopt = {call}\n"
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["optimizer.family of opt"] == family
     assert found[f"optimizer.{decay} of opt"] == 0.1
 
@@ -78,7 +78,7 @@ def test_groups_without_decay() -> None:
         model(x).backward()
         optimizer.step()
     """
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["optimizer.no_decay of build"] == "yes"
     assert found["optimizer.weight_decay of build"] == 0.05
     assert found["optimizer.learning_rate of build"] == 1e-3
@@ -91,7 +91,7 @@ def test_branches_are_two_optimizers() -> None:
         "else:\n"
         "    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, nesterov=True)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["optimizer.family of optimizer"] == "adam"
     assert found["optimizer.family of optimizer (SGD)"] == "sgd"
     assert found["optimizer.nesterov of optimizer (SGD)"] == "yes"
@@ -109,7 +109,7 @@ def test_two_parts_of_a_model() -> None:
         "    def step(self, loss):\n"
         "        loss.backward()\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["optimizer.role of self.opt_g"] == "generator"
     assert found["optimizer.role of self.opt_d"] == "discriminator"
     assert found["optimizer.learning_rate of self.opt_d"] == 4e-4
@@ -126,25 +126,25 @@ def test_two_parts_of_a_model() -> None:
     ],
 )
 def test_chosen_by_a_name(code: str) -> None:
-    found = said(READER, ARGS + code + STEP)
+    found = read_by(READER, ARGS + code + STEP)
     assert found["optimizer.family of optimizer"] == "selectable"
 
 
 def test_the_rate_of_timms_factory_is_that_of_its_flag() -> None:
     code = "from timm.optim import create_optimizer_v2\noptimizer = create_optimizer_v2(model)\n"
-    assert said(READER, ARGS + code + STEP)["optimizer.learning_rate of optimizer"] == 3e-4
+    assert read_by(READER, ARGS + code + STEP)["optimizer.learning_rate of optimizer"] == 3e-4
 
 
 def test_made_elsewhere_or_by_the_caller() -> None:
     text = "import torch\nfrom optimizers import build_optimizer\n"
-    found = said(READER, text + "optimizer = build_optimizer(config, model)\n" + STEP)
+    found = read_by(READER, text + "optimizer = build_optimizer(config, model)\n" + STEP)
     assert found["optimizer.family of optimizer"] == "elsewhere"
     text = (
         "def fit(model, loader, optimizer):\n"
         "    for x in loader:\n        optimizer.zero_grad()\n"
         "        model(x).backward()\n        optimizer.step()\n"
     )
-    found = said(READER, "import torch\n" + text)
+    found = read_by(READER, "import torch\n" + text)
     assert found["optimizer.family of optimizer"] == "caller"
 
 
@@ -154,7 +154,7 @@ def test_the_factory_in_another_file() -> None:
         "    return torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)\n"
     )
     text = "from factory import build_optimizer\noptimizer = build_optimizer(config, model)\n"
-    found = said(READER, text + STEP, ("factory.py", factory))
+    found = read_by(READER, text + STEP, ("factory.py", factory))
     assert found["optimizer.family of build_optimizer"] == "sgd"
     assert found["optimizer.momentum of build_optimizer"] == 0.9
 
@@ -165,7 +165,7 @@ def test_wrapped_classes() -> None:
         "optimizer = ZeroRedundancyOptimizer(model.parameters(),"
         " optimizer_class=torch.optim.AdamW, lr=1e-3)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["optimizer.family of optimizer"] == "adamw"
     assert found["optimizer.learning_rate of optimizer"] == 1e-3
 
@@ -175,7 +175,7 @@ def test_a_keyword_dictionary() -> None:
         "settings = dict(lr=args.lr, betas=[0.9, 0.98], eps=1e-9)\n"
         "optimizer = torch.optim.Adam(model.parameters(), **settings)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["optimizer.learning_rate of optimizer"] == 3e-4
     assert found["optimizer.betas.1 of optimizer"] == 0.98
 
@@ -192,13 +192,13 @@ def test_a_keyword_dictionary() -> None:
     ],
 )
 def test_what_is_no_optimizer(text: str) -> None:
-    found = said(READER, text + "loss.backward()\n")
+    found = read_by(READER, text + "loss.backward()\n")
     assert not [name for name in found if name.startswith("optimizer.family")]
 
 
 def test_a_file_that_does_not_train() -> None:
     text = "import torch\noptimizer = torch.optim.Adam(model.parameters())\nprint(optimizer)\n"
-    assert said(READER, text) == {}
+    assert read_by(READER, text) == {}
 
 
 def test_decay_given_to_a_helper() -> None:
@@ -207,7 +207,7 @@ def test_decay_given_to_a_helper() -> None:
         "groups = add_weight_decay(model, weight_decay=0.05)\n"
         "optimizer = torch.optim.AdamW(groups, lr=1e-3)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["optimizer.weight_decay of optimizer"] == 0.05
     assert found["optimizer.no_decay of optimizer"] == "yes"
 
@@ -217,7 +217,7 @@ def test_the_same_optimizer_in_two_branches_is_one() -> None:
         "if args.fused:\n    optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
         "else:\n    optimizer = torch.optim.SGD(model.parameters(), 0.2)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert [name for name in found if name.startswith("optimizer.family")] == [
         "optimizer.family of optimizer"
     ]
@@ -227,4 +227,4 @@ def test_the_same_optimizer_in_two_branches_is_one() -> None:
 def test_a_rate_of_another_file_is_not_known() -> None:
     text = "import torch\nfrom settings import base\n"
     text += "optimizer = torch.optim.SGD(model.parameters(), lr=base.lr)\n"
-    assert said(READER, text + STEP)["optimizer.learning_rate of optimizer"] == "?"
+    assert read_by(READER, text + STEP)["optimizer.learning_rate of optimizer"] == "?"

@@ -7,7 +7,7 @@ import pytest
 from crosscast.readers.python.run import READER as RUN
 from crosscast.readers.torch.checkpointing import READER as CHECKPOINTING
 from crosscast.readers.torch.parallel import READER
-from torch_programs import STEP, facts_of, said
+from torch_programs import STEP, facts_of, read_by
 
 FLAGS = """
 import argparse
@@ -34,7 +34,7 @@ args = parser.parse_args()
 )
 def test_kinds(call: str, kind: str) -> None:
     text = f"import {call.partition('(')[0].rpartition('.')[0]}\nmodel = {call}\n"
-    assert said(READER, text + STEP)["parallel.kind"] == (kind,)
+    assert read_by(READER, text + STEP)["parallel.kind"] == (kind,)
 
 
 def test_two_ways_in_one_program() -> None:
@@ -44,7 +44,7 @@ def test_two_ways_in_one_program() -> None:
         "if local_rank != -1:\n    model = DDP(model)\nelif n > 1:\n"
         "    model = torch.nn.DataParallel(model)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["parallel.kind"] == ("ddp", "dp")
     assert found["parallel.backend"] == "nccl"
 
@@ -59,7 +59,7 @@ def test_two_ways_in_one_program() -> None:
 )
 def test_backends(argument: str, word: str) -> None:
     text = FLAGS + f"torch.distributed.init_process_group({argument})\n"
-    assert said(READER, text + STEP)["parallel.backend"] == word
+    assert read_by(READER, text + STEP)["parallel.backend"] == word
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_backends(argument: str, word: str) -> None:
     ],
 )
 def test_what_is_not_parallel(text: str) -> None:
-    assert "parallel.kind" not in said(READER, text + STEP)
+    assert "parallel.kind" not in read_by(READER, text + STEP)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_not_parallel(text: str) -> None:
     ],
 )
 def test_activation_checkpointing(code: str, word: str) -> None:
-    found = said(CHECKPOINTING, FLAGS + code + STEP)
+    found = read_by(CHECKPOINTING, FLAGS + code + STEP)
     assert found["activation_checkpointing"] == word
 
 
@@ -106,7 +106,7 @@ def test_activation_checkpointing(code: str, word: str) -> None:
 )
 def test_checkpoints_of_other_kinds(code: str) -> None:
     text = "import torch\nimport argparse\nparser = argparse.ArgumentParser()\n" + code
-    assert said(CHECKPOINTING, text + STEP) == {}
+    assert read_by(CHECKPOINTING, text + STEP) == {}
 
 
 def test_the_rest_of_a_run() -> None:
@@ -117,7 +117,7 @@ def test_the_rest_of_a_run() -> None:
         "loader = DataLoader(train_set, batch_size=8)\n"
         "for epoch in range(args.epochs):\n"
     )
-    found = said(RUN, text + STEP.replace("\n", "\n    "))
+    found = read_by(RUN, text + STEP.replace("\n", "\n    "))
     assert found == {
         "framework": "pytorch",
         "batch.micro_batch_size": 8,
@@ -130,5 +130,5 @@ def test_the_rest_of_a_run() -> None:
 
 def test_pytorch_by_its_words() -> None:
     text = "def fit(model, loader, optimizer):\n" + STEP.replace("\n", "\n    ")
-    assert said(RUN, text)["framework"] == "pytorch"
+    assert read_by(RUN, text)["framework"] == "pytorch"
     assert facts_of(RUN, "import tensorflow as tf\nprint(tf)\n") == []

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from crosscast.readers.torch.schedules import READER
-from torch_programs import STEP, facts_of, lines, said
+from torch_programs import STEP, facts_of, lines, read_by
 
 HEAD = "import math\nimport torch\nfrom torch.optim.lr_scheduler import *\n"
 
 
 def decay(text: str) -> object:
-    return said(READER, text).get("schedule.decay")
+    return read_by(READER, text).get("schedule.decay")
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_by_name(call: str, word: str) -> None:
 def test_warm_up_and_length() -> None:
     text = "from transformers import get_linear_schedule_with_warmup as warm\n"
     text += "scheduler = warm(optimizer, num_warmup_steps=100, num_training_steps=1000)\n"
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["schedule.has_warmup"] == "yes"
     assert found["schedule.warmup"] == 100
     assert found["schedule.total_steps"] == 1000
-    found = said(READER, text.replace("=100,", "=0,") + STEP)
+    found = read_by(READER, text.replace("=100,", "=0,") + STEP)
     assert "schedule.has_warmup" not in found
 
 
@@ -66,7 +66,7 @@ def test_warm_up_and_length() -> None:
     ],
 )
 def test_own_functions(function: str, word: str, warms: bool) -> None:
-    found = said(READER, HEAD + f"schedule = LambdaLR(optimizer, lr_lambda={function})\n" + STEP)
+    found = read_by(READER, HEAD + f"schedule = LambdaLR(optimizer, lr_lambda={function})\n" + STEP)
     assert found["schedule.decay"] == word
     assert found.get("schedule.has_warmup") == ("yes" if warms else None)
 
@@ -101,8 +101,8 @@ def test_a_warm_up_of_the_library_that_begins_above_nothing(
     arguments: str, start: str | None
 ) -> None:
     text = HEAD + f"schedule = LinearLR(optimizer, {arguments})\n" + STEP
-    told = {fact.field: fact.expression for fact in facts_of(READER, text)}
-    assert told.get("schedule.warmup_start") == start
+    expressions = {fact.field: fact.expression for fact in facts_of(READER, text)}
+    assert expressions.get("schedule.warmup_start") == start
 
 
 def test_a_function_of_the_program() -> None:
@@ -113,7 +113,7 @@ def test_a_function_of_the_program() -> None:
         "from functools import partial\n"
         "schedule = LambdaLR(optimizer, partial(rate, warmup_steps=10, total=100))\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["schedule.decay"] == "linear"
     assert found["schedule.has_warmup"] == "yes"
 
@@ -148,7 +148,7 @@ def test_a_warm_up_before_a_fall() -> None:
         "fall = CosineAnnealingLR(optimizer, 95)\n"
         "scheduler = SequentialLR(optimizer, [warm, fall], milestones=[5])\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["schedule.decay"] == "cosine"
     assert found["schedule.has_warmup"] == "yes"
 
@@ -201,7 +201,7 @@ def test_a_warm_up_that_is_called_linear_does_not_fall() -> None:
         "import pytorch_warmup\nwarm = pytorch_warmup.LinearWarmup(optimizer, 10)\n"
         "scheduler = CosineAnnealingLR(optimizer, 90)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert (found["schedule.decay"], found["schedule.has_warmup"]) == ("cosine", "yes")
 
 
@@ -213,7 +213,7 @@ def test_a_policy_of_another_file_that_a_flag_names(word: str, decay_word: str) 
         f"parser.add_argument('--lr_policy', default={word!r})\nargs = parser.parse_args()\n"
         "adjust_learning_rate(args, optimizer, warmup_steps=3)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert (found["schedule.decay"], found["schedule.has_warmup"]) == (decay_word, "yes")
 
 
@@ -222,7 +222,7 @@ def test_the_schedule_of_bert_own_adam() -> None:
         "from optimization import BertAdam\n"
         "optimizer = BertAdam(p, lr=1e-4, schedule='warmup_linear', warmup=0.1, t_total=100)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert found["schedule.decay"] == "linear"
     assert found["schedule.has_warmup"] == "yes"
 
@@ -264,7 +264,7 @@ def test_an_engine_moves_it() -> None:
         "scheduler = PiecewiseLinear(optimizer, 'lr', [(0, 1.0), (100, 0.0)])\n"
         "trainer.add_event_handler(Events.ITERATION_STARTED, scheduler)\n"
     )
-    found = said(READER, text + STEP)
+    found = read_by(READER, text + STEP)
     assert (found["schedule.decay"], found["schedule.stepped_per"]) == ("linear", "micro")
 
 

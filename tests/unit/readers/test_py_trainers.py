@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.torch.lightning import READER as LIGHTNING
 from crosscast.readers.torch.transformers import READER
-from torch_programs import facts_of, lines, said
+from torch_programs import facts_of, lines, read_by
 
 CALL = """
 import argparse
@@ -29,7 +29,7 @@ trainer = Trainer(model=model, args=training_args)
 
 
 def test_arguments_of_a_call() -> None:
-    found = said(READER, CALL)
+    found = read_by(READER, CALL)
     assert found["api"] == ("hf_trainer",)
     assert found["accumulation.steps"] == 4
     assert found["accumulation.present"] == "yes"
@@ -49,9 +49,9 @@ def test_arguments_of_a_call() -> None:
 
 def test_literal_precision() -> None:
     text = "from transformers import TrainingArguments as T\nargs = T('out', bf16=True)\n"
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("always", "bf16")
-    found = said(READER, text.replace(", bf16=True", ""))
+    found = read_by(READER, text.replace(", bf16=True", ""))
     assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("never", "fp32")
 
 
@@ -59,7 +59,7 @@ def test_processes_that_lightning_starts() -> None:
     text = "import lightning as L\ntrainer = L.Trainer({})\n"
 
     def world(arguments: str) -> object:
-        return said(LIGHTNING, text.format(arguments)).get("parallel.world_size")
+        return read_by(LIGHTNING, text.format(arguments)).get("parallel.world_size")
 
     assert world("devices=2") == 2
     assert world("devices=[0, 1, 3], num_nodes=2, strategy='ddp'") == 6
@@ -83,7 +83,7 @@ def test_arguments_of_the_command_line() -> None:
     model_args, training_args = parser.parse_args_into_dataclasses()
     kind = torch.float16 if training_args.fp16 else torch.float32
     """
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["accumulation.steps"] == 16
     assert found["optimizer.learning_rate"] == 2e-4
     assert found["clipping.value"] == 0.3
@@ -99,16 +99,16 @@ def test_stock_arguments_of_the_command_line() -> None:
         "parser = HfArgumentParser(TrainingArguments)\n"
         "(training_args,) = parser.parse_args_into_dataclasses()\n"
     )
-    found = said(READER, text)
+    found = read_by(READER, text)
     assert found["accumulation.steps"] == 1
     assert found["clipping.value"] == 1.0
     assert found["schedule.decay"] == "linear"
 
 
 def test_no_trainer() -> None:
-    assert said(READER, "from transformers import TrainingArguments\n") == {}
+    assert read_by(READER, "from transformers import TrainingArguments\n") == {}
     text = "class TrainingArguments:\n    pass\nargs = TrainingArguments()\n"
-    assert said(READER, text) == {}
+    assert read_by(READER, text) == {}
 
 
 LIT = "import pytorch_lightning as pl\n"
@@ -119,7 +119,7 @@ def test_trainer_of_lightning() -> None:
         "trainer = pl.Trainer(precision=16, accumulate_grad_batches=4, gradient_clip_val=0.5,\n"
         "                     gradient_clip_algorithm='value', max_epochs=7)\n"
     )
-    found = said(LIGHTNING, text)
+    found = read_by(LIGHTNING, text)
     assert found["precision.enabled"] == "always"
     assert found["precision.compute_dtype"] == "fp16"
     assert found["loss_scaling.mode"] == "library"
@@ -136,10 +136,10 @@ def test_precisions_of_lightning() -> None:
         ("'16-true'", "fp16", "none"),
         ("'16-mixed'", "fp16", "library"),
     ):
-        found = said(LIGHTNING, LIT + f"trainer = pl.Trainer(precision={word})\n")
+        found = read_by(LIGHTNING, LIT + f"trainer = pl.Trainer(precision={word})\n")
         assert (found["precision.compute_dtype"], found["loss_scaling.mode"]) == (dtype, scaling)
     for text in ("pl.Trainer()", "pl.Trainer(precision=32)", "pl.Trainer(gradient_clip_val=0)"):
-        found = said(LIGHTNING, LIT + f"trainer = {text}\n")
+        found = read_by(LIGHTNING, LIT + f"trainer = {text}\n")
         assert found["precision.enabled"] == "never"
         assert "clipping.kind" not in found
 
@@ -149,7 +149,7 @@ def test_flags_of_the_trainer_itself() -> None:
         "import argparse\nparser = pl.Trainer.add_argparse_args(argparse.ArgumentParser())\n"
         "trainer = pl.Trainer.from_argparse_args(parser.parse_args())\n"
     )
-    found = said(LIGHTNING, text)
+    found = read_by(LIGHTNING, text)
     assert found["precision.enabled"] == "flag"
     assert found["accumulation.present"] == "yes"
     assert found["clipping.kind"] == "global_norm"
@@ -163,10 +163,12 @@ def test_a_module() -> None:
         "        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)\n"
         "        return [optimizer], [{'scheduler': schedule, 'interval': 'step'}]\n"
     )
-    found = said(LIGHTNING, text)
+    found = read_by(LIGHTNING, text)
     assert found["zero_grad.where"] == "library"
     assert found["schedule.stepped_per"] == "step"
-    found = said(LIGHTNING, text.replace("{'scheduler': schedule, 'interval': 'step'}", "schedule"))
+    found = read_by(
+        LIGHTNING, text.replace("{'scheduler': schedule, 'interval': 'step'}", "schedule")
+    )
     assert found["schedule.stepped_per"] == "epoch"
 
 
@@ -176,11 +178,11 @@ def test_fabric() -> None:
         "    def __init__(self, precision='32-true'):\n"
         "        self.fabric = Fabric(precision=precision)\n"
     )
-    found = said(LIGHTNING, text)
+    found = read_by(LIGHTNING, text)
     assert found["api"] == ("lightning_fabric",)
     assert found["precision.enabled"] == "config"
     assert found["precision.compute_dtype"] == "fp32"
 
 
 def test_lightning_that_is_only_imported() -> None:
-    assert said(LIGHTNING, LIT + "print(pl.__version__)\n") == {}
+    assert read_by(LIGHTNING, LIT + "print(pl.__version__)\n") == {}

@@ -100,7 +100,7 @@ def test_a_flag_that_a_condition_chooses() -> None:
 
 def test_both_branches_start_programs_with_their_conditions() -> None:
     commands = shell("if [ $1 ]; then python a.py --x 1; else python b.py; fi").commands
-    assert [one.program for one in commands] == ["a.py", "b.py"]
+    assert [started.program for started in commands] == ["a.py", "b.py"]
     assert commands[0].flags[0].under == ("[ $1 ]",)
 
 

@@ -11,7 +11,7 @@ from crosscast.readers.config import (
     llama_factory_yaml,
     neox_yaml,
 )
-from reader_texts import read, told
+from reader_texts import read, value_of
 
 TRL = """\
 model_name_or_path: some/model
@@ -49,13 +49,13 @@ NEOX = """{
 
 def test_arguments_of_the_trainer_in_yaml() -> None:
     reading = read(hf_arguments_json.READER, TRL, "sft.yaml")
-    assert told(reading, "api") == "hf_trainer"
-    assert told(reading, "precision.compute_dtype") == "bf16"
-    assert told(reading, "accumulation.steps") == 4
-    assert told(reading, "optimizer.learning_rate") == 3e-4
-    assert told(reading, "schedule.decay") == "cosine"
-    assert told(reading, "activation_checkpointing") == "yes"
-    assert told(reading, "data.sequence_length") == 1024
+    assert value_of(reading, "api") == "hf_trainer"
+    assert value_of(reading, "precision.compute_dtype") == "bf16"
+    assert value_of(reading, "accumulation.steps") == 4
+    assert value_of(reading, "optimizer.learning_rate") == 3e-4
+    assert value_of(reading, "schedule.decay") == "cosine"
+    assert value_of(reading, "activation_checkpointing") == "yes"
+    assert value_of(reading, "data.sequence_length") == 1024
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,6 @@ def test_gpt_neox_in_plain_json_is_not_deepspeeds_own_file() -> None:
     assert neox_yaml.READER.sniff(source)
     assert not deepspeed_json.READER.sniff(source)
     reading = read(neox_yaml.READER, NEOX, "model.yml")
-    assert told(reading, "schedule.decay") == "cosine"
-    assert told(reading, "optimizer.weight_decay") == 0.1
-    assert told(reading, "activation_checkpointing") == "yes"
+    assert value_of(reading, "schedule.decay") == "cosine"
+    assert value_of(reading, "optimizer.weight_decay") == 0.1
+    assert value_of(reading, "activation_checkpointing") == "yes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program_facts import told
+from program_facts import values_of
 
 ADAM = """
     import tensorflow as tf
@@ -20,13 +20,13 @@ ADAM = """
 
 
 def test_who_makes_the_scaler_says_how_it_works() -> None:
-    found = told(ADAM)
+    found = values_of(ADAM)
     assert found["loss_scaling.mode"] == "dynamic"
     assert found["precision.enabled"] == "always"
 
 
 def test_methods_of_paddle_are_not_those_of_keras() -> None:
-    found = told("""
+    found = values_of("""
         import paddle.fluid as fluid
         opt = fluid.contrib.mixed_precision.decorate(
             fluid.optimizer.SGD(0.1), init_loss_scaling=128.0, use_dynamic_loss_scaling=True)
@@ -46,7 +46,7 @@ def test_methods_of_paddle_are_not_those_of_keras() -> None:
     ],
 )
 def test_a_flag_that_is_off_by_default_can_be_switched_on(use: str, default: bool) -> None:
-    found = told(f"""
+    found = values_of(f"""
         import tensorflow as tf
         from absl import flags
         flags.DEFINE_bool("half", default={default}, help="")
@@ -59,7 +59,7 @@ def test_a_flag_that_is_off_by_default_can_be_switched_on(use: str, default: boo
 
 
 def test_what_is_always_off_is_nothing() -> None:
-    found = told("""
+    found = values_of("""
         import tensorflow as tf
         tf.config.optimizer.set_experimental_options({"auto_mixed_precision": False})
     """)
@@ -67,7 +67,7 @@ def test_what_is_always_off_is_nothing() -> None:
 
 
 def test_the_wrapped_optimizer_is_no_rate() -> None:
-    found = told("""
+    found = values_of("""
         import tensorflow as tf
 
         class Wrapper(tf.keras.optimizers.Optimizer):
@@ -89,7 +89,7 @@ def test_the_wrapped_optimizer_is_no_rate() -> None:
     ],
 )
 def test_a_schedule_of_another_file(arguments: str, decay: str) -> None:
-    found = told(f"""
+    found = values_of(f"""
         import tensorflow as tf
         from rates import Rate
         opt = tf.keras.optimizers.Adam(Rate({arguments}))
@@ -109,7 +109,7 @@ def test_a_schedule_of_another_file(arguments: str, decay: str) -> None:
     ],
 )
 def test_the_type_of_sums_is_not_that_of_the_model(where: str, precision: str | None) -> None:
-    found = told(f"""
+    found = values_of(f"""
         import jax.numpy as jnp
         import optax
         thing = {where}
@@ -118,7 +118,7 @@ def test_the_type_of_sums_is_not_that_of_the_model(where: str, precision: str | 
 
 
 def test_a_name_of_another_file_is_no_number() -> None:
-    found = told("""
+    found = values_of("""
         import paddle.fluid as fluid
         from settings import cfg
         opt = fluid.contrib.mixed_precision.decorate(
@@ -130,7 +130,7 @@ def test_a_name_of_another_file_is_no_number() -> None:
 
 
 def test_the_first_strategies_of_fleet() -> None:
-    found = told("""
+    found = values_of("""
         import argparse
         from paddle.fluid.incubate.fleet.collective import DistributedStrategy, fleet
         parser = argparse.ArgumentParser()
@@ -149,7 +149,7 @@ def test_the_first_strategies_of_fleet() -> None:
 
 
 def test_a_function_that_sums_gradients_in_parts() -> None:
-    found = told("""
+    found = values_of("""
         import jax
         import optax
         from helpers import accumulate_gradient
@@ -165,7 +165,7 @@ def test_a_function_that_sums_gradients_in_parts() -> None:
 
 
 def test_a_function_that_sums_other_things() -> None:
-    found = told("""
+    found = values_of("""
         import jax
         import optax
         from helpers import accumulate_metrics, accumulate_gradient

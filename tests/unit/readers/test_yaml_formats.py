@@ -21,7 +21,7 @@ from crosscast.readers.config import (
 )
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.protocol import Reading
-from reader_texts import all_told, codes, line_of, read, shown, told
+from reader_texts import codes, line_of, read, shown, value_of, values_of
 
 from .yaml_cases import AXOLOTL, CASES, CLAS, DETECTION, FACTORY, NEMO
 
@@ -78,8 +78,8 @@ def accelerate(text: str) -> Reading:
 
 def test_accelerate_no_is_a_word() -> None:
     found = accelerate("distributed_type: 'NO'\nmixed_precision: no\nnum_processes: 1\n")
-    assert told(found, "precision.enabled") == "never"
-    assert told(found, "parallel.kind") == "none"
+    assert value_of(found, "precision.enabled") == "never"
+    assert value_of(found, "parallel.kind") == "none"
 
 
 def test_accelerate_with_a_deepspeed_file() -> None:
@@ -88,7 +88,7 @@ def test_accelerate_with_a_deepspeed_file() -> None:
         "  deepspeed_config_file: ds.json\n  gradient_accumulation_steps: 2\n"
     )
     assert found.mentions == ("ds.json",)
-    assert str(told(found, "loss_scaling.mode")).startswith("? ds.json")
+    assert str(value_of(found, "loss_scaling.mode")).startswith("? ds.json")
     assert codes(found) == ["CC929", "CC929"]
 
 
@@ -97,16 +97,16 @@ def test_accelerate_with_deepspeed_inside() -> None:
         "distributed_type: DEEPSPEED\nmixed_precision: fp16\ndeepspeed_config:\n"
         "  zero_stage: 3\n  gradient_accumulation_steps: 2\n  gradient_clipping: 1.0\n"
     )
-    assert told(found, "parallel.kind") == "deepspeed_zero3"
-    assert told(found, "accumulation.steps") == 2
-    assert told(found, "clipping.value") == 1.0
+    assert value_of(found, "parallel.kind") == "deepspeed_zero3"
+    assert value_of(found, "accumulation.steps") == 2
+    assert value_of(found, "clipping.value") == 1.0
     assert line_of(found, "accumulation.steps") == 5
 
 
 def test_axolotl_auto_precision_and_contradictions() -> None:
     found = read(axolotl_yaml.READER, AXOLOTL.replace("bf16: true", "bf16: auto"), "c.yaml")
-    assert told(found, "precision.compute_dtype") == "bf16_or_fp16"
-    assert all_told(found, "precision.dtypes") == {"bf16", "fp16"}
+    assert value_of(found, "precision.compute_dtype") == "bf16_or_fp16"
+    assert values_of(found, "precision.dtypes") == {"bf16", "fp16"}
     both = read(axolotl_yaml.READER, AXOLOTL + "fp16: true\nwarmup_ratio: 0.1\n", "c.yaml")
     assert sorted(codes(both)) == ["CC925", "CC930"]
 
@@ -129,16 +129,16 @@ def test_megatron_sizes_that_do_not_fit() -> None:
 def test_a_paddle_schedule_that_never_falls() -> None:
     text = DETECTION.replace("gamma: 0.1", "gamma: 1.0").replace("amp: true\n", "")
     found = read(paddle_yaml.READER, text, "c.yaml")
-    assert told(found, "schedule.decay") == "none"
-    assert told(found, "precision.enabled") == "inherit"
+    assert value_of(found, "schedule.decay") == "none"
+    assert value_of(found, "precision.enabled") == "inherit"
     assert found.mentions == ("base.yml",)
 
 
 def test_paddle_static_scale_and_bf16() -> None:
     static = CLAS.replace("scaling: True", "scaling: False")
-    assert told(read(paddle_yaml.READER, static, "c.yaml"), "loss_scaling.mode") == "static"
+    assert value_of(read(paddle_yaml.READER, static, "c.yaml"), "loss_scaling.mode") == "static"
     brain = CLAS.replace("level: O2", "level: O2\n  dtype: bfloat16")
-    assert told(read(paddle_yaml.READER, brain, "c.yaml"), "loss_scaling.mode") == "none"
+    assert value_of(read(paddle_yaml.READER, brain, "c.yaml"), "loss_scaling.mode") == "none"
 
 
 WARMED = """batch_size: 2
@@ -174,17 +174,17 @@ lr_scheduler:
 )
 def test_a_schedule_inside_a_warm_up(clip: str, kind: str, rate: str, decay: str) -> None:
     found = read(paddle_yaml.READER, WARMED.format(on=True, clip=clip, rate=rate), "c.yaml")
-    assert told(found, "schedule.decay") == decay
-    assert told(found, "schedule.warmup") == "40 steps"
-    assert told(found, "optimizer.learning_rate") == 0.003
-    assert told(found, "clipping.kind") == kind
-    assert told(found, "clipping.value") == 7
-    assert told(found, "loss_scaling.init_scale") == 256.0
-    assert told(found, "precision.level") == "O1"
+    assert value_of(found, "schedule.decay") == decay
+    assert value_of(found, "schedule.warmup") == "40 steps"
+    assert value_of(found, "optimizer.learning_rate") == 0.003
+    assert value_of(found, "clipping.kind") == kind
+    assert value_of(found, "clipping.value") == 7
+    assert value_of(found, "loss_scaling.init_scale") == 256.0
+    assert value_of(found, "precision.level") == "O1"
 
 
 def test_half_precision_that_is_switched_off_beside_its_settings() -> None:
     text = WARMED.format(on=False, clip="ClipGradByNorm", rate="CosineAnnealingDecay")
     found = read(paddle_yaml.READER, text, "c.yaml")
-    assert told(found, "precision.enabled") == "never"
-    assert told(found, "loss_scaling.mode") == "none"
+    assert value_of(found, "precision.enabled") == "never"
+    assert value_of(found, "loss_scaling.mode") == "none"

@@ -42,7 +42,7 @@ def find(*texts: str, head: str = HEAD) -> tuple[TrainingStep, ...]:
     return training_steps(program)
 
 
-def one(*texts: str, head: str = HEAD) -> TrainingStep:
+def only_step(*texts: str, head: str = HEAD) -> TrainingStep:
     """Return the only training step of a program."""
     (step,) = find(*texts, head=head)
     return step
@@ -55,7 +55,7 @@ def steps() -> Find:
 
 @pytest.fixture
 def loop() -> Callable[..., TrainingStep]:
-    return one
+    return only_step
 
 
 def kinds_of(step: TrainingStep, *left_out: str) -> list[str]:

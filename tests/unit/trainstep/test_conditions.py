@@ -31,12 +31,12 @@ def test_branches_of_a_flag(loop: Loop) -> None:
     fast, slow = step.of("backward")
     first, second = step.of("step")
     assert fast.guards[0].flags == ("args.fp16",)
-    assert (fast.usual, slow.usual) == (False, True)
+    assert (fast.by_default, slow.by_default) == (False, True)
     assert fast.excludes(slow)
     assert fast.excludes(second)
     assert not fast.excludes(first)
     (clip,) = step.of("clip")
-    assert clip.usual
+    assert clip.by_default
     assert not clip.excludes(fast)
     assert not clip.excludes(slow)
 
@@ -80,7 +80,7 @@ def test_parts_of_an_expression(loop: Loop) -> None:
             ema.update(model) if args.fp16 else None
         """)
     assert [g.text for g in step.of("schedule")[0].guards] == ["sched"]
-    assert step.of("average_weights")[0].usual is False
+    assert step.of("average_weights")[0].by_default is False
 
 
 def test_counters_have_no_usual_value(loop: Loop) -> None:

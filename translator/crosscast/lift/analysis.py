@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.profile import Profile, profile_of
-from crosscast.lift.launch_assumptions import supposed
+from crosscast.lift.launch_assumptions import assumptions
 from crosscast.lift.precedence import Settlement, settle
 from crosscast.lift.separate_programs import trained_apart
 from crosscast.messages.diagnostics import Diagnostic
@@ -47,7 +47,7 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     from crosscast.sources.subject_builder import subject_of
 
     subject, found = subject_of(sources, versions)
-    subject = replace(subject, profile=profile_of((*launched(subject), *supposed(subject))))
+    subject = replace(subject, profile=profile_of((*launched(subject), *assumptions(subject))))
     profile, warnings = trained_apart(subject)
     subject = replace(subject, profile=profile)
     recipe = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact, Layer, PlainValue
-from crosscast.readers.config.settings import Setting, normal
+from crosscast.readers.settings import Setting, normal
 from crosscast.sources.subject import Subject
 
 _SWITCHES = {
@@ -16,7 +16,7 @@ _SWITCHES = {
 """Switch of half precision to its type; empty where the program chooses it."""
 
 
-def supposed(subject: Subject) -> Iterator[Fact]:
+def assumptions(subject: Subject) -> Iterator[Fact]:
     """Yield facts about precision inferred from names of switches; never certain ones."""
     if subject.program is not None or any(
         f.field.startswith("precision.") for f in subject.profile

@@ -10,8 +10,8 @@ from crosscast.facts.fact import Confidence, Fact
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 
 How = Literal["source", "default", "absent", "derived", "stand_in"]
-"""Who says it: a source; the default of a library; nobody, so it is off; arithmetic with what a
-source says; nobody, and a recipe cannot do without it."""
+"""Where a value comes from: a source; the default of a library; no source, so it is off; arithmetic
+with values of a source; no source, although a recipe requires it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Draft:
     fields: dict[str, Filled] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)
     unread: str = ""
-    """A program that the sources start and that nobody gave: what it holds cannot be absent."""
+    """A program that the sources start but that was not given: none of its settings is absent."""
     unknown: Mapping[str, Fact] = field(default_factory=dict)
     """Fields that a source sets to something that cannot be known: no default holds for them."""
 
@@ -64,7 +64,7 @@ class Draft:
             self.fields[path] = Filled(value=value, how="absent", note=note)
 
     def _unsaid(self, path: str, value: Any) -> None:
-        """Fill a field that a source sets; to what, nobody knows."""
+        """Fill a field that a source sets to an unknown value."""
         fact = self.unknown[path]
         note = f"{fact.expression or 'it'} is not known"
         if path not in self.fields:

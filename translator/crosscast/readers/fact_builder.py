@@ -1,4 +1,4 @@
-"""Make facts from values of expressions."""
+"""Build facts from values of expressions."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def fact_of(
                 return _with(fact, value=shown, known=True, origin=origin, expression=text)
             return _with(fact, expression=text, reason=reason, origin=origin)
         case Symbol(name=name) if convert is None and VOCABULARY[field].values == NUMBER:
-            return _with(fact, expression=name, reason="another file says it")
+            return _with(fact, expression=name, reason="set in another file")
         case Symbol(name=name):
             shown = convert(name) if convert else name
             return _with(fact, value=shown, known=True, origin="constant")
         case Choice(options=options):
-            words = " or ".join(f"{_words(one)} if {condition}" for condition, one in options)
+            words = " or ".join(f"{_words(option)} if {condition}" for condition, option in options)
             return _with(fact, expression=words, reason="it depends on a condition")
         case Instance(made_by=name):
             return _with(fact, expression=name, reason=f"the result of a call of {name}")
@@ -75,10 +75,10 @@ def _plain(value: object) -> PlainValue:
         return value
     if isinstance(value, tuple | list):
         parts: list[Plain] = []
-        for one in value:
-            if not (one is None or isinstance(one, bool | int | float | str)):
+        for item in value:
+            if not (item is None or isinstance(item, bool | int | float | str)):
                 return str(value)
-            parts.append(one)
+            parts.append(item)
         return tuple(parts)
     return str(value)
 

@@ -1,4 +1,4 @@
-"""What a reader is: it takes a source apart and tells facts, and never runs or imports it."""
+"""Reader protocols: a reader extracts facts from a source and never runs or imports it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Reading:
     facts: tuple[Fact, ...] = ()
     commands: tuple[Command, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What could not be understood, and conflicts."""
+    """Input that was not understood, and conflicts."""
     recipe: Recipe | None = None
     """The recipe itself, if the source is one."""
     mentions: tuple[str, ...] = ()
@@ -40,17 +40,17 @@ class TextReader(Protocol):
         ...
 
     def read(self, source: Source) -> Reading:
-        """Return what the source says; malformed input is a diagnostic, never an exception."""
+        """Return the facts of the source; malformed input is a diagnostic, never an exception."""
         ...
 
 
 class PythonReader(Protocol):
-    """Reads one generation of an API in Python programs. Group `crosscast.python_readers`."""
+    """Reads one generation of an API in Python. Entry point group `crosscast.python_readers`."""
 
     name: str
     hints: Sequence[str]
-    """Words without one of which in the text the reader finds nothing: a fast pre-filter."""
+    """Fast pre-filter: without one of these words in the text, the reader finds nothing."""
 
     def read(self, program: Program) -> Iterable[Fact]:
-        """Yield the facts; what is not understood is a fact with a reason."""
+        """Yield the facts; an expression that is not understood gives a fact with a reason."""
         ...

@@ -44,19 +44,21 @@ class Loaded:
     document: YamlDocument
 
     def placed(self, error: DiagnosticError) -> DiagnosticError:
-        """Return the error of a later pass with the places of what it complains about."""
+        """Return the error of a later pass with places in the recipe file."""
         return DiagnosticError(
             *(
-                locate(self.document, one)
-                if one.path and one.span is None and one.severity is Severity.ERROR
-                else one
-                for one in error.diagnostics
+                locate(self.document, diagnostic)
+                if diagnostic.path
+                and diagnostic.span is None
+                and diagnostic.severity is Severity.ERROR
+                else diagnostic
+                for diagnostic in error.diagnostics
             )
         )
 
     def notices(self) -> list[Diagnostic]:
         """Return the warnings about the recipe, with their places."""
-        return [locate(self.document, one) for one in notices(self.recipe)]
+        return [locate(self.document, notice) for notice in notices(self.recipe)]
 
 
 def load_placed(path: str) -> Loaded:

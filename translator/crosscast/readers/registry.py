@@ -26,7 +26,7 @@ def python_readers() -> tuple[PythonReader, ...]:
 
 
 def reader_problems(*groups: str) -> tuple[Diagnostic, ...]:
-    """Return one diagnostic for every reader of some groups that does not load."""
+    """Return a diagnostic for every reader of these groups that fails to load."""
     return tuple(problem for group in groups for problem in _load(group)[1])
 
 
@@ -35,13 +35,13 @@ def _load(group: str) -> Loaded:
     needed = ("read", "sniff") if group == TEXT_GROUP else ("read", "hints")
     readers: list[Any] = []
     problems: list[Diagnostic] = []
-    for entry in sorted(entry_points(group=group), key=lambda one: one.name):
+    for entry in sorted(entry_points(group=group), key=lambda reader: reader.name):
         try:
             reader = entry.load()
             missing = [name for name in needed if not hasattr(reader, name)]
             if missing:
                 raise TypeError(f"it has no {missing[0]!r}")
-        except Exception as error:  # whatever a stranger's package raises while it is imported
+        except Exception as error:  # a third-party package may raise anything on import
             problems.append(
                 Diagnostic(
                     code="CC955",

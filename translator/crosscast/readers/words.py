@@ -1,4 +1,4 @@
-"""Words of many tools for one thing: optimizers, schedules, precisions."""
+"""Names that different tools use for optimizers, schedules and precisions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.targets.parameter_words import fields_of
 
 _COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad"})
@@ -43,7 +43,7 @@ _OTHERS = (
     "muon",
     "sharded",
 )
-"""Optimizers with such a name belong to no family of the vocabulary."""
+"""Optimizers with these names belong to no family of the vocabulary."""
 
 SCHEDULES: dict[str, str] = {
     "linear": "linear",
@@ -59,7 +59,7 @@ SCHEDULES: dict[str, str] = {
     "rex": "custom",
     "quadratic": "poly",
 }
-"""Schedules as `get_scheduler` of transformers and the tools around it call them."""
+"""Names of schedules in `get_scheduler` of transformers and related tools."""
 
 PRECISIONS: dict[str, tuple[str, str]] = {
     "fp16": ("fp16", "mixed"),
@@ -96,24 +96,24 @@ def family_of(name: str, *, relatives: bool = False) -> str:
     return next((family for part, family in _FAMILIES if part in word), "")
 
 
-def tell_optimizer(said: Said, setting: Setting | None) -> str:
-    """Say which optimizer a setting names, and return its family."""
+def tell_optimizer(writer: SettingWriter, setting: Setting | None) -> str:
+    """Record which optimizer a setting names, and return its family."""
     if setting is None or not setting.text:
         return ""
     name = setting.text
-    said.tell("optimizer.name", name.rpartition(".")[2], setting)
+    writer.tell("optimizer.name", name.rpartition(".")[2], setting)
     if family := family_of(name):
-        said.tell("optimizer.family", family, setting)
+        writer.tell("optimizer.family", family, setting)
     return family
 
 
 def tell_precision(
-    said: Said, setting: Setting, *, full: bool = False, scaled_by: str = "library"
+    writer: SettingWriter, setting: Setting, *, full: bool = False, scaled_by: str = "library"
 ) -> str:
-    """Say what a word for a precision means, and return its type; empty if it is unknown.
+    """Record a named precision, and return its type; empty if unknown.
 
     Args:
-        said: collects the facts.
+        writer: collects the facts.
         setting: `fp16`, `bf16-true`, `no`.
         full: whether the tool means half weights by it, not mixed precision.
         scaled_by: the mode of loss scaling that comes with mixed float16.
@@ -123,66 +123,68 @@ def tell_precision(
         word = "no"
     if not setting.known or (word not in PRECISIONS and word not in _FULL):
         reason = setting.reason or f"{setting.name} is {word!r}"
-        said.unknown("precision.compute_dtype", reason, setting, text=word)
+        writer.unknown("precision.compute_dtype", reason, setting, text=word)
         return ""
     if word in _FULL:
-        said.tell("precision.enabled", "never", setting)
-        said.tell("precision.compute_dtype", "fp32", setting)
-        said.tell("loss_scaling.mode", "none", setting, origin="presence")
+        writer.tell("precision.enabled", "never", setting)
+        writer.tell("precision.compute_dtype", "fp32", setting)
+        writer.tell("loss_scaling.mode", "none", setting, origin="presence")
         return "fp32"
     dtype, mode = PRECISIONS[word]
     mode = "full" if full else mode
-    said.tell("precision.enabled", "always", setting)
-    said.tell("precision.dtypes", dtype, setting)
-    said.tell("precision.compute_dtype", dtype, setting)
-    said.tell("precision.mode", mode, setting)
+    writer.tell("precision.enabled", "always", setting)
+    writer.tell("precision.dtypes", dtype, setting)
+    writer.tell("precision.compute_dtype", dtype, setting)
+    writer.tell("precision.mode", mode, setting)
     scaled = dtype == "fp16" and mode == "mixed"
-    said.tell("loss_scaling.mode", scaled_by if scaled else "none", setting, origin="presence")
+    writer.tell("loss_scaling.mode", scaled_by if scaled else "none", setting, origin="presence")
     if scaled:
-        said.by_library("scaler_update.status")
+        writer.by_library("scaler_update.status")
     return dtype
 
 
-def tell_window(said: Said, steps: Setting | None, *, divided: str = "library") -> None:
-    """Say that a library accumulates over so many micro-batches, if that is set."""
+def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = "library") -> None:
+    """Record the number of accumulated micro-batches, if set."""
     if steps is None or (steps.known and steps.value is None):
         return
     if steps.text == "auto":
-        said.unknown("accumulation.steps", "auto: another file or program says it", steps)
+        writer.unknown("accumulation.steps", "auto: set by another file or program", steps)
     else:
-        said.number("accumulation.steps", steps)
-    said.tell("accumulation.present", "yes", steps)
-    said.tell("accumulation.loss_divided", divided, steps, origin="presence")
-    said.by_library("accumulation.tail", "accumulation.no_sync")
+        writer.number("accumulation.steps", steps)
+    writer.tell("accumulation.present", "yes", steps)
+    writer.tell("accumulation.loss_divided", divided, steps, origin="presence")
+    writer.by_library("accumulation.tail", "accumulation.no_sync")
 
 
-def tell_decay(said: Said, kind: Setting, word: str, decays: Iterable[tuple[str, str]]) -> None:
-    """Say how the rate falls: the first part of a schedule's name that a table has decides.
+def tell_decay(
+    writer: SettingWriter, kind: Setting, word: str, decays: Iterable[tuple[str, str]]
+) -> None:
+    """Record the decay: the first entry of the table that the schedule's name contains decides.
 
     Args:
-        said: takes the facts.
+        writer: takes the facts.
         kind: the setting that names the schedule.
         word: its name, as the table spells it.
         decays: part of a name and the word of the vocabulary.
     """
     decay = next((decay for part, decay in decays if part in word), "")
     if decay:
-        said.tell("schedule.decay", decay, kind)
+        writer.tell("schedule.decay", decay, kind)
     else:
-        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        writer.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
 
 
 def numbers_of(
     library: str, get: Callable[[str], Setting | None], *sections: str, coupled: bool = False
 ) -> Iterator[tuple[str, Setting | None]]:
-    """Yield the numbers that a library's parameters give: field of the facts, setting.
+    """Yield the numbers in a library's parameters: field of the fact, setting.
 
     Of several parameters of one field, the first that is set gives it.
 
     Args:
-        library: whose words they are (`crosscast.targets.parameter_words`).
+        library: name in `crosscast.targets.parameter_words`.
         get: returns the setting of a parameter.
-        sections: parts of a recipe that they belong to.
+        sections: sections of the recipe that they belong to.
         coupled: whether the optimizer adds its decay to the gradient.
     """
     for path, names in fields_of(library, *sections).items():
@@ -201,70 +203,74 @@ def _first(get: Callable[[str], Setting | None], names: Iterable[str]) -> Settin
 
 
 def tell_numbers(
-    said: Said,
+    writer: SettingWriter,
     library: str,
     get: Callable[[str], Setting | None],
     *sections: str,
     coupled: bool = False,
 ) -> None:
-    """Say the numbers and Nesterov's form that a library's parameters give (see `numbers_of`)."""
+    """Record the numbers and Nesterov momentum in a library's parameters (see `numbers_of`)."""
     for field, setting in numbers_of(library, get, *sections, coupled=coupled):
-        said.number(field, setting)
+        writer.number(field, setting)
     if "optimizer" in sections:
-        tell_nesterov(said, library, get)
+        tell_nesterov(writer, library, get)
 
 
-def tell_nesterov(said: Said, library: str, get: Callable[[str], Setting | None]) -> None:
-    """Say whether a momentum has Nesterov's form, if a parameter of the library says it."""
+def tell_nesterov(
+    writer: SettingWriter, library: str, get: Callable[[str], Setting | None]
+) -> None:
+    """Record whether the momentum is Nesterov's, if a parameter of the library sets it."""
     setting = _first(get, fields_of(library).get("optimizer.nesterov", ()))
     if setting is not None and setting.switch is not None:
-        said.tell("optimizer.nesterov", "yes" if setting.switch else "no", setting)
+        writer.tell("optimizer.nesterov", "yes" if setting.switch else "no", setting)
 
 
-def tell_torch_class(said: Said, kind: Setting | None, arguments: Tree) -> None:
-    """Say what a class of PyTorch's optimizers with its arguments means."""
-    coupled = tell_optimizer(said, kind) in _COUPLED
-    tell_numbers(said, "torch", arguments.setting, "optimizer", coupled=coupled)
-    tell_betas(said, arguments)
+def tell_torch_class(writer: SettingWriter, kind: Setting | None, arguments: Tree) -> None:
+    """Record the facts of a PyTorch optimizer class and its arguments."""
+    coupled = tell_optimizer(writer, kind) in _COUPLED
+    tell_numbers(writer, "torch", arguments.setting, "optimizer", coupled=coupled)
+    tell_betas(writer, arguments)
 
 
-def tell_betas(said: Said, section: Tree) -> None:
-    """Say both decays of the list `betas`."""
+def tell_betas(writer: SettingWriter, section: Tree) -> None:
+    """Record both decays of the list `betas`."""
     betas = section.get("betas")
     for index in range(2):
         decay = None if betas is None else betas.get(index)
         if decay is not None and betas is not None:
             decay.key = decay.key or betas.key
-            said.number(f"optimizer.betas.{index}", decay.as_setting("betas"))
+            writer.number(f"optimizer.betas.{index}", decay.as_setting("betas"))
 
 
-def tell_clip(said: Said, limit: Setting | None, *, unscaled: str = "library") -> bool:
-    """Say that a library clips by the global norm; 0 and null mean that it does not."""
+def tell_clip(writer: SettingWriter, limit: Setting | None, *, unscaled: str = "library") -> bool:
+    """Record clipping by the global norm; 0 and null disable it."""
     if limit is None:
         return False
     value = limit.number
     if limit.known and (limit.value is None or limit.value is False or value == 0):
-        said.tell("clipping.kind", "none", limit)
+        writer.tell("clipping.kind", "none", limit)
         return True
-    said.tell("clipping.kind", "global_norm", limit)
-    said.number("clipping.value", limit)
-    said.tell("clipping.per", "step", limit, origin="presence")
-    said.tell("clipping.unscaled_first", unscaled, limit, origin="presence")
+    writer.tell("clipping.kind", "global_norm", limit)
+    writer.number("clipping.value", limit)
+    writer.tell("clipping.per", "step", limit, origin="presence")
+    writer.tell("clipping.unscaled_first", unscaled, limit, origin="presence")
     return True
 
 
-def tell_warmup(said: Said, steps: Setting | None, ratio: Setting | None = None) -> None:
-    """Say how long the warm-up is: a number of updates, or a share of all of them."""
+def tell_warmup(writer: SettingWriter, steps: Setting | None, ratio: Setting | None = None) -> None:
+    """Record the length of the warm-up: a number of updates, or a share of all updates."""
     for setting in (steps, ratio):
         if setting is None or (setting.known and setting.value is None):
             continue
         value = setting.number
         if value is None:
-            said.unknown("schedule.warmup", setting.reason or "no number", setting)
+            writer.unknown("schedule.warmup", setting.reason or "no number", setting)
         else:
             share = setting is ratio or 0 < value < 1
-            said.tell("schedule.warmup", f"{value} of all" if share else f"{value} steps", setting)
-        said.tell("schedule.has_warmup", "no" if value == 0 else "yes", setting)
+            writer.tell(
+                "schedule.warmup", f"{value} of all" if share else f"{value} steps", setting
+            )
+        writer.tell("schedule.has_warmup", "no" if value == 0 else "yes", setting)
         if value != 0:
             return
 

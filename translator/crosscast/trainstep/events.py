@@ -119,7 +119,7 @@ class Guard:
         return self.holds == self.window.positive
 
     @property
-    def usual(self) -> bool | None:
+    def by_default(self) -> bool | None:
         """Whether code under it runs with the defaults of the flags, if that is known."""
         return is_met(self.value, self.holds)
 
@@ -176,9 +176,9 @@ class Event:
         return tests[0] if tests else None
 
     @property
-    def usual(self) -> bool:
+    def by_default(self) -> bool:
         """Whether it is not ruled out by the defaults of the flags."""
-        return all(guard.usual is not False for guard in self.guards)
+        return all(guard.by_default is not False for guard in self.guards)
 
     def context(self, kind: ContextKind) -> Context | None:
         """Return the innermost context of a kind."""

@@ -54,7 +54,7 @@ def _divided_by(module: Module, function: ast.AST) -> str:
 def syncs_every_micro(step: TrainingStep) -> bool:
     """Whether gradients are reduced at every micro-batch for at least some settings."""
     return any(
-        event.context("no_sync") is None or not event.usual
+        event.context("no_sync") is None or not event.by_default
         for event in step.of("backward")
         if all(guard.at_end is not True for guard in event.guards)
     )

@@ -80,7 +80,7 @@ def possible_half_policies(program: Program) -> list[Site]:
         if "fp16" in site.dtypes
         and site.mode == "mixed"
         and site.possible
-        and site.decision.usual is not False
+        and site.decision.by_default is not False
         and "policy" in site.module.text(site.node).partition("(")[0]
     ]
 

@@ -57,14 +57,14 @@ def _runs(clip: Event) -> bool:
     """Whether it is a function of PyTorch that uses the limit directly."""
     node = clip.node
     if clip.library == "timm":  # its scaler clips unless the limit is None
-        return all(guard.usual is not False for guard in clip.guards)
+        return all(guard.by_default is not False for guard in clip.guards)
     if not isinstance(node, ast.Call) or clip.module.call(node).name not in _OURS:
         return False
     about = str(getattr(clip.detail.get("max_text"), "value", ""))
     for guard in clip.guards:
-        if guard.usual is False:
+        if guard.by_default is False:
             return False
-        if guard.usual is None and about and about in guard.text and "None" not in guard.text:
+        if guard.by_default is None and about and about in guard.text and "None" not in guard.text:
             return False
     return True
 

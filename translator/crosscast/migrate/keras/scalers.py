@@ -34,7 +34,7 @@ _OLD_ORDER = ("inner_optimizer", "dynamic", "initial_scale", "dynamic_growth_ste
 _FOREIGN = ("tensorflow.train.", "tensorflow_addons.", "horovod.", "keras.optimizers.legacy.")
 _LEFT = "keras.mixed_precision.experimental."
 
-Made = list[Edit] | Refusal
+Rewrite = list[Edit] | Refusal
 
 
 def is_scaler(name: str) -> bool:
@@ -66,7 +66,7 @@ def scaler_calls(program: Program) -> list[Call]:
     return list(found.values())
 
 
-def constructor(call: Call, program: Program, looped: Collection[int] | None) -> Made:
+def constructor(call: Call, program: Program, looped: Collection[int] | None) -> Rewrite:
     """Return the edits of a constructor call, empty if it is already correct, or a refusal.
 
     Args:
@@ -167,7 +167,7 @@ def _dynamic(call: Call, given: dict[str, ast.expr]) -> list[Edit]:
 
 def _fixed(
     call: Call, given: dict[str, ast.expr], program: Program, looped: Collection[int]
-) -> Made:
+) -> Rewrite:
     """Move a fixed scale to the inner optimizer, and remove the wrapper."""
     node, module = call.node, call.module
     scale, inner = given.get("initial_scale"), given["inner_optimizer"]

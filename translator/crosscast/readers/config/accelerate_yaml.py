@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import tell_zero
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     no_auto,
     setting_of,
@@ -47,55 +47,55 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
     )
 
 
-def _tell(said: Said, tree: Tree) -> None:
+def _tell(writer: SettingWriter, tree: Tree) -> None:
     kind = tree.setting("distributed_type")
-    said.tell("framework", "pytorch", origin="presence")
-    said.tell("api", "accelerate", kind, origin="presence")
+    writer.tell("framework", "pytorch", origin="presence")
+    writer.tell("api", "accelerate", kind, origin="presence")
     processes = tree.setting("num_processes")
-    said.number("parallel.world_size", processes)
-    said.by_library("zero_grad.where")
+    writer.number("parallel.world_size", processes)
+    writer.by_library("zero_grad.where")
     deepspeed = tree.get("deepspeed_config")
     word = "no" if kind is None or kind.value is False else kind.text.upper()
     if word == "DEEPSPEED" and deepspeed is not None and deepspeed.keys is not None:
-        _deepspeed(said, tree, deepspeed)
+        _deepspeed(writer, tree, deepspeed)
         return
     if (name := _KINDS.get(word)) is not None:
-        said.tell("parallel.kind", name, kind)
+        writer.tell("parallel.kind", name, kind)
     elif word != "NO":
-        said.unknown("parallel.kind", f"distributed_type {word}", kind)
+        writer.unknown("parallel.kind", f"distributed_type {word}", kind)
     if (precision := tree.setting("mixed_precision")) is not None:
-        tell_precision(said, _word(precision))
-    tell_window(said, setting_of("accelerate", "accumulation.steps", tree.setting))
+        tell_precision(writer, _word(precision))
+    tell_window(writer, setting_of("accelerate", "accumulation.steps", tree.setting))
     recompute = tree.setting("fsdp_config", "fsdp_activation_checkpointing")
     if recompute is not None and recompute.switch is not None and word == "FSDP":
-        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
 
 
-def _deepspeed(said: Said, tree: Tree, config: Tree) -> None:
-    said.tell("api", "deepspeed", config.as_setting("deepspeed_config"), origin="presence")
+def _deepspeed(writer: SettingWriter, tree: Tree, config: Tree) -> None:
+    writer.tell("api", "deepspeed", config.as_setting("deepspeed_config"), origin="presence")
     precision = tree.setting("mixed_precision")
     elsewhere = config.setting("deepspeed_config_file")
     if elsewhere is not None and elsewhere.value:
-        said.mention(elsewhere.text)
-        said.tell("parallel.kind", "deepspeed", elsewhere)
-        reason = f"{elsewhere.text} says it"
+        writer.mention(elsewhere.text)
+        writer.tell("parallel.kind", "deepspeed", elsewhere)
+        reason = f"{elsewhere.text} sets it"
         for field in ("precision.compute_dtype", "loss_scaling.mode", "accumulation.steps"):
-            said.unknown(field, reason, replace(elsewhere, origin="config"))
-        said.tell("precision.enabled", "config", elsewhere)
-        said.tell("accumulation.present", "yes", elsewhere, confidence="likely")
-        said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-        said.by_library("scaler_update.status")
-        _double(said, precision, elsewhere, config)
+            writer.unknown(field, reason, replace(elsewhere, origin="config"))
+        writer.tell("precision.enabled", "config", elsewhere)
+        writer.tell("accumulation.present", "yes", elsewhere, confidence="likely")
+        writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+        writer.by_library("scaler_update.status")
+        _double(writer, precision, elsewhere, config)
         return
     stage = config.setting("zero_stage")
     if stage is not None:
-        tell_zero(said, Tree(config.span, keys={"zero_optimization": _as_stage(config)}))
+        tell_zero(writer, Tree(config.span, keys={"zero_optimization": _as_stage(config)}))
     else:
-        said.tell("parallel.kind", "deepspeed", config.as_setting("deepspeed_config"))
+        writer.tell("parallel.kind", "deepspeed", config.as_setting("deepspeed_config"))
     if precision is not None:
-        tell_precision(said, _word(precision))
-    tell_window(said, no_auto(setting_of("accelerate", "accumulation.steps", config.setting)))
-    tell_clip(said, no_auto(setting_of("accelerate", "clipping.max_norm", config.setting)))
+        tell_precision(writer, _word(precision))
+    tell_window(writer, no_auto(setting_of("accelerate", "accumulation.steps", config.setting)))
+    tell_clip(writer, no_auto(setting_of("accelerate", "clipping.max_norm", config.setting)))
 
 
 def _as_stage(config: Tree) -> Tree:
@@ -103,22 +103,22 @@ def _as_stage(config: Tree) -> Tree:
     return Tree(config.span, keys={} if stage is None else {"stage": stage})
 
 
-def _double(said: Said, precision: Setting | None, file: Setting, config: Tree) -> None:
-    """Report keys that Accelerate refuses beside a file of DeepSpeed's own."""
+def _double(writer: SettingWriter, precision: Setting | None, file: Setting, config: Tree) -> None:
+    """Report keys that Accelerate rejects when a DeepSpeed configuration file is given."""
     beside = [
         name
         for name in (*parameter_words("accelerate", "accumulation", "clipping"), "zero_stage")
-        if (one := config.get(name)) is not None and one.value is not None
+        if (section := config.get(name)) is not None and section.value is not None
     ]
     if precision is not None and precision.value not in (None, False, "no"):
-        said.warn(
+        writer.warn(
             "CC929",
-            f"mixed_precision stands beside deepspeed_config_file {file.text}",
+            f"mixed_precision is set together with deepspeed_config_file {file.text}",
             precision,
             hint="Accelerate refuses it unless fp16 and bf16 of that file are auto",
         )
     if beside:
-        said.warn(
+        writer.warn(
             "CC929",
             f"{', '.join(beside)} beside deepspeed_config_file: Accelerate refuses to start",
             config.setting(beside[0]),
@@ -126,7 +126,7 @@ def _double(said: Said, precision: Setting | None, file: Setting, config: Tree) 
 
 
 def _word(setting: Setting) -> Setting:
-    """YAML 1.1 reads `no` as False; Accelerate means the word."""
+    """Return the word: YAML 1.1 reads `no` as False."""
     if setting.value is False:
         return Setting(name=setting.name, value="no", places=setting.places)
     return setting

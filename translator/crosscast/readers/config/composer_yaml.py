@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_betas,
     tell_decay,
@@ -39,75 +39,75 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
     )
 
 
-def _tell(said: Said, tree: Tree) -> None:
+def _tell(writer: SettingWriter, tree: Tree) -> None:
     trainer = tree.get("trainer") or tree
 
     def get(name: str) -> Setting | None:
         return trainer.setting(name) or tree.setting(name)
 
-    said.tell("framework", "pytorch", origin="presence")
-    said.tell("api", "composer", get("max_duration"), origin="presence")
+    writer.tell("framework", "pytorch", origin="presence")
+    writer.tell("api", "composer", get("max_duration"), origin="presence")
     if (precision := get("precision")) is not None:
-        tell_precision(said, precision)
-    _batch(said, get("global_train_batch_size"), get("device_train_microbatch_size"))
+        tell_precision(writer, precision)
+    _batch(writer, get("global_train_batch_size"), get("device_train_microbatch_size"))
     if (steps := get("grad_accum") or get("device_train_grad_accum")) is not None:
-        said.number("accumulation.steps", steps)
-        said.tell("accumulation.present", "yes", steps)
-    _clip(said, tree, trainer)
-    _optimizer(said, tree, trainer)
-    _schedule(said, tree, trainer)
-    tell_numbers(said, "composer", get, "seed", "data")
-    _length(said, get("max_duration"))
+        writer.number("accumulation.steps", steps)
+        writer.tell("accumulation.present", "yes", steps)
+    _clip(writer, tree, trainer)
+    _optimizer(writer, tree, trainer)
+    _schedule(writer, tree, trainer)
+    tell_numbers(writer, "composer", get, "seed", "data")
+    _length(writer, get("max_duration"))
     sharded = tree.get("fsdp_config") or trainer.get("fsdp_config")
     if sharded is not None and sharded.keys:
-        said.tell("parallel.kind", "fsdp", sharded.as_setting("fsdp_config"))
+        writer.tell("parallel.kind", "fsdp", sharded.as_setting("fsdp_config"))
         recompute = sharded.setting("activation_checkpointing")
         if recompute is not None and recompute.switch is not None:
             word = "yes" if recompute.switch else "none"
-            said.tell("activation_checkpointing", word, recompute)
+            writer.tell("activation_checkpointing", word, recompute)
     else:
-        said.by_library("parallel.kind")
-    said.by_library("zero_grad.where")
+        writer.by_library("parallel.kind")
+    writer.by_library("zero_grad.where")
 
 
-def _batch(said: Said, whole: Setting | None, micro: Setting | None) -> None:
-    said.number("batch.global_batch_size", whole)
+def _batch(writer: SettingWriter, whole: Setting | None, micro: Setting | None) -> None:
+    writer.number("batch.global_batch_size", whole)
     if micro is None or whole is None:
         return
-    said.tell("accumulation.present", "yes", micro)
-    said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    writer.tell("accumulation.present", "yes", micro)
+    writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     if micro.text == "auto":
-        said.unknown("accumulation.steps", "auto: found while it runs", micro, text="auto")
+        writer.unknown("accumulation.steps", "auto: determined at run time", micro, text="auto")
         return
-    said.number("batch.micro_batch_size", micro)
+    writer.number("batch.micro_batch_size", micro)
     reason = "the number of processes is not in this file"
     formula = f"{whole.name} / ({micro.name} * processes)"
-    said.unknown("accumulation.steps", reason, whole, micro, text=formula)
+    writer.unknown("accumulation.steps", reason, whole, micro, text=formula)
 
 
 def _section(tree: Tree, trainer: Tree, *names: str) -> Tree | None:
     return next((f for t in (trainer, tree) for n in names if (f := t.get(n)) and f.keys), None)
 
 
-def _clip(said: Said, tree: Tree, trainer: Tree) -> None:
+def _clip(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
     algorithms = _section(tree, trainer, "algorithms")
     clip = None if algorithms is None else algorithms.get("gradient_clipping")
     if clip is not None and clip.keys is not None:
         kind = clip.setting("clipping_type")
         word = {"norm": "global_norm", "value": "value", "adaptive": "layerwise"}
-        said.tell(
+        writer.tell(
             "clipping.kind", word.get("norm" if kind is None else kind.text, "selectable"), kind
         )
-        said.number("clipping.value", clip.setting("clipping_threshold"))
-        said.by_library("clipping.per", "clipping.unscaled_first")
+        writer.number("clipping.value", clip.setting("clipping_threshold"))
+        writer.by_library("clipping.per", "clipping.unscaled_first")
     elif (limit := trainer.setting("grad_clip_norm") or tree.setting("grad_clip_norm")) is not None:
         positive = (limit.number or 0) > 0
-        said.tell("clipping.kind", "global_norm" if positive else "none", limit)
+        writer.tell("clipping.kind", "global_norm" if positive else "none", limit)
         if positive:
-            said.number("clipping.value", limit)
+            writer.number("clipping.value", limit)
 
 
-def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:
+def _optimizer(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
     section = _section(tree, trainer, "optimizer", "optimizers")
     if section is None or section.keys is None:
         return
@@ -118,13 +118,13 @@ def _optimizer(said: Said, tree: Tree, trainer: Tree) -> None:
             return
         named = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
         section = inner
-    family = tell_optimizer(said, named)
+    family = tell_optimizer(writer, named)
     coupled = family in ("adam", "sgd")
-    tell_numbers(said, "composer", section.setting, "optimizer", coupled=coupled)
-    tell_betas(said, section)
+    tell_numbers(writer, "composer", section.setting, "optimizer", coupled=coupled)
+    tell_betas(writer, section)
 
 
-def _schedule(said: Said, tree: Tree, trainer: Tree) -> None:
+def _schedule(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
     section = _section(tree, trainer, "scheduler", "schedulers")
     if section is None or section.keys is None:
         return
@@ -136,19 +136,19 @@ def _schedule(said: Said, tree: Tree, trainer: Tree) -> None:
     word = kind.text.lower().replace("_", "")
     decays = {"cosine": "cosine", "linear": "linear", "inv": "rsqrt", "poly": "poly"}
     decays |= {"constant": "none", "multistep": "multistep", "exponential": "exponential"}
-    tell_decay(said, kind, word, decays.items())
+    tell_decay(writer, kind, word, decays.items())
     warmup = section.setting("t_warmup")
     if warmup is not None and (found := _TIME.fullmatch(warmup.text)):
-        said.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)
-        said.tell("schedule.has_warmup", "no" if float(found[1]) == 0 else "yes", warmup)
-    said.by_library("schedule.stepped_per", "schedule.on_skip")
+        writer.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)
+        writer.tell("schedule.has_warmup", "no" if float(found[1]) == 0 else "yes", warmup)
+    writer.by_library("schedule.stepped_per", "schedule.on_skip")
 
 
-def _length(said: Said, duration: Setting | None) -> None:
+def _length(writer: SettingWriter, duration: Setting | None) -> None:
     found = _TIME.fullmatch(duration.text) if duration is not None else None
     if found and duration is not None and found[2] in ("ba", "ep"):
         field = "schedule.total_steps" if found[2] == "ba" else "run.epochs"
-        said.tell(field, int(float(found[1].replace("_", ""))), duration)
+        writer.tell(field, int(float(found[1].replace("_", ""))), duration)
 
 
 READER = YamlFormat("composer_yaml", _owns, _tell, loader="numbers", references=True)

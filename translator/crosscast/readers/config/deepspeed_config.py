@@ -1,11 +1,11 @@
-"""What a DeepSpeed configuration says, wherever it stands: JSON, YAML, a Python dictionary."""
+"""DeepSpeed configurations in any form: JSON, YAML, a Python dictionary."""
 
 from __future__ import annotations
 
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import family_of, numbers_of, setting_of, tell_nesterov, tell_warmup
 
 _SCHEDULERS = {
@@ -26,58 +26,58 @@ def looks_like_deepspeed(tree: Tree) -> bool:
     zero = tree.get("zero_optimization")
     if zero is not None and zero.names() & {"stage", "offload_optimizer", "overlap_comm"}:
         return True
-    half = any("enabled" in one.names() for n in ("fp16", "bf16") if (one := tree.get(n)))
+    half = any("enabled" in section.names() for n in ("fp16", "bf16") if (section := tree.get(n)))
     optimizer = tree.get("optimizer")
     typed = optimizer is not None and {"type", "params"} <= optimizer.names()
     known = names & {"train_batch_size", "steps_per_print", "gradient_clipping"}
     return (half and bool(known)) or (typed and bool(known)) or (half and typed)
 
 
-def tell_deepspeed(said: Said, tree: Tree, world: Setting | None = None) -> None:
-    """Say what a configuration means.
+def tell_deepspeed(writer: SettingWriter, tree: Tree, world: Setting | None = None) -> None:
+    """Record the facts of a configuration.
 
     Args:
-        said: collects the facts.
+        writer: collects the facts.
         tree: the configuration.
-        world: the number of processes, where the surrounding source says it.
+        world: the number of processes, if the surrounding source states it.
     """
-    said.tell("framework", "pytorch", origin="presence")
-    said.tell("api", "deepspeed", origin="presence")
-    tell_precision_sections(said, tree)
-    tell_batch(said, tree, world)
-    _clip(said, tree)
-    _optimizer(said, tree)
-    _schedule(said, tree)
-    tell_zero(said, tree)
-    said.by_library("zero_grad.where")
+    writer.tell("framework", "pytorch", origin="presence")
+    writer.tell("api", "deepspeed", origin="presence")
+    tell_precision_sections(writer, tree)
+    tell_batch(writer, tree, world)
+    _clip(writer, tree)
+    _optimizer(writer, tree)
+    _schedule(writer, tree)
+    tell_zero(writer, tree)
+    writer.by_library("zero_grad.where")
 
 
-def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
-    """Say how rows, micro-batches and processes make up a batch; report what cannot be."""
+def tell_batch(writer: SettingWriter, tree: Tree, world: Setting | None = None) -> None:
+    """Record the sizes of batches and micro-batches; report sizes that contradict each other."""
     whole, micro, steps = (
         setting_of("deepspeed", field, tree.setting)
         for field in ("batch.global_batch_size", "batch.micro_batch_size", "accumulation.steps")
     )
     if whole is None and steps is None:
         if micro is not None and micro.text != "auto":
-            said.number("batch.micro_batch_size", micro)
+            writer.number("batch.micro_batch_size", micro)
         return
-    said.tell("accumulation.present", "yes", steps or whole)
-    said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    writer.tell("accumulation.present", "yes", steps or whole)
+    writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     for field, setting in (("micro_batch_size", micro), ("global_batch_size", whole)):
         if setting is not None and setting.text == "auto":
-            said.unknown(f"batch.{field}", AUTO, setting, text="auto")
+            writer.unknown(f"batch.{field}", AUTO, setting, text="auto")
         else:
-            said.number(f"batch.{field}", setting)
+            writer.number(f"batch.{field}", setting)
     processes = int(world.number) if world is not None and world.number else None
     rows, part, times = (None if s is None else s.number for s in (whole, micro, steps))
     if steps is not None:
         if steps.text == "auto":
-            said.unknown("accumulation.steps", AUTO, steps, text="auto")
+            writer.unknown("accumulation.steps", AUTO, steps, text="auto")
         else:
-            said.number("accumulation.steps", steps)
+            writer.number("accumulation.steps", steps)
         if world is None and rows and part and times and rows % (part * times) == 0:
-            said.tell(
+            writer.tell(
                 "parallel.world_size",
                 int(rows // (part * times)),
                 *(whole, micro, steps),
@@ -86,112 +86,112 @@ def tell_batch(said: Said, tree: Tree, world: Setting | None = None) -> None:
             )
         if rows and part and times and rows % (part * times * (processes or 1)):
             made = f"{part} x {times}" + (f" x {processes} processes" if processes else "")
-            said.warn(
+            writer.warn(
                 "CC928",
-                f"train_batch_size {rows} is no multiple of {made}",
+                f"train_batch_size {rows} is not a multiple of {made}",
                 whole,
                 severity=Severity.ERROR,
                 hint="train_batch_size = micro batch x accumulation x processes",
             )
         return
     if micro is None:
-        said.tell("accumulation.steps", 1, whole, origin="derived", confidence="likely")
+        writer.tell("accumulation.steps", 1, whole, origin="derived", confidence="likely")
     elif rows and part and rows % (part * (processes or 1)) == 0:
-        said.tell(
+        writer.tell(
             "accumulation.steps",
             int(rows // (part * (processes or 1))),
-            *(one for one in (whole, micro, world if processes else None)),
+            *(number for number in (whole, micro, world if processes else None)),
             origin="derived",
             expression="train_batch_size / (train_micro_batch_size_per_gpu * processes)",
             confidence="certain" if processes else "likely",
         )
     else:
-        said.unknown("accumulation.steps", "the batch sizes do not say it", whole, micro)
+        writer.unknown("accumulation.steps", "the batch sizes do not determine it", whole, micro)
 
 
-def _clip(said: Said, tree: Tree) -> None:
+def _clip(writer: SettingWriter, tree: Tree) -> None:
     limit = setting_of("deepspeed", "clipping.max_norm", tree.setting)
     if limit is None:
-        said.default("clipping.kind", "none")
+        writer.default("clipping.kind", "none")
     elif limit.text == "auto":
-        said.unknown("clipping.value", AUTO, limit, text="auto")
-        said.tell("clipping.kind", "global_norm", limit, confidence="likely")
+        writer.unknown("clipping.value", AUTO, limit, text="auto")
+        writer.tell("clipping.kind", "global_norm", limit, confidence="likely")
     elif not limit.number:
-        said.tell("clipping.kind", "none", limit)
+        writer.tell("clipping.kind", "none", limit)
     else:
-        said.tell("clipping.kind", "global_norm", limit)
-        said.number("clipping.value", limit)
-        said.tell("clipping.per", "step", limit, origin="presence")
-        said.tell("clipping.unscaled_first", "library", limit, origin="presence")
+        writer.tell("clipping.kind", "global_norm", limit)
+        writer.number("clipping.value", limit)
+        writer.tell("clipping.per", "step", limit, origin="presence")
+        writer.tell("clipping.unscaled_first", "library", limit, origin="presence")
 
 
-def _optimizer(said: Said, tree: Tree) -> None:
+def _optimizer(writer: SettingWriter, tree: Tree) -> None:
     kind = tree.setting("optimizer", "type")
     if kind is None or not kind.text:
         return
-    said.tell("optimizer.name", kind.text, kind)
+    writer.tell("optimizer.name", kind.text, kind)
     family = family_of(kind.text)
     decoupled = tree.setting("optimizer", "params", "adam_w_mode")
     if family == "adam" and kind.text.lower() not in _COMPRESSED:
         family = "adam" if decoupled is not None and decoupled.switch is False else "adamw"
     if family:
-        said.tell("optimizer.family", family, kind)
+        writer.tell("optimizer.family", family, kind)
     coupled = family in ("adam", "sgd", "adagrad") and kind.text.lower() not in _COMPRESSED
     params = tree.get("optimizer", "params")
     if params is None:
         return
     for field, setting in numbers_of("deepspeed", params.setting, "optimizer", coupled=coupled):
-        _auto_number(said, field, setting)
-    tell_nesterov(said, "deepspeed", params.setting)
+        _auto_number(writer, field, setting)
+    tell_nesterov(writer, "deepspeed", params.setting)
     betas = params.get("betas")
     for index in range(2):
         field = f"optimizer.betas.{index}"
-        one = None if betas is None else betas.get(index)
-        if one is not None and betas is not None:
-            one.key = one.key or betas.key
-            said.number(field, one.as_setting("betas"))
+        beta = None if betas is None else betas.get(index)
+        if beta is not None and betas is not None:
+            beta.key = beta.key or betas.key
+            writer.number(field, beta.as_setting("betas"))
         elif betas is not None and betas.value == "auto":
-            said.unknown(field, AUTO, betas.as_setting("betas"), text="auto")
+            writer.unknown(field, AUTO, betas.as_setting("betas"), text="auto")
     backend = params.setting("comm_backend_name")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
-        said.tell("parallel.backend", backend.text, backend)
+        writer.tell("parallel.backend", backend.text, backend)
 
 
-def _auto_number(said: Said, field: str, setting: Setting | None) -> None:
+def _auto_number(writer: SettingWriter, field: str, setting: Setting | None) -> None:
     if setting is not None and setting.text == "auto":
-        said.unknown(field, AUTO, setting, text="auto")
+        writer.unknown(field, AUTO, setting, text="auto")
     else:
-        said.number(field, setting)
+        writer.number(field, setting)
 
 
-def _schedule(said: Said, tree: Tree) -> None:
+def _schedule(writer: SettingWriter, tree: Tree) -> None:
     kind = tree.setting("scheduler", "type")
     if kind is None or kind.value is None:
         return
     if (decay := _SCHEDULERS.get(kind.text)) is not None:
-        said.tell("schedule.decay", decay, kind)
+        writer.tell("schedule.decay", decay, kind)
     else:
-        said.unknown("schedule.decay", f"a scheduler called {kind.text!r}", kind)
-    said.tell("schedule.stepped_per", "step", kind, origin="presence")
-    said.tell("schedule.on_skip", "guarded", kind, origin="presence")
+        writer.unknown("schedule.decay", f"a scheduler called {kind.text!r}", kind)
+    writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+    writer.tell("schedule.on_skip", "guarded", kind, origin="presence")
     params = tree.get("scheduler", "params")
     if params is None:
         return
     warmup = setting_of("deepspeed", "schedule.warmup_steps", params.setting)
     if warmup is not None and warmup.text == "auto":
-        said.unknown("schedule.warmup", AUTO, warmup, text="auto")
-        said.tell("schedule.has_warmup", "yes", warmup, confidence="likely")
+        writer.unknown("schedule.warmup", AUTO, warmup, text="auto")
+        writer.tell("schedule.has_warmup", "yes", warmup, confidence="likely")
     else:
-        tell_warmup(said, warmup)
+        tell_warmup(writer, warmup)
     for field, setting in numbers_of("deepspeed", params.setting, "schedule"):
-        _auto_number(said, field, setting)
+        _auto_number(writer, field, setting)
 
 
-def tell_zero(said: Said, tree: Tree) -> None:
-    """Say which stage of ZeRO a configuration asks for."""
+def tell_zero(writer: SettingWriter, tree: Tree) -> None:
+    """Record the ZeRO stage of a configuration."""
     stage = tree.setting("zero_optimization", "stage")
     number = None if stage is None else stage.number
     if number in (0, 1, 2, 3) and stage is not None:
-        said.tell("parallel.kind", f"deepspeed_zero{int(number)}", stage)
+        writer.tell("parallel.kind", f"deepspeed_zero{int(number)}", stage)
     else:
-        said.tell("parallel.kind", "deepspeed", stage, origin="presence")
+        writer.tell("parallel.kind", "deepspeed", stage, origin="presence")

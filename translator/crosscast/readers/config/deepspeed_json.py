@@ -9,9 +9,9 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.neox_yaml import owns as is_neox
-from crosscast.readers.config.settings import Said
 from crosscast.readers.config.yaml_format import top_keys
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
 
 _WORDS = (
     "train_batch_size",
@@ -37,22 +37,22 @@ class DeepSpeedJson:
         text = source.text.lstrip()
         if not text.startswith(("{", "//", "/*")) or not any(w in text for w in _WORDS):
             return False
-        if is_neox(source, top_keys(source)):  # JSON to the eye, YAML to its loader
+        if is_neox(source, top_keys(source)):  # looks like JSON, but is loaded as YAML
             return False
         tree = read_json(source).tree
         return tree is not None and tree.keys is not None and looks_like_deepspeed(tree)
 
     def read(self, source: Source) -> Reading:
-        """Return what the configuration says; DeepSpeed refuses a key that stands twice."""
+        """Return the facts of the configuration; a duplicate key is an error, as in DeepSpeed."""
         document = read_json(source)
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))
         first = next(iter((document.tree.keys or {}).values()), document.tree)
-        said = Said(self.name, home=(first.key or first.span,))
-        tell_deepspeed(said, document.tree)
+        writer = SettingWriter(self.name, home=(first.key or first.span,))
+        tell_deepspeed(writer, document.tree)
         return Reading(
-            facts=tuple(said.facts),
-            diagnostics=(*map(_refused, document.diagnostics), *said.diagnostics),
+            facts=tuple(writer.facts),
+            diagnostics=(*map(_refused, document.diagnostics), *writer.diagnostics),
         )
 
 

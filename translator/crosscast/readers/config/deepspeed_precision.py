@@ -3,66 +3,68 @@
 from __future__ import annotations
 
 from crosscast.messages.diagnostics import Severity
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
-AUTO = "auto: the program that starts DeepSpeed says it"
+AUTO = "auto: set by the program that starts DeepSpeed"
 _SCALING = scaling_words("deepspeed")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "deepspeed fp16")
 
 
-def tell_precision_sections(said: Said, tree: Tree) -> None:
-    """Say what the sections fp16, bf16 and amp mean."""
+def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
+    """Record the facts of the sections fp16, bf16 and amp."""
     fp16 = tree.get("fp16")
     bf16 = tree.get("bf16") or tree.get("bfloat16")
     half = _switched(fp16)
     brain = _switched(bf16)
     amp = tree.get("amp")
     if amp is not None and _switched(amp) is True:
-        _apex(said, amp)
+        _apex(writer, amp)
         return
     fp16_on = None if fp16 is None else fp16.setting("enabled") or fp16.as_setting("fp16")
     bf16_on = None if bf16 is None else bf16.setting("enabled") or bf16.as_setting("bf16")
     if half is True and brain is True:
-        said.warn("CC925", "fp16 and bf16 are both enabled", bf16_on, severity=Severity.ERROR)
+        writer.warn("CC925", "fp16 and bf16 are both enabled", bf16_on, severity=Severity.ERROR)
     auto = [
-        one for one, on in ((fp16_on, half), (bf16_on, brain)) if one is not None and on is None
+        switch
+        for switch, on in ((fp16_on, half), (bf16_on, brain))
+        if switch is not None and on is None
     ]
     if half is True or brain is True:
         dtype, setting = ("fp16", fp16_on) if half is True else ("bf16", bf16_on)
-        said.tell("precision.enabled", "always", setting)
-        said.tell("precision.dtypes", dtype, setting)
-        said.tell("precision.compute_dtype", dtype, setting)
-        said.tell("precision.mode", "mixed", setting, origin="presence")
+        writer.tell("precision.enabled", "always", setting)
+        writer.tell("precision.dtypes", dtype, setting)
+        writer.tell("precision.compute_dtype", dtype, setting)
+        writer.tell("precision.mode", "mixed", setting, origin="presence")
     elif auto:
-        said.tell("precision.enabled", "config", *auto)
-        for one, on, dtype in ((fp16_on, half, "fp16"), (bf16_on, brain, "bf16")):
-            if one is not None and on is None:
-                said.tell("precision.dtypes", dtype, one)
-        said.unknown("precision.compute_dtype", AUTO, *auto, text="auto")
+        writer.tell("precision.enabled", "config", *auto)
+        for switch, on, dtype in ((fp16_on, half, "fp16"), (bf16_on, brain, "bf16")):
+            if switch is not None and on is None:
+                writer.tell("precision.dtypes", dtype, switch)
+        writer.unknown("precision.compute_dtype", AUTO, *auto, text="auto")
     else:
-        given = [one for one in (fp16_on, bf16_on) if one is not None]
+        given = [switch for switch in (fp16_on, bf16_on) if switch is not None]
         if given:
-            said.tell("precision.enabled", "never", *given)
-            said.tell("precision.compute_dtype", "fp32", *given)
+            writer.tell("precision.enabled", "never", *given)
+            writer.tell("precision.compute_dtype", "fp32", *given)
         else:
-            said.default("precision.enabled", "never")
-            said.default("precision.compute_dtype", "fp32")
-        _unused_scale(said, fp16)
+            writer.default("precision.enabled", "never")
+            writer.default("precision.compute_dtype", "fp32")
+        _unused_scale(writer, fp16)
     if fp16 is not None and half is not False and brain is not True:
-        _scaling(said, fp16, fp16_on)
+        _scaling(writer, fp16, fp16_on)
     else:
-        said.tell("loss_scaling.mode", "none", bf16_on, origin="presence")
+        writer.tell("loss_scaling.mode", "none", bf16_on, origin="presence")
         if brain is True and half is not None:
-            _unused_scale(said, fp16 if half is not True else None)
+            _unused_scale(writer, fp16 if half is not True else None)
 
 
-def _unused_scale(said: Said, fp16: Tree | None) -> None:
+def _unused_scale(writer: SettingWriter, fp16: Tree | None) -> None:
     scale = None if fp16 is None else fp16.setting("loss_scale")
     if scale is not None and (scale.number or 0) > 0:
-        said.warn("CC927", "loss_scale has no effect: fp16 is not enabled", scale)
+        writer.warn("CC927", "loss_scale has no effect: fp16 is not enabled", scale)
 
 
 def _switched(section: Tree | None) -> bool | None:
@@ -77,43 +79,47 @@ def _switched(section: Tree | None) -> bool | None:
     return enabled.value if isinstance(enabled.value, bool) else None
 
 
-def _apex(said: Said, amp: Tree) -> None:
-    said.tell("api", "apex_amp", amp.setting("enabled"))
-    said.tell("precision.enabled", "always", amp.setting("enabled"))
-    said.tell("precision.dtypes", "fp16", amp.setting("enabled"))
-    said.tell("precision.compute_dtype", "fp16", amp.setting("enabled"))
+def _apex(writer: SettingWriter, amp: Tree) -> None:
+    writer.tell("api", "apex_amp", amp.setting("enabled"))
+    writer.tell("precision.enabled", "always", amp.setting("enabled"))
+    writer.tell("precision.dtypes", "fp16", amp.setting("enabled"))
+    writer.tell("precision.compute_dtype", "fp16", amp.setting("enabled"))
     if (level := amp.setting("opt_level")) is not None:
-        said.tell("precision.level", level.text, level)
-    said.tell("loss_scaling.mode", "library", amp.setting("enabled"), origin="presence")
-    said.by_library("scaler_update.status")
+        writer.tell("precision.level", level.text, level)
+    writer.tell("loss_scaling.mode", "library", amp.setting("enabled"), origin="presence")
+    writer.by_library("scaler_update.status")
 
 
-def _scaling(said: Said, fp16: Tree, on: Setting | None) -> None:
+def _scaling(writer: SettingWriter, fp16: Tree, on: Setting | None) -> None:
     scale = fp16.setting("loss_scale")
     power = fp16.setting("initial_scale_power")
-    said.by_library("scaler_update.status")
+    writer.by_library("scaler_update.status")
     if scale is not None and (scale.number is None or scale.number < 0):
-        said.unknown("loss_scaling.mode", AUTO if scale.text == "auto" else "no number", scale)
+        writer.unknown("loss_scaling.mode", AUTO if scale.text == "auto" else "no number", scale)
         return
     if scale is not None and scale.number:
-        said.tell("loss_scaling.mode", "static", scale)
-        said.number("loss_scaling.scale", scale)
+        writer.tell("loss_scaling.mode", "static", scale)
+        writer.number("loss_scaling.scale", scale)
         return
-    given = [one for name in _SCALING if (one := fp16.setting(name)) is not None]
-    stated = tuple(one for one in (scale, power, *given) if one is not None)
-    said.tell("loss_scaling.mode", "dynamic" if stated else "framework_default", *(stated or (on,)))
+    given = [entry for name in _SCALING if (entry := fp16.setting(name)) is not None]
+    stated = tuple(setting for setting in (scale, power, *given) if setting is not None)
+    writer.tell(
+        "loss_scaling.mode", "dynamic" if stated else "framework_default", *(stated or (on,))
+    )
     arguments = _DEFAULTS.arguments
     if power is None:
-        said.default("loss_scaling.init_scale", 2.0 ** int(str(arguments["initial_scale_power"])))
+        writer.default("loss_scaling.init_scale", 2.0 ** int(str(arguments["initial_scale_power"])))
     elif (exponent := power.number) is None or not 0 <= exponent <= 1000:
-        said.unknown("loss_scaling.init_scale", AUTO if power.text == "auto" else "no power", power)
+        writer.unknown(
+            "loss_scaling.init_scale", AUTO if power.text == "auto" else "no power", power
+        )
     else:
-        said.tell("loss_scaling.init_scale", 2.0**exponent, power, expression=f"2**{exponent}")
+        writer.tell("loss_scaling.init_scale", 2.0**exponent, power, expression=f"2**{exponent}")
     for name, field in _SCALING.items():
         setting = fp16.setting(name)
         if setting is None:
-            said.default(field, arguments[name])
+            writer.default(field, arguments[name])
         else:
-            said.number(field, setting)
+            writer.number(field, setting)
     for field in ("loss_scaling.growth_factor", "loss_scaling.backoff_factor"):
-        said.default(field, float(str(_DEFAULTS.fixed[field])))
+        writer.default(field, float(str(_DEFAULTS.fixed[field])))

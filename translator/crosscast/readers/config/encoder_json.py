@@ -6,8 +6,8 @@ They say nothing of training; a launch names them, and then they are the model o
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _SIZES = {
     "num_hidden_layers": "layers",
@@ -17,9 +17,9 @@ _SIZES = {
     "max_position_embeddings": "max_positions",
     "type_vocab_size": "type_vocab_size",
 }
-"""What every such file has, and the fields of a recipe."""
+"""Keys that every such file has, and their fields in a recipe."""
 _OTHERS = frozenset({"embedding_size", "position_embedding_type", "num_key_value_heads"})
-"""What encoders of another build say: ALBERT, ELECTRA, relative positions."""
+"""Keys of other architectures: ALBERT, ELECTRA, relative positions."""
 
 
 def is_encoder(source: Source) -> bool:
@@ -28,8 +28,8 @@ def is_encoder(source: Source) -> bool:
     return text.lstrip().startswith("{") and all(f'"{name}"' in text for name in _SIZES)
 
 
-def tell_encoder(said: Said, tree: Tree) -> None:
-    """Say what the model is; nothing of an encoder that is not built as BERT is."""
+def tell_encoder(writer: SettingWriter, tree: Tree) -> None:
+    """Record the model; encoders that are not built like BERT give no facts."""
     settings = tree.settings()
     kind, activation = settings.get("model_type"), settings.get("hidden_act")
     if kind is not None and kind.text != "bert":
@@ -41,25 +41,25 @@ def tell_encoder(said: Said, tree: Tree) -> None:
         return
     sizes = {field: settings.get(name) for name, field in _SIZES.items()}
     sizes["intermediate_size"] = settings.get("intermediate_size")
-    numbers = {field: one.number for field, one in sizes.items() if one is not None}
-    if not all(isinstance(one, int) and one > 0 for one in numbers.values()):
+    numbers = {field: setting.number for field, setting in sizes.items() if setting is not None}
+    if not all(isinstance(number, int) and number > 0 for number in numbers.values()):
         return
-    said.tell("recipe.model.kind", "bert", sizes["hidden_size"], origin="presence")
+    writer.tell("recipe.model.kind", "bert", sizes["hidden_size"], origin="presence")
     for field, value in numbers.items():
-        said.tell(f"recipe.model.{field}", value, sizes[field])
+        writer.tell(f"recipe.model.{field}", value, sizes[field])
     if sizes["intermediate_size"] is None:
         wide = 4 * int(numbers["hidden_size"] or 0)
-        said.tell("recipe.model.intermediate_size", wide, sizes["hidden_size"], origin="derived")
-    _rates(said, tree)
+        writer.tell("recipe.model.intermediate_size", wide, sizes["hidden_size"], origin="derived")
+    _rates(writer, tree)
 
 
-def _rates(said: Said, tree: Tree) -> None:
-    """Say the real numbers; two different rates of dropout are none that a recipe has."""
+def _rates(writer: SettingWriter, tree: Tree) -> None:
+    """Record the floating-point settings; a recipe cannot hold two different dropout rates."""
     hidden = tree.setting("hidden_dropout_prob")
     weights = tree.setting("attention_probs_dropout_prob")
     if hidden and weights and hidden.number is not None and hidden.number == weights.number:
-        said.tell("recipe.model.dropout", float(hidden.number), hidden, weights)
+        writer.tell("recipe.model.dropout", float(hidden.number), hidden, weights)
     for name, field in (("initializer_range", "init_std"), ("layer_norm_eps", "layer_norm_eps")):
         setting = tree.setting(name)
         if setting is not None and setting.number is not None and setting.number > 0:
-            said.tell(f"recipe.model.{field}", float(setting.number), setting)
+            writer.tell(f"recipe.model.{field}", float(setting.number), setting)

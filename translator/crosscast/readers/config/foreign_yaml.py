@@ -30,7 +30,7 @@ from ruamel.yaml.events import (
 from crosscast.facts.fact import Plain
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.source import Source
-from crosscast.readers.config.tree import Document, Tree
+from crosscast.readers.tree import Document, Tree
 
 Loader = Literal["pyyaml", "numbers"]
 """`pyyaml`: stock PyYAML; `numbers`: with `1e-6` read as a number."""
@@ -117,7 +117,7 @@ class _Builder:
         if isinstance(event, AliasEvent):
             known = self.anchors.get(str(event.anchor))
             if known is None:
-                raise _TooMuchError(f"the alias *{event.anchor} stands for nothing")
+                raise _TooMuchError(f"the alias *{event.anchor} is not defined")
             return known
         if isinstance(event, MappingStartEvent):
             found = self.mapping(event, depth)
@@ -143,8 +143,8 @@ class _Builder:
             key_span = self.span(event)
             found = self.value(next(self.events), depth + 1)
             if key.plain and key.value == "<<":
-                for one in found.items or [found]:
-                    merged = {**(one.keys or {}), **merged}
+                for mapping in found.items or [found]:
+                    merged = {**(mapping.keys or {}), **merged}
                 continue
             name = str(key.value)
             if name in keys:
@@ -167,7 +167,7 @@ class _Builder:
             self.diagnostics.append(
                 Diagnostic(
                     code="CC924",
-                    message=f"{text} is text and no number to a YAML 1.1 loader",
+                    message=f"{text} is text, not a number, to a YAML 1.1 loader",
                     severity=Severity.WARNING,
                     span=span,
                     hint=f"write {_with_dot(text)}",

@@ -1,4 +1,4 @@
-"""Files with arguments of Hugging Face's Trainer, as `HfArgumentParser` takes them: JSON, YAML."""
+"""Files with arguments of Hugging Face's Trainer, as `HfArgumentParser` reads them: JSON, YAML."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
 from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import Said
+from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
 from crosscast.readers.protocol import Reading
-from crosscast.readers.shell.flags_paddle import TRAINER, tell_trainer_flags
+from crosscast.readers.settings import SettingWriter
 
 _WORDS = ("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_epochs")
 
@@ -35,23 +35,23 @@ class HfArgumentsJson:
         return any(w in settings for w in _WORDS) and are_trainer_arguments(settings)
 
     def read(self, source: Source) -> Reading:
-        """Return what the arguments say."""
+        """Return the facts of the arguments."""
         if not source.text.lstrip().startswith("{"):
             return FORMAT.read(source)
         document = read_json(source)
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))
         first = next(iter((document.tree.keys or {}).values()), document.tree)
-        said = Said(self.name, home=(first.key or first.span,))
+        writer = SettingWriter(self.name, home=(first.key or first.span,))
         settings = document.tree.settings()
         inner = document.tree.get("lr_scheduler_kwargs")
         for setting in inner.settings() if inner is not None else ():
             settings.add(setting)
-        (tell_trainer_flags if settings.having(TRAINER) else tell_trainer)(said, settings)
+        (tell_trainer_flags if settings.having(TRAINER) else tell_trainer)(writer, settings)
         return Reading(
-            facts=tuple(said.facts),
-            diagnostics=(*document.diagnostics, *said.diagnostics),
-            mentions=tuple(said.mentions),
+            facts=tuple(writer.facts),
+            diagnostics=(*document.diagnostics, *writer.diagnostics),
+            mentions=tuple(writer.mentions),
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import ONLY_THERE, are_trainer_arguments, tell_trainer
 from crosscast.readers.config.llama_factory_yaml import owns as is_llama_factory
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _TRAINING = frozenset(
     (
@@ -24,13 +24,13 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
     return not is_llama_factory(source, keys)
 
 
-def _tell(said: Said, tree: Tree) -> None:
+def _tell(writer: SettingWriter, tree: Tree) -> None:
     settings = tree.settings()
     if not are_trainer_arguments(settings):
         return
-    tell_trainer(said, settings)
+    tell_trainer(writer, settings)
     length = settings.get("max_seq_length", "max_length", "model_max_length")
-    said.number("data.sequence_length", length)
+    writer.number("data.sequence_length", length)
 
 
 FORMAT = YamlFormat("hf_arguments_yaml", _owns, _tell)

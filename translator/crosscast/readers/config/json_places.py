@@ -1,4 +1,4 @@
-"""Read JSON with the place of every key and value, forgiving what people write by hand.
+"""Read JSON with the place of every key and value, tolerant of hand-written files.
 
 Comments, trailing commas and single quotes are read and reported: the tool that owns the file may
 refuse them.
@@ -14,7 +14,7 @@ from bisect import bisect_right
 from crosscast.facts.fact import Plain
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.messages.source import Source
-from crosscast.readers.config.tree import Document, Tree
+from crosscast.readers.tree import Document, Tree
 
 MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 64
@@ -65,7 +65,7 @@ class _Reader:
         self.nodes = 0
         self.starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
         self.diagnostics: list[Diagnostic] = []
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
 
     def span(self, start: int, end: int | None = None) -> Span:
         line = bisect_right(self.starts, start)
@@ -76,13 +76,13 @@ class _Reader:
         return Span(self.file, line, column, last, text)
 
     def odd(self, what: str, offset: int) -> None:
-        if what in self.told:
+        if what in self.reported:
             return
-        self.told.add(what)
+        self.reported.add(what)
         self.diagnostics.append(
             Diagnostic(
                 code="CC922",
-                message=f"{what}: strict JSON has no such thing",
+                message=f"{what}: not allowed in strict JSON",
                 severity=Severity.WARNING,
                 span=self.span(offset),
                 hint="the tool that reads this file may refuse it",
@@ -127,7 +127,7 @@ class _Reader:
         try:
             value = json.loads(word.lstrip("+"))
         except ValueError:
-            raise _MalformedError(start, f"{word} is no value") from None
+            raise _MalformedError(start, f"{word} is not a value") from None
         return value if isinstance(value, int | float) else None
 
     def string(self) -> str:
@@ -135,7 +135,7 @@ class _Reader:
         single = self.text[start] == "'"
         found = (_SINGLE if single else _TEXT).match(self.text, start)
         if not found:
-            raise _MalformedError(start, "a text without end")
+            raise _MalformedError(start, "an unterminated string")
         self.at = found.end()
         if single:
             self.odd("single quotes", start)
@@ -182,7 +182,7 @@ class _Reader:
         return Tree(self.span(start, self.at), items=items)
 
     def closed(self, bracket: str, some: bool) -> bool:
-        """Take blanks, a comma between entries and the closing bracket; tell whether it came."""
+        """Skip blanks, commas and the closing bracket; return whether the bracket was there."""
         self.blank()
         comma = self.at
         if some and self.text[self.at : self.at + 1] == ",":

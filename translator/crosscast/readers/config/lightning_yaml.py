@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.config.lightning_arguments import tell_lightning
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.shell.flags_lightning import tell_lightning
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_clip,
     tell_decay,
@@ -41,36 +41,36 @@ def _owns_litgpt(source: Source, keys: frozenset[str]) -> bool:
     return "train" in keys and len(known) >= 2 and len(_TRAIN.findall(source.text)) >= 2
 
 
-def _tell_litgpt(said: Said, tree: Tree) -> None:
+def _tell_litgpt(writer: SettingWriter, tree: Tree) -> None:
     get = tree.setting
-    said.tell("framework", "pytorch", origin="presence")
-    said.tell("api", "lightning_fabric", get("precision") or get("out_dir"), origin="presence")
+    writer.tell("framework", "pytorch", origin="presence")
+    writer.tell("api", "lightning_fabric", get("precision") or get("out_dir"), origin="presence")
     precision = get("precision")
     if precision is not None and precision.value is not None:
-        tell_precision(said, precision)
+        tell_precision(writer, precision)
     devices, nodes = get("devices"), get("num_nodes")
     world = product_of(devices, nodes)
     if world is not None:
-        said.tell("parallel.world_size", world, devices, nodes)
-    said.by_library("parallel.kind", "zero_grad.where")
+        writer.tell("parallel.world_size", world, devices, nodes)
+    writer.by_library("parallel.kind", "zero_grad.where")
     train = tree.get("train") or tree
-    _window(said, train, devices, world)
-    tell_clip(said, train.setting("max_norm"))
-    said.number("run.epochs", train.setting("epochs"))
-    tell_numbers(said, "litgpt", train.setting, "data", "schedule")
-    said.number("seed", get("seed"))
+    _window(writer, train, devices, world)
+    tell_clip(writer, train.setting("max_norm"))
+    writer.number("run.epochs", train.setting("epochs"))
+    tell_numbers(writer, "litgpt", train.setting, "data", "schedule")
+    writer.number("seed", get("seed"))
     warmup = train.setting("lr_warmup_steps")
     if warmup is not None and warmup.number is not None:
-        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
     # litgpt's recipes warm up linearly, then follow a cosine down to min_lr.
-    said.tell("schedule.decay", "cosine", warmup, train.setting("min_lr"), confidence="likely")
-    said.tell("schedule.stepped_per", "step", warmup, origin="presence")
+    writer.tell("schedule.decay", "cosine", warmup, train.setting("min_lr"), confidence="likely")
+    writer.tell("schedule.stepped_per", "step", warmup, origin="presence")
     optimizer = tree.get("optimizer")
     if optimizer is not None and optimizer.keys is not None:
-        _typed_optimizer(said, optimizer)
+        _typed_optimizer(writer, optimizer)
     elif optimizer is not None:
-        tell_optimizer(said, optimizer.as_setting("optimizer"))
+        tell_optimizer(writer, optimizer.as_setting("optimizer"))
 
 
 def product_of(devices: Setting | None, nodes: Setting | None) -> int | None:
@@ -80,30 +80,30 @@ def product_of(devices: Setting | None, nodes: Setting | None) -> int | None:
     return int(count * times) if count and times and count > 0 else None
 
 
-def _window(said: Said, train: Tree, devices: Setting | None, world: int | None) -> None:
+def _window(writer: SettingWriter, train: Tree, devices: Setting | None, world: int | None) -> None:
     whole, micro = train.setting("global_batch_size"), train.setting("micro_batch_size")
-    said.number("batch.global_batch_size", whole)
-    said.number("batch.micro_batch_size", micro)
+    writer.number("batch.global_batch_size", whole)
+    writer.number("batch.micro_batch_size", micro)
     if whole is None or micro is None:
         return
-    said.tell("accumulation.present", "yes", whole, micro)
-    said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    writer.tell("accumulation.present", "yes", whole, micro)
+    writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     rows, part = whole.number, micro.number
     formula = "global_batch_size / devices / micro_batch_size"
     if rows and part and world:
         if rows % (part * world):
-            message = f"{rows} rows are no multiple of {part} x {world} processes"
-            said.warn("CC928", message, whole)
+            message = f"{rows} rows are not a multiple of {part} x {world} processes"
+            writer.warn("CC928", message, whole)
         steps = max(int(rows // (part * world)), 1)
         given = (whole, micro, devices)
-        said.tell("accumulation.steps", steps, *given, origin="derived", expression=formula)
+        writer.tell("accumulation.steps", steps, *given, origin="derived", expression=formula)
     else:
         reason = "the number of processes is not in this file"
-        said.unknown("accumulation.steps", reason, whole, micro, text=formula)
+        writer.unknown("accumulation.steps", reason, whole, micro, text=formula)
 
 
-def _typed_optimizer(said: Said, section: Tree) -> None:
-    tell_torch_class(said, section.setting("class_path"), section.get("init_args") or section)
+def _typed_optimizer(writer: SettingWriter, section: Tree) -> None:
+    tell_torch_class(writer, section.setting("class_path"), section.get("init_args") or section)
 
 
 def _owns_lightning(source: Source, keys: frozenset[str]) -> bool:
@@ -113,23 +113,23 @@ def _owns_lightning(source: Source, keys: frozenset[str]) -> bool:
     return marked and bool(_TRAINER.search(source.text))
 
 
-def _tell_lightning(said: Said, tree: Tree) -> None:
+def _tell_lightning(writer: SettingWriter, tree: Tree) -> None:
     trainer = tree.get("trainer") or tree
-    said.tell("framework", "pytorch", origin="presence")
-    said.tell("api", "lightning", trainer.as_setting("trainer"), origin="presence")
+    writer.tell("framework", "pytorch", origin="presence")
+    writer.tell("api", "lightning", trainer.as_setting("trainer"), origin="presence")
     settings = trainer.settings()
-    tell_lightning(said, settings.get)
-    said.number("seed", tree.setting("seed_everything"))
+    tell_lightning(writer, settings.get)
+    writer.number("seed", tree.setting("seed_everything"))
     world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
     if world is not None:
-        said.tell("parallel.world_size", world, settings.get("devices", "gpus"))
+        writer.tell("parallel.world_size", world, settings.get("devices", "gpus"))
     optimizer = tree.get("optimizer")
     if optimizer is not None and optimizer.keys is not None:
-        _typed_optimizer(said, optimizer)
+        _typed_optimizer(writer, optimizer)
     kind = tree.setting("lr_scheduler", "class_path")
     if kind is not None:
         word = kind.text.rpartition(".")[2].lower()
-        tell_decay(said, kind, word, _DECAYS)
+        tell_decay(writer, kind, word, _DECAYS)
 
 
 LITGPT = YamlFormat("litgpt_yaml", _owns_litgpt, _tell_litgpt, loader="numbers")

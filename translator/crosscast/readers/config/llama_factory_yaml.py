@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import tell_trainer
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _STRONG = frozenset({"finetuning_type", "stage", "template", "cutoff_len", "dataset_dir"})
 _TRAINING = frozenset(
@@ -22,17 +22,17 @@ def owns(source: Source, keys: frozenset[str]) -> bool:
     return "model_name_or_path" in keys and len(keys & _STRONG) >= 2 and bool(keys & _TRAINING)
 
 
-def _tell(said: Said, tree: Tree) -> None:
-    said.tell("api", "llama_factory", tree.setting("finetuning_type"), origin="presence")
+def _tell(writer: SettingWriter, tree: Tree) -> None:
+    writer.tell("api", "llama_factory", tree.setting("finetuning_type"), origin="presence")
     settings = tree.settings()
-    tell_trainer(said, settings)
-    said.number("data.sequence_length", settings.get("cutoff_len"))
-    if "activation_checkpointing" not in {fact.field for fact in said.facts}:
+    tell_trainer(writer, settings)
+    writer.number("data.sequence_length", settings.get("cutoff_len"))
+    if "activation_checkpointing" not in {fact.field for fact in writer.facts}:
         off = settings.get("disable_gradient_checkpointing")
         if off is not None and off.switch:
-            said.tell("activation_checkpointing", "none", off)
-    if not any(fact.field == "parallel.kind" for fact in said.facts):
-        said.by_library("parallel.kind")
+            writer.tell("activation_checkpointing", "none", off)
+    if not any(fact.field == "parallel.kind" for fact in writer.facts):
+        writer.by_library("parallel.kind")
 
 
 READER = YamlFormat("llama_factory_yaml", owns, _tell)

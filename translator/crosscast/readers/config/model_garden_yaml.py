@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_numbers, tell_optimizer, tell_precision
 
 _MARK = re.compile(
@@ -44,43 +44,43 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
     return len(marks) >= 2 and bool(keys & {"task", "trainer"})
 
 
-def _tell(said: Said, tree: Tree) -> None:
+def _tell(writer: SettingWriter, tree: Tree) -> None:
     runtime = tree.get("runtime") or Tree(tree.span)
     trainer = tree.get("trainer") or Tree(tree.span)
-    said.tell("framework", "tensorflow", origin="presence")
-    said.tell("api", "tf_model_garden", origin="presence")
+    writer.tell("framework", "tensorflow", origin="presence")
+    writer.tell("api", "tf_model_garden", origin="presence")
     if (dtype := runtime.setting("mixed_precision_dtype")) is not None:
-        tell_precision(said, dtype, scaled_by="framework_default")
+        tell_precision(writer, dtype, scaled_by="framework_default")
     scale = runtime.setting("loss_scale")
     if scale is not None and scale.value is not None:
         dynamic = scale.text == "dynamic"
-        said.tell("loss_scaling.mode", "dynamic" if dynamic else "static", scale)
+        writer.tell("loss_scaling.mode", "dynamic" if dynamic else "static", scale)
         if not dynamic:
-            said.number("loss_scaling.scale", scale)
+            writer.number("loss_scaling.scale", scale)
     strategy = runtime.setting("distribution_strategy")
     if strategy is not None and (kind := _STRATEGIES.get(strategy.text)):
-        said.tell("parallel.kind", kind, strategy)
-    said.number("parallel.world_size", runtime.setting("num_gpus"))
+        writer.tell("parallel.kind", kind, strategy)
+    writer.number("parallel.world_size", runtime.setting("num_gpus"))
     whole = tree.setting("task", "train_data", "global_batch_size")
-    said.number("batch.global_batch_size", whole)
-    said.number("schedule.total_steps", trainer.setting("train_steps"))
+    writer.number("batch.global_batch_size", whole)
+    writer.number("schedule.total_steps", trainer.setting("train_steps"))
     config = trainer.get("optimizer_config")
     if config is not None:
-        _optimizer(said, tree, config)
-        _schedule(said, config)
-    said.by_library("zero_grad.where")
+        _optimizer(writer, tree, config)
+        _schedule(writer, config)
+    writer.by_library("zero_grad.where")
 
 
-def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
+def _optimizer(writer: SettingWriter, tree: Tree, config: Tree) -> None:
     kind = config.setting("optimizer", "type")
     section = None
     if kind is not None:
-        tell_optimizer(said, kind)
+        tell_optimizer(writer, kind)
         section = config.get("optimizer", kind.text)
     if section is not None:
-        tell_numbers(said, "model garden", section.setting, "optimizer")
+        tell_numbers(writer, "model garden", section.setting, "optimizer")
     coupled = tree.setting("task", "losses", "l2_weight_decay")
-    said.number("optimizer.l2", coupled)
+    writer.number("optimizer.l2", coupled)
     clip = None
     for name in ("gradient_clip_norm", "global_clipnorm", "clipnorm", "clipvalue"):
         if section is not None and (found := section.setting(name)) is not None:
@@ -88,37 +88,37 @@ def _optimizer(said: Said, tree: Tree, config: Tree) -> None:
     if clip is not None:
         name = clip.name
         word = {"clipnorm": "per_param_norm", "clipvalue": "value"}.get(name, "global_norm")
-        said.tell("clipping.kind", word, clip)
-        said.number("clipping.value", clip)
-        said.by_library("clipping.per", "clipping.unscaled_first")
+        writer.tell("clipping.kind", word, clip)
+        writer.number("clipping.value", clip)
+        writer.by_library("clipping.per", "clipping.unscaled_first")
     ema = config.setting("ema", "average_decay")
-    said.number("ema.decay", ema)
+    writer.number("ema.decay", ema)
 
 
-def _schedule(said: Said, config: Tree) -> None:
+def _schedule(writer: SettingWriter, config: Tree) -> None:
     kind = config.setting("learning_rate", "type")
     if kind is not None and kind.text:
         section = config.get("learning_rate", kind.text)
         if decay := _DECAYS.get(kind.text):
-            said.tell("schedule.decay", decay, kind)
+            writer.tell("schedule.decay", decay, kind)
         else:
-            said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+            writer.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
         if section is not None:
             first = section.setting("initial_learning_rate") or section.setting("learning_rate")
             values = section.get("values")
             if first is not None:
-                said.number("optimizer.learning_rate", first)
+                writer.number("optimizer.learning_rate", first)
             elif values is not None and values.items:
-                said.number("optimizer.learning_rate", values.items[0].as_setting("values"))
-        said.tell("schedule.stepped_per", "step", kind, origin="presence")
-        said.by_library("schedule.on_skip")
+                writer.number("optimizer.learning_rate", values.items[0].as_setting("values"))
+        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+        writer.by_library("schedule.on_skip")
     warmup = config.setting("warmup", "type")
     if warmup is None or not warmup.text:
         return
     steps = config.setting("warmup", warmup.text, "warmup_steps")
     if steps is not None and steps.number is not None:
-        said.tell("schedule.warmup", f"{steps.number} steps", steps)
-        said.tell("schedule.has_warmup", "yes" if steps.number else "no", steps)
+        writer.tell("schedule.warmup", f"{steps.number} steps", steps)
+        writer.tell("schedule.has_warmup", "yes" if steps.number else "no", steps)
 
 
 READER = YamlFormat("model_garden_yaml", _owns, _tell, loader="numbers")

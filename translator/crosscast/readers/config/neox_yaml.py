@@ -1,13 +1,12 @@
-"""Configurations of gpt-neox: YAML in JSON's clothes, DeepSpeed's entries and Megatron's."""
+"""Configurations of gpt-neox: YAML in JSON syntax, with entries of DeepSpeed and Megatron."""
 
 from __future__ import annotations
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import tell_deepspeed
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.shell.flags_megatron import DECAYS
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import PRECISIONS, setting_of, tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
@@ -18,6 +17,15 @@ _ONLY_THERE = frozenset(
         *("tokenizer_type", "init_method", "output_layer_init_method", "gpt_j_residual"),
     )
 )
+DECAYS = {
+    "linear": "linear",
+    "cosine": "cosine",
+    "constant": "none",
+    "exponential": "exponential",
+    "inverse_square_root": "rsqrt",
+    "wsd": "custom",
+}
+"""Values of `lr_decay_style`, here and in Megatron-LM."""
 
 
 def owns(source: Source, keys: frozenset[str]) -> bool:
@@ -32,38 +40,40 @@ def owns(source: Source, keys: frozenset[str]) -> bool:
     return known >= 4 or (known >= 2 and bool(deepspeed))
 
 
-def _tell(said: Said, tree: Tree) -> None:
-    keys = {name.replace("-", "_"): one for name, one in (tree.keys or {}).items()}
+def _tell(writer: SettingWriter, tree: Tree) -> None:
+    keys = {name.replace("-", "_"): entry for name, entry in (tree.keys or {}).items()}
     tree = Tree(tree.span, keys=keys, key=tree.key)
     get = tree.setting
-    said.tell("api", "gpt_neox", get("pipe_parallel_size"), origin="presence")
+    writer.tell("api", "gpt_neox", get("pipe_parallel_size"), origin="presence")
     _named_precision(tree)
-    tell_deepspeed(said, tree)
+    tell_deepspeed(writer, tree)
     if get("gradient_clipping") is None:
-        said.facts = [f for f in said.facts if f.field not in ("clipping.kind", "clipping.value")]
-        said.default("clipping.kind", "global_norm")
-        said.default("clipping.value", 1.0)
-        said.by_library("clipping.unscaled_first", "clipping.per")
+        writer.facts = [
+            f for f in writer.facts if f.field not in ("clipping.kind", "clipping.value")
+        ]
+        writer.default("clipping.kind", "global_norm")
+        writer.default("clipping.value", 1.0)
+        writer.by_library("clipping.unscaled_first", "clipping.per")
     if not tree.get("optimizer", "params", "weight_decay"):
-        said.number("optimizer.weight_decay", get("weight_decay"))
+        writer.number("optimizer.weight_decay", get("weight_decay"))
     kind = setting_of("megatron-core", "schedule.name", get)
     if kind is not None and (word := DECAYS.get(kind.text.lower())):
-        said.tell("schedule.decay", word, kind)
-        said.tell("schedule.stepped_per", "step", kind, origin="presence")
-        said.by_library("schedule.on_skip")
-    tell_warmup(said, None, get("warmup"))
-    tell_numbers(said, "megatron-core", get, "schedule")
+        writer.tell("schedule.decay", word, kind)
+        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+        writer.by_library("schedule.on_skip")
+    tell_warmup(writer, None, get("warmup"))
+    tell_numbers(writer, "megatron-core", get, "schedule")
     recompute = get("checkpoint_activations")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
     backend = get("distributed_backend")
     if backend is not None and backend.text in ("nccl", "mpi", "gloo"):
-        said.tell("parallel.backend", backend.text, backend)
-    tell_numbers(said, "megatron-core", get, "seed", "data")
+        writer.tell("parallel.backend", backend.text, backend)
+    tell_numbers(writer, "megatron-core", get, "seed", "data")
 
 
 def _named_precision(tree: Tree) -> None:
-    """Let `precision: bfloat16` say what the sections of DeepSpeed would."""
+    """Record `precision: bfloat16` as the precision sections of DeepSpeed would be."""
     named = tree.get("precision")
     if named is None or tree.keys is None:
         return

@@ -11,59 +11,59 @@ from crosscast.readers.config.paddle_words import (
     tell_moments,
     tell_regularizer,
 )
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_optimizer
 
 
-def tell_detection(said: Said, tree: Tree) -> None:
-    """Say what a configuration means; what it leaves open is inherited from its bases."""
+def tell_detection(writer: SettingWriter, tree: Tree) -> None:
+    """Record the facts of a configuration; settings it omits are inherited from its bases."""
     amp = tree.setting("amp") or tree.setting("fp16") or tree.setting("use_fp16")
-    tell_amp(said, amp, tree.setting("init_loss_scaling"), tree)
+    tell_amp(writer, amp, tree.setting("init_loss_scaling"), tree)
     for base in items_of(tree.get("_BASE_")):
-        said.mention(base.text)
+        writer.mention(base.text)
     if amp is None:
-        said.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
-        said.tell("precision.compute_dtype", "inherit", origin="presence", confidence="likely")
-    said.tell("zero_grad.where", "inherit", origin="presence")
-    said.tell("parallel.kind", "inherit", origin="presence")
-    said.number("run.epochs", tree.setting("epoch"))
-    said.number("batch.micro_batch_size", tree.setting("TrainReader", "batch_size"))
+        writer.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
+        writer.tell("precision.compute_dtype", "inherit", origin="presence", confidence="likely")
+    writer.tell("zero_grad.where", "inherit", origin="presence")
+    writer.tell("parallel.kind", "inherit", origin="presence")
+    writer.number("run.epochs", tree.setting("epoch"))
+    writer.number("batch.micro_batch_size", tree.setting("TrainReader", "batch_size"))
     ema = tree.setting("use_ema")
     if ema is not None and ema.switch:
-        said.number("ema.decay", tree.setting("ema_decay"))
+        writer.number("ema.decay", tree.setting("ema_decay"))
     builder = tree.get("OptimizerBuilder")
     if builder is not None:
-        tell_limits(said, builder)
+        tell_limits(writer, builder)
         inner = builder.get("optimizer")
         family = ""
         if inner is not None:
-            family = tell_optimizer(said, inner.setting("type"))
-            tell_moments(said, inner)
-        tell_regularizer(said, builder.get("regularizer"), inner or builder, family)
+            family = tell_optimizer(writer, inner.setting("type"))
+            tell_moments(writer, inner)
+        tell_regularizer(writer, builder.get("regularizer"), inner or builder, family)
     rate = tree.get("LearningRate")
     if rate is not None:
-        said.number("optimizer.learning_rate", rate.setting("base_lr"))
-        _schedulers(said, rate)
+        writer.number("optimizer.learning_rate", rate.setting("base_lr"))
+        _schedulers(writer, rate)
 
 
-def _schedulers(said: Said, rate: Tree) -> None:
-    """Say what the list of schedulers is: types are given by a tag or by `name`."""
-    for one in items_of(rate.get("schedulers")):
-        name = one.tag.lstrip("!") or (one.setting("name") and one.text)
-        kind = one.setting("name")
+def _schedulers(writer: SettingWriter, rate: Tree) -> None:
+    """Record the list of schedulers; a tag or `name` gives the type."""
+    for scheduler in items_of(rate.get("schedulers")):
+        name = scheduler.tag.lstrip("!") or (scheduler.setting("name") and scheduler.text)
+        kind = scheduler.setting("name")
         word = name if isinstance(name, str) and name else kind.text if kind is not None else ""
-        place = Setting(name="schedulers", value=word, places=(one.span,))
+        place = Setting(name="schedulers", value=word, places=(scheduler.span,))
         if not word:
             continue
         if "warmup" in word.lower():
-            tell_length(said, one.setting("steps"), "steps")
-            tell_length(said, one.setting("epochs"), "epochs")
+            tell_length(writer, scheduler.setting("steps"), "steps")
+            tell_length(writer, scheduler.setting("epochs"), "epochs")
             continue
-        gamma = one.get("gamma")
+        gamma = scheduler.get("gamma")
         factors = [g.value for g in items_of(gamma)] if gamma is not None else []
         if factors and all(factor == 1 for factor in factors):
-            said.tell("schedule.decay", "none", place, one.setting("gamma"))
+            writer.tell("schedule.decay", "none", place, scheduler.setting("gamma"))
         else:
-            tell_decay(said, place)
-        said.tell("schedule.stepped_per", "step", place, origin="presence")
+            tell_decay(writer, place)
+        writer.tell("schedule.stepped_per", "step", place, origin="presence")

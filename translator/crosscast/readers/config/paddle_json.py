@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from crosscast.messages.source import Source
 from crosscast.readers.config.encoder_json import is_encoder, tell_encoder
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import scaling_words
 
@@ -32,83 +32,83 @@ class PaddleJson:
         return trainer is not None and any(n.startswith("PADDLE_") for n in trainer.names())
 
     def read(self, source: Source) -> Reading:
-        """Return what the configuration says."""
+        """Return the facts of the configuration."""
         document = read_json(source)
         if document.tree is None:
             return Reading(diagnostics=tuple(document.diagnostics))
         first = next(iter((document.tree.keys or {}).values()), document.tree)
-        said = Said(self.name, home=(first.key or first.span,))
+        writer = SettingWriter(self.name, home=(first.key or first.span,))
         if is_encoder(source):
-            tell_encoder(said, document.tree)
+            tell_encoder(writer, document.tree)
         else:
-            _tell(said, document.tree)
+            _tell(writer, document.tree)
         return Reading(
-            facts=tuple(said.facts), diagnostics=(*document.diagnostics, *said.diagnostics)
+            facts=tuple(writer.facts), diagnostics=(*document.diagnostics, *writer.diagnostics)
         )
 
 
-def _tell(said: Said, tree: Tree) -> None:
+def _tell(writer: SettingWriter, tree: Tree) -> None:
     trainer = tree.get("trainer") or tree
     optimization = tree.get("model", "optimization") or Tree(tree.span)
-    said.tell("framework", "paddle", origin="presence")
-    said.tell("api", "paddle_yaml", origin="presence")
+    writer.tell("framework", "paddle", origin="presence")
+    writer.tell("api", "paddle_yaml", origin="presence")
     switch = trainer.setting("use_amp") or trainer.setting("use_fp16")
     on = switch is not None and switch.switch is True
     if switch is not None:
-        said.tell("precision.flag", switch.name, switch)
-        said.tell("precision.enabled", "always" if on else "never", switch)
-        said.tell("precision.compute_dtype", "fp16" if on else "fp32", switch)
+        writer.tell("precision.flag", switch.name, switch)
+        writer.tell("precision.enabled", "always" if on else "never", switch)
+        writer.tell("precision.compute_dtype", "fp16" if on else "fp32", switch)
         if on:
-            said.tell("precision.dtypes", "fp16", switch)
+            writer.tell("precision.dtypes", "fp16", switch)
     dygraph = tree.setting("model", "is_dygraph")
-    _scaling(said, optimization, on, dygraph is not None and dygraph.switch is True)
+    _scaling(writer, optimization, on, dygraph is not None and dygraph.switch is True)
     fleet = trainer.setting("PADDLE_IS_FLEET")
     if fleet is not None and fleet.switch:
-        said.tell("parallel.kind", "fleet", fleet)
-    tell_numbers(said, "ernie", optimization.setting, "optimizer")
+        writer.tell("parallel.kind", "fleet", fleet)
+    tell_numbers(writer, "ernie", optimization.setting, "optimizer")
     decay = optimization.setting("use_lr_decay")
     scheduler = optimization.setting("lr_scheduler")
     if scheduler is not None and scheduler.text in ("linear_warmup_decay", "noam_decay"):
-        said.tell("schedule.decay", scheduler.text.partition("_")[0], scheduler)
+        writer.tell("schedule.decay", scheduler.text.partition("_")[0], scheduler)
     elif decay is not None and decay.switch is not None:
-        said.tell("schedule.decay", "linear" if decay.switch else "none", decay)
+        writer.tell("schedule.decay", "linear" if decay.switch else "none", decay)
     steps = optimization.setting("warmup_steps")
     ratio = optimization.setting("warmup_proportion")
     if steps is not None and steps.number:
-        tell_warmup(said, steps)
+        tell_warmup(writer, steps)
     else:
-        tell_warmup(said, None, ratio)
-    said.by_library("zero_grad.where")
+        tell_warmup(writer, None, ratio)
+    writer.by_library("zero_grad.where")
     reader = tree.get("dataset_reader", "train_reader", "config")
     if reader is not None:
-        said.number("batch.micro_batch_size", reader.setting("batch_size"))
-        said.number("run.epochs", reader.setting("epoch"))
+        writer.number("batch.micro_batch_size", reader.setting("batch_size"))
+        writer.number("run.epochs", reader.setting("epoch"))
 
 
-def _scaling(said: Said, optimization: Tree, on: bool, dygraph: bool) -> None:
+def _scaling(writer: SettingWriter, optimization: Tree, on: bool, dygraph: bool) -> None:
     dynamic = optimization.setting("use_dynamic_loss_scaling")
     scale = optimization.setting("init_loss_scaling")
     if not on:
-        said.tell("loss_scaling.mode", "none", origin="presence")
+        writer.tell("loss_scaling.mode", "none", origin="presence")
         return
     if dynamic is None and scale is None:
-        said.tell("loss_scaling.mode", "framework_default", origin="presence")
+        writer.tell("loss_scaling.mode", "framework_default", origin="presence")
     elif dynamic is not None and dynamic.switch is False and dygraph:
         # The dygraph trainers build a scaler from the other entries and never read this one.
-        said.tell("loss_scaling.mode", "dynamic", scale or dynamic, confidence="likely")
-        said.warn(
+        writer.tell("loss_scaling.mode", "dynamic", scale or dynamic, confidence="likely")
+        writer.warn(
             "CC933",
             "use_dynamic_loss_scaling: false has no effect, the trainer builds a dynamic scaler",
             dynamic,
         )
     elif dynamic is not None and dynamic.switch is False:
-        said.tell("loss_scaling.mode", "static", dynamic, scale)
-        said.number("loss_scaling.scale", scale)
+        writer.tell("loss_scaling.mode", "static", dynamic, scale)
+        writer.number("loss_scaling.scale", scale)
     else:
-        said.tell("loss_scaling.mode", "dynamic", dynamic, scale)
+        writer.tell("loss_scaling.mode", "dynamic", dynamic, scale)
     for name, field in scaling_words("paddle").items():
-        said.number(field, optimization.setting(name))
-    said.by_library("scaler_update.status")
+        writer.number(field, optimization.setting(name))
+    writer.by_library("scaler_update.status")
 
 
 READER = PaddleJson()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosscast.readers import words
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 
 _DECAYS = (
     ("cosine", "cosine"),
@@ -19,80 +19,84 @@ _DECAYS = (
 )
 
 
-def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tree | None) -> None:
-    """Say what a switch for automatic mixed precision means, and the scale beside it."""
+def tell_amp(
+    writer: SettingWriter, switch: Setting | None, scale: Setting | None, tree: Tree | None
+) -> None:
+    """Record the switch of automatic mixed precision and its loss scale."""
     if switch is None:
         return
-    said.tell("precision.flag", switch.name, switch)
+    writer.tell("precision.flag", switch.name, switch)
     if switch.switch is None:
         reason = switch.reason or f"{switch.name} is {switch.text!r}"
-        said.unknown("precision.compute_dtype", reason, switch)
-        said.tell("precision.enabled", "config", switch)
+        writer.unknown("precision.compute_dtype", reason, switch)
+        writer.tell("precision.enabled", "config", switch)
         return
     if not switch.switch:
-        said.tell("precision.enabled", "never", switch)
-        said.tell("precision.compute_dtype", "fp32", switch)
-        said.tell("loss_scaling.mode", "none", switch, origin="presence")
+        writer.tell("precision.enabled", "never", switch)
+        writer.tell("precision.compute_dtype", "fp32", switch)
+        writer.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
     dtype = tree.setting("dtype") or tree.setting("amp_dtype") if tree is not None else None
     brain = dtype is not None and dtype.text.lower() in ("bfloat16", "bf16")
     word = "bf16" if brain else "fp16"
-    said.tell("precision.enabled", "always", switch)
-    said.tell("precision.dtypes", word, switch, dtype)
-    said.tell("precision.compute_dtype", word, switch, dtype)
+    writer.tell("precision.enabled", "always", switch)
+    writer.tell("precision.dtypes", word, switch, dtype)
+    writer.tell("precision.compute_dtype", word, switch, dtype)
     level = tree.setting("level") or tree.setting("amp_level") if tree is not None else None
     if level is not None and level.text:
-        said.tell("precision.level", level.text, level)
+        writer.tell("precision.level", level.text, level)
     if brain:
-        said.tell("loss_scaling.mode", "none", switch, origin="presence")
+        writer.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
     dynamic = tree.setting("use_dynamic_loss_scaling") if tree is not None else None
     if dynamic is not None and dynamic.switch is False and scale is not None:
-        said.tell("loss_scaling.mode", "static", dynamic, scale)
-        said.number("loss_scaling.scale", scale)
+        writer.tell("loss_scaling.mode", "static", dynamic, scale)
+        writer.number("loss_scaling.scale", scale)
     elif dynamic is not None or scale is not None:
-        said.tell("loss_scaling.mode", "dynamic", dynamic, scale)
-        said.number("loss_scaling.init_scale", scale)
+        writer.tell("loss_scaling.mode", "dynamic", dynamic, scale)
+        writer.number("loss_scaling.init_scale", scale)
     else:
-        said.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
-    said.by_library("scaler_update.status")
+        writer.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
+    writer.by_library("scaler_update.status")
 
 
-def tell_decay(said: Said, kind: Setting) -> None:
-    """Say what falls by the name of a schedule."""
+def tell_decay(writer: SettingWriter, kind: Setting) -> None:
+    """Record the decay that the name of a schedule stands for."""
     word = kind.text.lower().replace("_", "")
-    words.tell_decay(said, kind, word, _DECAYS)
+    words.tell_decay(writer, kind, word, _DECAYS)
 
 
-def tell_length(said: Said, setting: Setting | None, unit: str) -> None:
-    """Say how long the warm-up is."""
+def tell_length(writer: SettingWriter, setting: Setting | None, unit: str) -> None:
+    """Record how long the warm-up is."""
     if setting is None or setting.number is None:
         return
-    said.tell("schedule.warmup", f"{setting.number} {unit}", setting)
-    said.tell("schedule.has_warmup", "yes" if setting.number else "no", setting)
+    writer.tell("schedule.warmup", f"{setting.number} {unit}", setting)
+    writer.tell("schedule.has_warmup", "yes" if setting.number else "no", setting)
 
 
-def tell_moments(said: Said, section: Tree) -> None:
-    """Say the constants of an optimizer."""
-    words.tell_numbers(said, "paddle suites", section.setting, "optimizer")
+def tell_moments(writer: SettingWriter, section: Tree) -> None:
+    """Record the constants of an optimizer."""
+    words.tell_numbers(writer, "paddle suites", section.setting, "optimizer")
 
 
-def tell_regularizer(said: Said, regularizer: Tree | None, optimizer: Tree, family: str) -> None:
-    """Say the decay of weights, of the optimizer itself or of a regularizer."""
+def tell_regularizer(
+    writer: SettingWriter, regularizer: Tree | None, optimizer: Tree, family: str
+) -> None:
+    """Record the weight decay of the optimizer itself or of a regularizer."""
     own = optimizer.setting("weight_decay")
     if own is not None and own.value is not None:
-        said.number(f"optimizer.{'l2' if family in ('sgd', 'adam') else 'weight_decay'}", own)
+        writer.number(f"optimizer.{'l2' if family in ('sgd', 'adam') else 'weight_decay'}", own)
     if regularizer is None or regularizer.keys is None:
         return
     kind = regularizer.setting("name") or regularizer.setting("type")
     factor = regularizer.setting("coeff") or regularizer.setting("factor")
     if kind is not None and "l1" in kind.text.lower():
         return
-    said.number("optimizer.l2", factor)
+    writer.number("optimizer.l2", factor)
 
 
-def tell_limits(said: Said, section: Tree) -> None:
-    """Say how gradients are clipped."""
+def tell_limits(writer: SettingWriter, section: Tree) -> None:
+    """Record how gradients are clipped."""
     for name, word in (
         ("clip_grad_by_norm", "global_norm"),
         ("clip_norm", "global_norm"),
@@ -100,10 +104,10 @@ def tell_limits(said: Said, section: Tree) -> None:
     ):
         limit = section.setting(name)
         if limit is not None and limit.number:
-            said.tell("clipping.kind", word, limit)
-            said.number("clipping.value", limit)
-            said.tell("clipping.per", "step", limit, origin="presence")
-            said.tell("clipping.unscaled_first", "library", limit, origin="presence")
+            writer.tell("clipping.kind", word, limit)
+            writer.number("clipping.value", limit)
+            writer.tell("clipping.per", "step", limit, origin="presence")
+            writer.tell("clipping.unscaled_first", "library", limit, origin="presence")
             return
 
 

@@ -15,9 +15,9 @@ from crosscast.readers.config.paddle_words import (
     tell_moments,
     tell_regularizer,
 )
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_numbers, tell_optimizer
 
 _DETECTION = frozenset(
@@ -44,127 +44,127 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
     return {"TRAIN", "MODEL"} <= keys and len(set(_VIT.findall(source.text))) >= 2
 
 
-def _tell(said: Said, tree: Tree) -> None:
-    said.tell("framework", "paddle", origin="presence")
-    said.tell("api", "paddle_yaml", origin="presence")
+def _tell(writer: SettingWriter, tree: Tree) -> None:
+    writer.tell("framework", "paddle", origin="presence")
+    writer.tell("api", "paddle_yaml", origin="presence")
     if tree.get("Global") is not None:
-        _clas(said, tree)
+        _clas(writer, tree)
     elif tree.get("TRAIN") is not None:
-        _vit(said, tree)
+        _vit(writer, tree)
     elif tree.get("lr_scheduler") is not None and tree.get("OptimizerBuilder") is None:
-        _seg(said, tree)
+        _seg(writer, tree)
     else:
-        tell_detection(said, tree)
+        tell_detection(writer, tree)
 
 
-def _clas(said: Said, tree: Tree) -> None:
+def _clas(writer: SettingWriter, tree: Tree) -> None:
     amp = tree.get("AMP")
     general = tree.get("Global") or tree
     switch = None if amp is None else amp.setting("use_amp")
     if amp is not None and amp.keys is not None:
         on = switch or Setting(name="AMP", value=True, places=(amp.key or amp.span,))
-        tell_amp(said, on, amp.setting("scale_loss"), amp)
+        tell_amp(writer, on, amp.setting("scale_loss"), amp)
     elif (switch := general.setting("use_amp")) is not None:
-        tell_amp(said, switch, general.setting("scale_loss"), general)
-    said.number("run.epochs", general.setting("epochs") or general.setting("epoch_num"))
-    said.number("seed", general.setting("seed"))
+        tell_amp(writer, switch, general.setting("scale_loss"), general)
+    writer.number("run.epochs", general.setting("epochs") or general.setting("epoch_num"))
+    writer.number("seed", general.setting("seed"))
     optimizer = tree.get("Optimizer")
     if optimizer is not None:
         kind = optimizer.setting("name")
-        family = tell_optimizer(said, kind)
-        tell_moments(said, optimizer)
+        family = tell_optimizer(writer, kind)
+        tell_moments(writer, optimizer)
         rate = optimizer.get("lr")
-        tell_regularizer(said, optimizer.get("regularizer"), optimizer, family)
+        tell_regularizer(writer, optimizer.get("regularizer"), optimizer, family)
         if rate is not None and rate.keys is not None:
-            said.number("optimizer.learning_rate", rate.setting("learning_rate"))
-            _named_schedule(said, rate)
-        tell_limits(said, optimizer)
-    said.number(
+            writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
+            _named_schedule(writer, rate)
+        tell_limits(writer, optimizer)
+    writer.number(
         "batch.micro_batch_size", tree.setting("DataLoader", "Train", "sampler", "batch_size")
     )
-    said.by_library("zero_grad.where")
+    writer.by_library("zero_grad.where")
 
 
-def _named_schedule(said: Said, rate: Tree) -> None:
+def _named_schedule(writer: SettingWriter, rate: Tree) -> None:
     kind = rate.setting("name")
     if kind is not None and kind.text:
-        tell_decay(said, kind)
+        tell_decay(writer, kind)
         by_epoch = rate.setting("by_epoch")
         if by_epoch is not None and by_epoch.switch is not None:
-            said.tell("schedule.stepped_per", "epoch" if by_epoch.switch else "step", by_epoch)
-    tell_length(said, rate.setting("warmup_epoch") or rate.setting("warmup_epochs"), "epochs")
-    tell_length(said, rate.setting("warmup_steps"), "steps")
+            writer.tell("schedule.stepped_per", "epoch" if by_epoch.switch else "step", by_epoch)
+    tell_length(writer, rate.setting("warmup_epoch") or rate.setting("warmup_epochs"), "epochs")
+    tell_length(writer, rate.setting("warmup_steps"), "steps")
 
 
-def _seg(said: Said, tree: Tree) -> None:
+def _seg(writer: SettingWriter, tree: Tree) -> None:
     if tree.get("amp") is not None:
-        tell_amp(said, tree.setting("amp"), None, tree)
+        tell_amp(writer, tree.setting("amp"), None, tree)
     elif (amp := tree.get("amp_cfg")) is not None and amp.keys is not None:
-        tell_amp(said, amp.setting("use_amp"), amp.setting("scaler", "init_loss_scaling"), amp)
+        tell_amp(writer, amp.setting("use_amp"), amp.setting("scaler", "init_loss_scaling"), amp)
     optimizer = tree.get("optimizer")
     if optimizer is not None and optimizer.keys is not None:
-        family = tell_optimizer(said, optimizer.setting("type"))
-        tell_moments(said, optimizer)
-        tell_regularizer(said, None, optimizer, family)
+        family = tell_optimizer(writer, optimizer.setting("type"))
+        tell_moments(writer, optimizer)
+        tell_regularizer(writer, None, optimizer, family)
         clip = optimizer.get("grad_clip_cfg") or optimizer.get("grad_clip")
         if clip is not None and clip.keys is not None:
             kind = clip.setting("name") or clip.setting("type")
             words = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
             word = words.get("" if kind is None else kind.text, "global_norm")
-            said.tell("clipping.kind", word, kind)
-            said.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
+            writer.tell("clipping.kind", word, kind)
+            writer.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
     schedule = tree.get("lr_scheduler")
     if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
-        _warmed(said, schedule, inner)
+        _warmed(writer, schedule, inner)
     elif schedule is not None and schedule.keys is not None:
-        said.number("optimizer.learning_rate", schedule.setting("learning_rate"))
+        writer.number("optimizer.learning_rate", schedule.setting("learning_rate"))
         if (kind := schedule.setting("type")) is not None:
-            tell_decay(said, kind)
-            said.tell("schedule.stepped_per", "step", kind, origin="presence")
-        tell_length(said, schedule.setting("warmup_iters"), "steps")
-    said.number("schedule.total_steps", tree.setting("iters"))
-    said.number("batch.micro_batch_size", tree.setting("batch_size"))
-    said.by_library("zero_grad.where")
+            tell_decay(writer, kind)
+            writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+        tell_length(writer, schedule.setting("warmup_iters"), "steps")
+    writer.number("schedule.total_steps", tree.setting("iters"))
+    writer.number("batch.micro_batch_size", tree.setting("batch_size"))
+    writer.by_library("zero_grad.where")
     if (base := tree.setting("_base_")) is not None:
-        said.mention(base.text)
+        writer.mention(base.text)
 
 
-def _warmed(said: Said, schedule: Tree, inner: Tree) -> None:
-    """Say what a warm-up around another schedule is: `learning_rate` is that schedule."""
-    said.number("optimizer.learning_rate", inner.setting("learning_rate"))
+def _warmed(writer: SettingWriter, schedule: Tree, inner: Tree) -> None:
+    """Record a warm-up around another schedule; `learning_rate` is that schedule."""
+    writer.number("optimizer.learning_rate", inner.setting("learning_rate"))
     if (kind := inner.setting("type")) is not None:
-        tell_decay(said, kind)
-        said.tell("schedule.stepped_per", "step", kind, origin="presence")
-    tell_length(said, schedule.setting("warmup_steps"), "steps")
+        tell_decay(writer, kind)
+        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+    tell_length(writer, schedule.setting("warmup_steps"), "steps")
 
 
-def _vit(said: Said, tree: Tree) -> None:
+def _vit(writer: SettingWriter, tree: Tree) -> None:
     train = tree.get("TRAIN") or tree
-    tell_amp(said, tree.setting("AMP") or train.setting("AMP"), None, None)
-    said.number("optimizer.learning_rate", train.setting("BASE_LR"))
+    tell_amp(writer, tree.setting("AMP") or train.setting("AMP"), None, None)
+    writer.number("optimizer.learning_rate", train.setting("BASE_LR"))
     kind = train.setting("OPTIMIZER", "NAME")
-    family = tell_optimizer(said, kind)
+    family = tell_optimizer(writer, kind)
     coupled = family in ("sgd", "adam")
-    said.number(f"optimizer.{'l2' if coupled else 'weight_decay'}", train.setting("WEIGHT_DECAY"))
+    writer.number(f"optimizer.{'l2' if coupled else 'weight_decay'}", train.setting("WEIGHT_DECAY"))
     optimizer = train.get("OPTIMIZER")
     if optimizer is not None:
-        tell_numbers(said, "paddlevit", optimizer.setting, "optimizer")
+        tell_numbers(writer, "paddlevit", optimizer.setting, "optimizer")
         for index, beta in enumerate(items_of(optimizer.get("BETAS"))[:2]):
-            said.number(f"optimizer.betas.{index}", beta.as_setting("BETAS"))
+            writer.number(f"optimizer.betas.{index}", beta.as_setting("BETAS"))
     limit = train.setting("GRAD_CLIP")
     if limit is not None:
-        said.tell("clipping.kind", "global_norm" if limit.number else "none", limit)
+        writer.tell("clipping.kind", "global_norm" if limit.number else "none", limit)
         if limit.number:
-            said.number("clipping.value", limit)
+            writer.number("clipping.value", limit)
     steps = train.setting("ACCUM_ITER")
     if steps is not None:
-        said.number("accumulation.steps", steps)
-        said.tell("accumulation.present", "yes", steps)
+        writer.number("accumulation.steps", steps)
+        writer.tell("accumulation.present", "yes", steps)
     if (schedule := train.setting("LR_SCHEDULER", "NAME")) is not None:
-        tell_decay(said, schedule)
-    tell_length(said, train.setting("WARMUP_EPOCHS"), "epochs")
-    said.number("run.epochs", train.setting("NUM_EPOCHS"))
-    said.number("seed", tree.setting("SEED"))
+        tell_decay(writer, schedule)
+    tell_length(writer, train.setting("WARMUP_EPOCHS"), "epochs")
+    writer.number("run.epochs", train.setting("NUM_EPOCHS"))
+    writer.number("seed", tree.setting("SEED"))
 
 
 READER = YamlFormat("paddle_yaml", _owns, _tell)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said, Settings
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import Settings, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_clip,
     tell_decay,
@@ -36,38 +36,38 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
     )
 
 
-def _tell(said: Said, tree: Tree) -> None:
-    said.tell("framework", "pytorch", origin="presence")
-    said.tell("api", "torchtune", tree.setting("model", "_component_"), origin="presence")
+def _tell(writer: SettingWriter, tree: Tree) -> None:
+    writer.tell("framework", "pytorch", origin="presence")
+    writer.tell("api", "torchtune", tree.setting("model", "_component_"), origin="presence")
     get = tree.setting
     if (dtype := get("dtype")) is not None:
-        tell_precision(said, dtype, full=True)
-    tell_window(said, get("gradient_accumulation_steps"), divided="token_normalised")
-    said.number("batch.micro_batch_size", get("batch_size"))
-    tell_clip(said, get("clip_grad_norm"))
+        tell_precision(writer, dtype, full=True)
+    tell_window(writer, get("gradient_accumulation_steps"), divided="token_normalised")
+    writer.number("batch.micro_batch_size", get("batch_size"))
+    tell_clip(writer, get("clip_grad_norm"))
     if (optimizer := tree.get("optimizer")) is not None and optimizer.keys is not None:
-        tell_torch_class(said, optimizer.setting("_component_"), optimizer)
-    _schedule(said, tree)
+        tell_torch_class(writer, optimizer.setting("_component_"), optimizer)
+    _schedule(writer, tree)
     recompute = get("enable_activation_checkpointing")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
-    said.number("run.epochs", get("epochs"))
-    said.number("seed", get("seed"))
-    said.number("data.sequence_length", get("tokenizer", "max_seq_len"))
-    said.by_library("zero_grad.where", "parallel.kind")
+        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+    writer.number("run.epochs", get("epochs"))
+    writer.number("seed", get("seed"))
+    writer.number("data.sequence_length", get("tokenizer", "max_seq_len"))
+    writer.by_library("zero_grad.where", "parallel.kind")
 
 
-def _schedule(said: Said, tree: Tree) -> None:
+def _schedule(writer: SettingWriter, tree: Tree) -> None:
     section = tree.get("lr_scheduler")
     if section is None or section.keys is None:
         return
     kind = section.setting("_component_")
     if kind is not None:
         word = kind.text.rpartition(".")[2].lower()
-        tell_decay(said, kind, word, _DECAYS)
-        said.tell("schedule.stepped_per", "step", kind, origin="presence")
+        tell_decay(writer, kind, word, _DECAYS)
+        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     settings: Settings = section.settings()
-    tell_warmup(said, settings.get("num_warmup_steps"), None)
+    tell_warmup(writer, settings.get("num_warmup_steps"), None)
 
 
 READER = YamlFormat("torchtune_yaml", _owns, _tell, loader="numbers", references=True)

@@ -1,4 +1,4 @@
-"""What all readers of YAML formats share: a sure and cheap sniff, and references resolved."""
+"""What all readers of YAML formats share: a cheap, reliable sniff and resolved references."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.readers.config.foreign_yaml import Loader, read_yaml
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 _TOP = re.compile(r"^[ \t]{0,4}?([\"']?)([A-Za-z_][\w-]*)\1[ \t]*:(?=\s|$)", re.M)
 _NOT_YAML = re.compile(r"^\s*(import |from \S+ import|def |class |#!|<\?|<!|[\[{]\s*$)", re.M)
@@ -24,7 +24,7 @@ _OTHERS = (".py", ".sh", ".bash", ".md", ".rst", ".toml", ".ini", ".txt", ".ipyn
 
 @functools.lru_cache(maxsize=32)
 def top_keys(source: Source) -> frozenset[str]:
-    """Return the keys of the outermost mapping, as far as a look at the text shows them."""
+    """Return the keys of the outermost mapping without parsing the text."""
     text = source.text
     if source.name.lower().endswith(_OTHERS) or len(text) > 1 << 20 or "\0" in text[:4096]:
         return frozenset()
@@ -47,10 +47,10 @@ class YamlFormat:
     name: str
     owns: Callable[[Source, frozenset[str]], bool]
     """Whether text with these outermost keys is of the format; the text is YAML or JSON-like."""
-    tell: Callable[[Said, Tree], None]
+    tell: Callable[[SettingWriter, Tree], None]
     loader: Loader = "pyyaml"
     references: bool = False
-    """Whether `${a.b}` stands for another entry."""
+    """Whether `${a.b}` refers to another entry."""
 
     def sniff(self, source: Source) -> bool:
         """Return whether the text is of this format."""
@@ -58,7 +58,7 @@ class YamlFormat:
         return bool(keys) and self.owns(source, keys)
 
     def read(self, source: Source) -> Reading:
-        """Return what the configuration says."""
+        """Return the facts of the configuration."""
         document = read_yaml(source, self.loader)
         diagnostics: list[Diagnostic] = list(document.diagnostics)
         if document.tree is None or document.tree.keys is None:
@@ -69,21 +69,21 @@ class YamlFormat:
             resolve_references(document.tree)
         first = next(iter(document.tree.keys.values()), None)
         home = (first.key,) if first is not None and first.key is not None else ()
-        said = Said(self.name, home=home)
-        self.tell(said, document.tree)
+        writer = SettingWriter(self.name, home=home)
+        self.tell(writer, document.tree)
         return Reading(
-            facts=tuple(said.facts),
-            diagnostics=(*diagnostics, *said.diagnostics),
-            mentions=tuple(said.mentions),
+            facts=tuple(writer.facts),
+            diagnostics=(*diagnostics, *writer.diagnostics),
+            mentions=tuple(writer.mentions),
         )
 
 
 def resolve_references(root: Tree) -> None:
-    """Replace values that are `${a.b}` by what stands there; what cannot be found says why."""
-    for one in list(root.walk()):
-        if not isinstance(one.value, str) or "${" not in one.value or one.reason:
+    """Replace values `${a.b}` by the entries they refer to; unresolved ones get a reason."""
+    for node in list(root.walk()):
+        if not isinstance(node.value, str) or "${" not in node.value or node.reason:
             continue
-        target: Tree | None = one
+        target: Tree | None = node
         for _ in range(8):
             assert target is not None
             found = _REFERENCE.fullmatch(str(target.value))
@@ -91,14 +91,14 @@ def resolve_references(root: Tree) -> None:
             if target is None or not (isinstance(target.value, str) and "${" in target.value):
                 break
         if target is None or (isinstance(target.value, str) and "${" in target.value):
-            one.reason = f"{one.value} is not in this file"
+            node.reason = f"{node.value} is not in this file"
         elif target.keys is None:
-            one.value, one.items, one.plain = target.value, target.items, target.plain
-            one.origin = "config"
+            node.value, node.items, node.plain = target.value, target.items, target.plain
+            node.origin = "config"
 
 
 def _lookup(root: Tree, path: str) -> Tree | None:
-    """Return the entry of a path; a leading group that the file itself stands for is left out."""
+    """Return the entry of a path, skipping a leading group name for the file itself."""
     parts = [part for part in path.split(".") if part]
     for start in range(min(len(parts), 3)):
         found = root.get(*parts[start:])

@@ -1,1 +1,1 @@
-"""What crosscast itself has emitted, read from its code."""
+"""Readers of the files that crosscast emits."""

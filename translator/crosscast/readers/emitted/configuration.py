@@ -1,4 +1,4 @@
-"""What crosscast emits for Accelerate, Lightning and Fabric, by the recipe's own names."""
+"""Scripts that crosscast emits for Accelerate, Lightning and Fabric, as fields of a recipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosscast.readers.emitted.script import Script
 
 
 def configuration(script: Script) -> Iterator[Fact]:
-    """Yield what only a recipe has names for; the readers of the layers say the rest."""
+    """Yield the facts that only recipes have fields for; the readers of layers yield the rest."""
     yield from script.constant("seed", "SEED")
     yield from script.constant("batch.micro_batch_size", "MICRO_BATCH_SIZE")
     yield from script.constant("accumulation.steps", "ACCUMULATION_STEPS")
@@ -28,7 +28,7 @@ def configuration(script: Script) -> Iterator[Fact]:
 
 
 def _window(script: Script) -> Iterator[Fact]:
-    """Yield what becomes of short windows, what divides the losses, what moves the schedule."""
+    """Yield how short windows end, what divides the losses, and what advances the schedule."""
     trained = script.text("train", "train_window")
     if "make_accelerator" in script.functions:
         if script.constants["ACCUMULATION_STEPS"] > 1:
@@ -40,7 +40,7 @@ def _window(script: Script) -> Iterator[Fact]:
         yield from _own_windows(script, trained)
         waits = "if scaler.get_scale() >= scale" in trained
     else:
-        waits = False  # Lightning moves it on in any case
+        waits = False  # Lightning always advances it
     yield script.fact("schedule.tick", "update" if waits else "attempt", "train", "train_window")
 
 

@@ -29,7 +29,7 @@ _REMAINING = {
 
 
 def course(script: Script, backend: str) -> Iterator[Fact]:
-    """Yield what the script says of seed, batches, schedule, model and data."""
+    """Yield the facts about seed, batches, schedule, model and data."""
     run = re.fullmatch(rf"runs/(.+)-{backend}[\w.-]*", str(script.constants.get("OUTPUT", "")))
     if run:
         yield script.fact("name", run.group(1), "OUTPUT", origin="constant")
@@ -72,7 +72,7 @@ def _accumulation(script: Script) -> Iterator[Fact]:
 
 
 def schedule(script: Script) -> Iterator[Fact]:
-    """Yield what the function of the learning rate says."""
+    """Yield the facts of the function of the learning rate."""
     text = script.text("learning_rate")
     here = "learning_rate"
     yield from script.constant("optimizer.learning_rate", "LEARNING_RATE")

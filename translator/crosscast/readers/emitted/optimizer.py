@@ -16,7 +16,7 @@ _CLASSES = (
     (r"\bLion\b", "lion"),
     (r"\bAdafactor\b", "adafactor"),
 )
-"""What the function that makes the optimizer calls, and the name in a recipe."""
+"""Class that the function creating the optimizer calls, and its name in a recipe."""
 _NUMBERED = ("adam", "adamw", "lamb")
 _ROLES = {
     "bias": ("'bias'", "'.bias'"),
@@ -26,7 +26,7 @@ _ROLES = {
 
 
 def optimizer(script: Script) -> Iterator[Fact]:
-    """Yield what the script says of its optimizer."""
+    """Yield the facts about the optimizer."""
     here = "make_optimizer"
     body = script.text(here).partition("\n")[2]
     name = next((n for pattern, n in _CLASSES if re.search(pattern, body)), "")
@@ -76,7 +76,7 @@ def _momentum(script: Script, made: str) -> Iterator[Fact]:
 
 
 def _nesterov(text: str) -> bool:
-    """Whether the momentum is used once more in the step itself."""
+    """Whether the step applies Nesterov momentum."""
     return bool(
         re.search(r"add_\(group\['momentum'\] \* momentum - change\)", text)
         or re.search(r"assign_add\(MOMENTUM \* buffer - change\)", text)
@@ -87,7 +87,7 @@ def _nesterov(text: str) -> bool:
 
 
 def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
-    """Yield bias correction and the place of epsilon."""
+    """Yield bias correction and the position of epsilon."""
     own = script.text("AdamW", "Adam", "Lamb", "LAMB")
     stepped = script.text("train_window")
     uncorrected = "Uncorrected" in made or bool(
@@ -104,7 +104,7 @@ def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
 
 
 def _always_adapts(script: Script, made: str) -> bool:
-    """Whether weights without decay take steps as long as they are."""
+    """Whether the trust ratio also applies to weights without decay."""
     own = script.text("Lamb", "LAMB", "UncorrectedLamb")
     if "always_adapt=True" in made:
         return True
@@ -129,8 +129,8 @@ def _groups(script: Script) -> Iterator[Fact]:
     order = script.text("settings", "settings_of", "make_optimizer")
     factor_first = bool(re.search(r"for patterns, factor, \w*decay\w* in GROUPS", order))
     for index, group in enumerate(groups):
-        patterns, one, two = group
-        factor, decay = (one, two) if factor_first else (two, one)
+        patterns, first, two = group
+        factor, decay = (first, two) if factor_first else (two, first)
         path = f"optimizer.groups.{index}"
         yield script.fact(f"{path}.parameters", list(patterns), "GROUPS")
         if decay is not None:

@@ -1,4 +1,4 @@
-"""Reads scripts that crosscast emitted, from their constants and the formulas of their functions.
+"""Reads scripts that crosscast emitted, from their constants and function bodies.
 
 The readers of frameworks understand such a script as any other; this one also says what only a
 recipe has a name for. It looks for the functions and constants that every emitted script has, and
@@ -30,7 +30,7 @@ class EmittedReader:
     hints = ("def train_window", "def make_schedule")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield the facts by the recipe's own names; nothing for any other program."""
+        """Yield facts as fields of a recipe; other programs have none."""
         script = Script(tuple(program.modules))
         if script.is_configuration:
             yield from configuration(script)
@@ -49,7 +49,9 @@ def _backend(script: Script) -> Backend | None:
     """Return the backend whose framework the script imports."""
     from crosscast.targets.backend import installed_backends
 
-    by_module = {one.framework.module: one for one in installed_backends() if one.framework}
+    by_module = {
+        backend.framework.module: backend for backend in installed_backends() if backend.framework
+    }
     for module in script.modules:
         for statement in module.tree.body:
             if isinstance(statement, ast.Import):

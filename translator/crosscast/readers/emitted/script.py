@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "batches"})
 CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})
 MADE = frozenset({"make_loader", "learning_rate", "make_optimizer", "make_schedule"})
-"""Functions that are emitted beside the configuration of a layer on PyTorch."""
+"""Functions that are emitted with the configuration of a layer on PyTorch."""
 NAME = "emitted"
 _STEP = frozenset({"train_window", "learning_rate"})
 """Functions of emitted scripts and of a training step that is emitted alone."""
@@ -36,14 +36,14 @@ _MADE_FOR = re.compile(
 
 @dataclass(slots=True)
 class Script:
-    """What the modules of one emitted script hold together."""
+    """The modules of one emitted script, merged."""
 
     modules: tuple[Module, ...]
     constants: dict[str, Any] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
     """Place of every constant and function."""
     functions: dict[str, str] = field(default_factory=dict)
-    """Text of every function and class, in one form of writing, without comments."""
+    """Normalized text of every function and class, without comments."""
 
     def __post_init__(self) -> None:
         for module in self.modules:
@@ -68,11 +68,11 @@ class Script:
 
     @property
     def is_configuration(self) -> bool:
-        """Whether it is what is emitted for a layer: Accelerate, Lightning, Fabric."""
+        """Whether it was emitted for a layer: Accelerate, Lightning, Fabric."""
         return self.functions.keys() >= MADE and self.constants.keys() >= CONSTANTS
 
     def text(self, *names: str) -> str:
-        """Return the text of functions; those that are not there have none."""
+        """Return the text of functions; missing ones are skipped."""
         return "\n".join(self.functions[name] for name in names if name in self.functions)
 
     def all_text(self) -> str:
@@ -80,12 +80,12 @@ class Script:
         return "\n".join(self.functions.values())
 
     def constant(self, path: str, name: str) -> Iterator[Fact]:
-        """Yield the fact that a field has the value of a constant, if that is there."""
+        """Yield the fact that a field has the value of a constant, if the script defines it."""
         if name in self.constants:
             yield self.fact(path, self.constants[name], name, origin="constant")
 
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
-        """Return the fact that a field of the recipe has a value, said by constants, functions."""
+        """Return the fact that a recipe field has a value, shown by constants and functions."""
         places = tuple(self.places[name] for name in where if name in self.places)
         plain: Plain | tuple[Plain, ...] = tuple(value) if isinstance(value, list) else value
         return Fact(
@@ -98,7 +98,7 @@ class Script:
 
 
 def code_of(node: ast.AST) -> str:
-    """Return the code of a statement in one form of writing, without comments and docstrings."""
+    """Return the normalized code of a statement, without comments and docstrings."""
     code = ast.unparse(node)
     for inner in walk(node):
         if isinstance(inner, ast.FunctionDef | ast.ClassDef):
@@ -120,14 +120,14 @@ def literal(node: ast.expr) -> tuple[bool, Any]:
 
 
 def is_emitted(modules: Iterable[Module]) -> bool:
-    """Return whether modules are a script or a step that crosscast emitted; cheap."""
+    """Return whether crosscast emitted these modules, as a script or a step; cheap."""
     names = {name for module in modules for name in _names(module)}
     whole = names >= FUNCTIONS | CONSTANTS
     return whole or (names >= _STEP | {"TrainState", "LEARNING_RATE"})
 
 
 def scales_nothing(modules: Iterable[Module]) -> bool:
-    """Return whether an emitted script was made of a recipe without loss scaling."""
+    """Return whether an emitted script comes from a recipe without loss scaling."""
     modules = tuple(modules)
     names = {name for module in modules for name in _names(module)}
     return is_emitted(modules) and not names & _SCALES
@@ -143,6 +143,6 @@ def _names(module: Module) -> Iterator[str]:
 
 
 def made_for(sources: Iterable[Source]) -> dict[str, str]:
-    """Return package to version that an emitted step names; whole scripts have requirements."""
-    heads = (_MADE_FOR.search(one.text[:400]) for one in sources)
+    """Return the package versions that an emitted step names; scripts have requirements.txt."""
+    heads = (_MADE_FOR.search(source.text[:400]) for source in sources)
     return next(({"torch": head[1]} for head in heads if head), {})

@@ -13,7 +13,7 @@ from crosscast.readers.emitted.script import Script
 _HALF = ("float16", "bfloat16")
 _CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
 _MASTERS = ("make_masters", "copy_masters", "HalfWeights", "collect_gradients")
-"""Functions of scripts whose model computes with half weights."""
+"""Functions of scripts with half weights."""
 _CASTS = (
     r"cuda\.amp\.autocast\((?:dtype=torch\.(\w+))?\)",
     r"autocast\([^()]*dtype=torch\.(float16|bfloat16)",
@@ -25,13 +25,13 @@ _CASTS = (
     r"mixed_(float16|bfloat16)'",
     r"astype\('(float16|bfloat16)'\)",
 )
-"""Where a script names its half type, the surest form first."""
+"""Patterns that name the half type of a script, most reliable first."""
 _SCALING = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "min_scale")
-"""Fields that are constants of a script, in capitals."""
+"""Fields that are upper-case constants of a script."""
 
 
 def step(script: Script) -> Iterator[Fact]:
-    """Yield what the script says of the step itself."""
+    """Yield the facts about the step itself."""
     yield from _precision(script)
     yield from _scaling(script)
     yield from _clipping(script)
@@ -48,13 +48,13 @@ def step(script: Script) -> Iterator[Fact]:
 
 
 def _model_text(script: Script) -> str:
-    """Return the text of the classes: what computes the model."""
+    """Return the text of the model's classes."""
     return "\n".join(t for t in script.functions.values() if t.lstrip("@").startswith("class"))
 
 
 def _precision(script: Script) -> Iterator[Fact]:
     named = _half_type(script)
-    # Gradients are scaled for float16 alone, also where nothing is left to compute in it.
+    # Gradients are scaled only for float16, even if no operation computes in it.
     scaled = not {"LOSS_SCALE", "INIT_SCALE"}.isdisjoint(script.constants)
     dtype = named or ("float16" if scaled else "float32")
     policy = script.constants.get("DTYPE_POLICY", "")
@@ -74,7 +74,7 @@ def _precision(script: Script) -> Iterator[Fact]:
 
 
 def _sums_in_float32(script: Script) -> bool:
-    """Whether the gradients of half weights are added up in float32."""
+    """Whether the gradients of half weights are accumulated in float32."""
     micro = script.text("micro_step", "make_gradients", "TrainState")
     if "DTYPE_POLICY" in script.constants:
         return "tf.cast(gradient, tf.float32)" in micro

@@ -36,18 +36,18 @@ class PaddleAmpReader:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
         sites = list(cast_sites(program))
-        casts = [one for one in sites if not _is_decorate(one)]
+        casts = [cast_site for cast_site in sites if not _is_decorate(cast_site)]
         yield from precision_facts(casts or sites, NAME)
-        for one in sites:
-            span = one.module.span(one.node)
+        for cast_site in sites:
+            span = cast_site.module.span(cast_site.node)
             yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
         for _name, call in matching(program, SCALER):
             yield from _scaler(call)
         yield from _levels(program)
 
 
-def _is_decorate(one: Site) -> bool:
-    return "decorate" in one.module.text(one.node).partition("(")[0]
+def _is_decorate(cast_site: Site) -> bool:
+    return "decorate" in cast_site.module.text(cast_site.node).partition("(")[0]
 
 
 def cast_sites(program: Program) -> Iterator[Site]:
@@ -67,12 +67,12 @@ def cast_sites(program: Program) -> Iterator[Site]:
 
 
 def _switch(call: Call) -> str:
-    """Return the argument that turns a region off: `autocast` has PyTorch's names."""
+    """Return the argument that disables a region; `autocast` uses PyTorch's names."""
     return "enabled" if call.name.endswith(".autocast") else "enable"
 
 
 def _types(call: Call) -> tuple[str, ...]:
-    """Return what an auto_cast or a decorate casts to: float16 if it does not say."""
+    """Return the types that auto_cast or decorate casts to, float16 by default."""
     if "dtype" not in call.bound():
         return ("fp16",)
     return types_in(call.argument("dtype")) or ("fp16",)
@@ -83,7 +83,7 @@ def _cast(name: str, call: Call) -> Site:
     level = plain(call.argument("level")) if "level" in bound else "O1"
     mode = "full" if level == "O2" else "mixed"
     found = _types(call)
-    one = site(
+    cast = site(
         call.node,
         call.module,
         found,
@@ -92,7 +92,7 @@ def _cast(name: str, call: Call) -> Site:
         mode=mode,  # type: ignore[arg-type]
     )
     del name
-    return one
+    return cast
 
 
 def _scaler(call: Call) -> Iterator[Fact]:
@@ -107,7 +107,7 @@ def _scaler(call: Call) -> Iterator[Fact]:
 def scaling_facts(
     call: Call, under: tuple[str, ...], settings: dict[str, str], reader: str
 ) -> Iterator[Fact]:
-    """Yield what the arguments of a scaler of Paddle say.
+    """Yield the facts in the arguments of a Paddle scaler.
 
     Args:
         call: of GradScaler or one of the `decorate` functions.
@@ -138,7 +138,7 @@ def scaling_facts(
 def mode_facts(
     dynamic: Value | None, stated: bool, span: object, under: tuple[str, ...], reader: str
 ) -> Iterator[Fact]:
-    """Yield the mode that `use_dynamic_loss_scaling` means."""
+    """Yield the loss scaling mode that `use_dynamic_loss_scaling` selects."""
     match dynamic:
         case None:
             word = "dynamic" if stated else "framework_default"

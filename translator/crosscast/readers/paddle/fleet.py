@@ -1,4 +1,4 @@
-"""Reads how Paddle programs spread work: fleet strategies, DataParallel, the old transpiler."""
+"""Reads how Paddle programs run in parallel: fleet strategies, DataParallel, the old transpiler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Entries = Mapping[str, tuple[ast.expr, "Module"]]
 
 
 class PaddleFleetReader:
-    """Reads DistributedStrategy and what else spreads work."""
+    """Reads DistributedStrategy and other forms of parallel training."""
 
     name = NAME
     hints = (
@@ -68,7 +68,7 @@ def _api(program: Program) -> Iterator[Fact]:
 
 
 def attributes(module: Module) -> Iterator[tuple[str, ast.Assign, ast.expr]]:
-    """Yield the attributes of strategies that are assigned: name, statement, object."""
+    """Yield assignments to attributes of strategies: name, statement, object."""
     if "trategy" not in module.source.text:
         return
     for node in module.every(ast.Assign):
@@ -86,16 +86,20 @@ def _is_strategy(node: ast.expr, module: Module) -> bool:
 
 
 def entries(node: ast.expr, module: Module) -> dict[str, tuple[ast.expr, Module]]:
-    """Return the entries of a dictionary that is written out, also behind a name."""
-    for one, where in chase(node, module):
-        if isinstance(one, ast.Dict):
+    """Return the entries of a dictionary display, also behind a name."""
+    for here, where in chase(node, module):
+        if isinstance(here, ast.Dict):
             return {
                 key.value: (value, where)
-                for key, value in zip(one.keys, one.values, strict=True)
+                for key, value in zip(here.keys, here.values, strict=True)
                 if isinstance(key, ast.Constant) and isinstance(key.value, str)
             }
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == "dict":
-            return {k.arg: (k.value, where) for k in one.keywords if k.arg}
+        if (
+            isinstance(here, ast.Call)
+            and isinstance(here.func, ast.Name)
+            and here.func.id == "dict"
+        ):
+            return {k.arg: (k.value, where) for k in here.keywords if k.arg}
     return {}
 
 
@@ -110,10 +114,10 @@ def _strategy(module: Module) -> Iterator[Fact]:
             continue
         if name in ("amp", "use_amp"):
             fixed = isinstance(node.value, ast.Constant)
-            one = site(node, module, ("fp16",), switch=None if fixed else node.value)
-            yield from precision_facts([one], NAME)
+            cast = site(node, module, ("fp16",), switch=None if fixed else node.value)
+            yield from precision_facts([cast], NAME)
             if not any(n == "amp_configs" for n, _, _ in attributes(module)):
-                yield from mode_facts(None, False, module.span(node), one.decision.under, NAME)
+                yield from mode_facts(None, False, module.span(node), cast.decision.under, NAME)
             yield fact_of("scaler_update.status", Known("library"), module.span(node), reader=NAME)
         elif name == "amp_configs":
             yield from _amp(node, module)
@@ -145,9 +149,9 @@ def _amp(node: ast.Assign, module: Module) -> Iterator[Fact]:
     for name, field in SETTINGS.items():
         if name in found:
             inner, where = found[name]
-            one = value_of(inner, where)
-            if one is not None:
-                yield fact_of(field, one, where.span(inner), under=under, reader=NAME)
+            setting = value_of(inner, where)
+            if setting is not None:
+                yield fact_of(field, setting, where.span(inner), under=under, reader=NAME)
 
 
 def _merge(node: ast.Assign, module: Module) -> Iterator[Fact]:
@@ -174,7 +178,7 @@ def _merge_configs(found: Entries, node: ast.AST, module: Module) -> Iterator[Fa
 
 
 def _wrapped(program: Program) -> Iterator[Fact]:
-    """Yield what optimizers around optimizers, and calls of recompute, say."""
+    """Yield the facts of optimizer wrappers and of calls of recompute."""
     for name, call in calls_of(program):
         span = call.module.span(call.node)
         shown = last(name)

@@ -1,4 +1,4 @@
-"""Hand-made fp16 in static graphs of Paddle: float32 copies of the parameters in the program.
+"""Hand-written fp16 in static graphs of Paddle: float32 copies of the parameters in the program.
 
 The idiom: `optimizer.backward(loss)`, float32 master parameters and gradients made from what it
 returns, `optimizer.apply_gradients(master_params_grads)`, and the masters cast back.
@@ -33,7 +33,7 @@ _SETTINGS = scaling_words("paddle")
 
 
 def masters(program: Program, reader: str) -> Iterator[Fact]:
-    """Yield the facts of fp16 code that a program brings itself."""
+    """Yield the facts of a program's own fp16 code."""
     calls = [call for _, call in calls_of(program)]
     makers = [
         c
@@ -70,15 +70,15 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
     elif scale is not None:
         yield fact_of("loss_scaling.mode", Known("static"), span, reader=reader)
         yield fact_of("loss_scaling.scale", scale, span, reader=reader)
-    for one in calls:
-        clips = one.method.endswith(("GradientClipByGlobalNorm", "ClipGradByGlobalNorm"))
-        if clips and one.module is first.module:
-            place = one.module.span(one.node)
+    for call in calls:
+        clips = call.method.endswith(("GradientClipByGlobalNorm", "ClipGradByGlobalNorm"))
+        if clips and call.module is first.module:
+            place = call.module.span(call.node)
             yield fact_of("clipping.unscaled_first", Known("yes"), place, reader=reader)
 
 
 def _scale_of(call: Call) -> Value | None:
-    """Return the scale that the function that makes the masters is given."""
+    """Return the scale passed to the function that creates the master weights."""
     bound = call.bound()
     node = next((bound[n] for n in bound if "scal" in n), None)
     if node is None:
@@ -87,32 +87,32 @@ def _scale_of(call: Call) -> Value | None:
 
 
 def _settings(call: Call, reader: str) -> Iterator[Fact]:
-    """Yield the settings of the scale among the parameters of the function around a call."""
+    """Yield the loss scale settings among the parameters of the enclosing function."""
     module = call.module
     function = module.function_of(call.node)
     if function is None:
         return
     names = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    for one in names:
-        field = _SETTINGS.get(one.arg)
+    for parameter in names:
+        field = _SETTINGS.get(parameter.arg)
         if field is None:
             continue
         use = next(
             (
                 n
                 for n in walk(function)
-                if isinstance(n, ast.Name) and n.id == one.arg and isinstance(n.ctx, ast.Load)
+                if isinstance(n, ast.Name) and n.id == parameter.arg and isinstance(n.ctx, ast.Load)
             ),
             None,
         )
         if use is not None:
             value = value_of(use, module)
             if value is not None:
-                yield fact_of(field, value, module.span(one), reader=reader)
+                yield fact_of(field, value, module.span(parameter), reader=reader)
 
 
 def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
-    """Yield what a call says that hands `use_fp16` to a function of another file."""
+    """Yield the facts of a call that passes `use_fp16` to a function of another file."""
     for call in calls:
         words = {k.arg: k.value for k in call.node.keywords if k.arg}
         switch = words.get("use_fp16")
@@ -123,8 +123,8 @@ def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
             return
         if not here:
             yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
-        one = site(call.node, call.module, ("fp16",), switch=switch, mode="full")
-        yield from precision_facts([one], reader)
+        cast = site(call.node, call.module, ("fp16",), switch=switch, mode="full")
+        yield from precision_facts([cast], reader)
         dynamic = words.get("use_dynamic_loss_scaling")
         fixed = words.get("loss_scaling")
         if dynamic is not None:
@@ -147,7 +147,7 @@ def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
 
 
 def _schedule(words: dict[str, ast.expr], call: Call, reader: str) -> Iterator[Fact]:
-    """Yield that the other file makes a schedule, and what it is told about it."""
+    """Yield that the other file creates a schedule, with the arguments it gets."""
     node = words.get("scheduler") or words["warmup_steps"]
     text = str(plain(value_of(words.get("scheduler"), call.module)) or "")
     span = call.module.span(node)

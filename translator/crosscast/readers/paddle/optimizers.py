@@ -15,11 +15,11 @@ from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
 from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, uses
 from crosscast.readers.python.optimizers import (
-    Made,
+    OptimizerCall,
     facts_of,
     family_of,
-    made,
     number,
+    optimizer_call,
     schedule_facts,
     with_subjects,
 )
@@ -48,7 +48,7 @@ _FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
 
 
 class PaddleOptimizerReader:
-    """Reads the calls that make optimizers, and what they are given."""
+    """Reads the calls that create optimizers, and their arguments."""
 
     name = NAME
     hints = ("paddle",)
@@ -58,38 +58,38 @@ class PaddleOptimizerReader:
         if not uses(program, "paddle", "paddlenlp", "ppdet", "paddleseg"):
             return
         static = is_static(program)
-        for one in with_subjects(list(optimizers(program))):
-            yield from facts_of(one, NAME)
-            yield from _regularized(one)
-            yield from _decay_filter(one, program)
-            yield from schedule_facts(one, NAME, stepped=_stepped(one, static))
+        for optimizer in with_subjects(list(optimizers(program))):
+            yield from facts_of(optimizer, NAME)
+            yield from _regularized(optimizer)
+            yield from _decay_filter(optimizer, program)
+            yield from schedule_facts(optimizer, NAME, stepped=_stepped(optimizer, static))
         yield from _clips(program)
         yield from _by_call(program)
         yield from _half_masters(program)
         yield from rates(program, NAME, static=static)
 
 
-def optimizers(program: Program) -> Iterator[Made]:
-    """Yield the optimizers that a program makes."""
+def optimizers(program: Program) -> Iterator[OptimizerCall]:
+    """Yield the optimizers that a program creates."""
     seen: set[ast.AST] = set()
     for name, call in matching(program, OPTIMIZER):
         family = family_of(last(name))
         if family and call.node not in seen:
             seen.add(call.node)
-            yield made(call, name, family, coupled=family in _COUPLED)
+            yield optimizer_call(call, name, family, coupled=family in _COUPLED)
 
 
-def _stepped(one: Made, static: bool) -> str:
-    """Return what advances the schedule where the graph does it; empty: the program does."""
-    node = one.call.bound().get("learning_rate")
+def _stepped(optimizer: OptimizerCall, static: bool) -> str:
+    """Return what advances the schedule if the graph does it; empty if the program does."""
+    node = optimizer.call.bound().get("learning_rate")
     if node is None or not static:
         return ""
-    return "step" if "paddle.fluid" in one.name or ".fluid." in one.name else ""
+    return "step" if "paddle.fluid" in optimizer.name or ".fluid." in optimizer.name else ""
 
 
-def _regularized(one: Made) -> Iterator[Fact]:
+def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
     """Yield the coupled decay that a regularizer object gives."""
-    call = one.call
+    call = optimizer.call
     for name in ("weight_decay", "regularization"):
         node = call.bound().get(name)
         if node is None:
@@ -101,16 +101,20 @@ def _regularized(one: Made) -> Iterator[Fact]:
             if last(canonical(maker.name)) in ("L2Decay", "L2DecayRegularizer"):
                 bound = maker.bound()
                 value = bound.get("coeff") or bound.get("regularization_coeff")
-                yield from number("l2", value, one, NAME)
+                yield from number("l2", value, optimizer, NAME)
                 return
 
 
-def _decay_filter(one: Made, program: Program) -> Iterator[Fact]:
-    found = [n for n in _FILTERS if n in one.call.bound()]
-    by_hand = [n for n in _names(one.call) if re.search(r"exclude\w*decay|no_decay|skip_decay", n)]
+def _decay_filter(optimizer: OptimizerCall, program: Program) -> Iterator[Fact]:
+    found = [n for n in _FILTERS if n in optimizer.call.bound()]
+    by_hand = [
+        n for n in _names(optimizer.call) if re.search(r"exclude\w*decay|no_decay|skip_decay", n)
+    ]
     if found or by_hand:
-        span = one.call.module.span(one.call.node)
-        yield fact_of("optimizer.no_decay", Known("yes"), span, subject=one.subject, reader=NAME)
+        span = optimizer.call.module.span(optimizer.call.node)
+        yield fact_of(
+            "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
+        )
     del program
 
 
@@ -124,7 +128,7 @@ def _clips(program: Program) -> Iterator[Fact]:
         if not kind or not name.startswith(("paddle.", "paddlenlp.")):
             continue
         if isinstance(call.module.parent(call.node), ast.Expr):
-            continue  # made and thrown away
+            continue  # created and discarded
         span = call.module.span(call.node)
         yield fact_of("clipping.kind", Known(kind), span, reader=NAME)
         yield fact_of("clipping.per", Known("step"), span, reader=NAME)
@@ -141,7 +145,7 @@ def _clips(program: Program) -> Iterator[Fact]:
 
 
 def _half_masters(program: Program) -> Iterator[Fact]:
-    """Yield who decides about half weights, where optimizers are told to keep float32 copies."""
+    """Yield who decides about half weights, for optimizers that keep float32 copies."""
     sites = []
     for name, call in matching(program, OPTIMIZER):
         node = call.bound().get("multi_precision")
@@ -151,14 +155,14 @@ def _half_masters(program: Program) -> Iterator[Fact]:
             sites.append(site(call.node, call.module, ("fp16",), switch=node))
     known = any("amp" in name for name, _ in calls_of(program) if name.startswith("paddle."))
     if sites and not known and not any("amp_configs" in m.source.text for m in program.modules):
-        yield from precision_facts(sites, NAME, told=False)
+        yield from precision_facts(sites, NAME, with_default=False)
         word = Known("elsewhere")
         yield fact_of("loss_scaling.mode", word, sites[0].span, reader=NAME, confidence="guess")
         yield fact_of("scaler_update.status", Known("library"), sites[0].span, reader=NAME)
 
 
 def _by_call(program: Program) -> Iterator[Fact]:
-    """Yield what clips gradients of parameters by a call."""
+    """Yield gradient clipping by function calls."""
     for name, call in calls_of(program):
         word = {"clip_grad_norm_": "global_norm", "clip_grad_value_": "value"}.get(last(name))
         if word is None or not name.startswith("paddle."):

@@ -1,4 +1,4 @@
-"""What advances a learning rate of Paddle where the training loop itself does not tell.
+"""What advances a Paddle learning rate if the training loop does not show it.
 
 A schedule object of Paddle 2 is advanced by hand: in static programs beside the executor, and in
 loops that get it from elsewhere.
@@ -27,7 +27,7 @@ _SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradS
 
 
 def rates(program: Program, reader: str, *, static: bool) -> Iterator[Fact]:
-    """Yield what moves the rate on, and that a schedule comes from elsewhere.
+    """Yield what advances the learning rate, and whether another file defines the schedule.
 
     Args:
         program: the files.
@@ -75,7 +75,7 @@ def _beside_executor(program: Program, call: Call, reader: str, *, made: bool) -
     loop = module.enclosing(call.node, ast.For, ast.While)
     if loop is None:
         return
-    inside = any(isinstance(one, ast.Attribute) and one.attr == "run" for one in walk(loop))
+    inside = any(isinstance(inner, ast.Attribute) and inner.attr == "run" for inner in walk(loop))
     merged = any("gradient_merge" in m.source.text for m in program.modules)
     word = "epoch" if not inside else "micro" if merged and made else "step"
     span = module.span(call.node)

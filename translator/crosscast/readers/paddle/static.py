@@ -1,4 +1,4 @@
-"""Reads static graphs of Paddle: decorated optimizers, fp16 code of their own, clips, programs."""
+"""Reads static graphs of Paddle: decorated optimizers, hand-written fp16, clipping, programs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def is_static(program: Program) -> bool:
 
 
 def _minimizing(program: Program) -> Call | None:
-    """Return the call that adds the update to the graph, or that hands an optimizer on."""
+    """Return the call that adds the update to the graph, or that passes an optimizer on."""
     first: Call | None = None
     for name, call in calls_of(program):
         if call.method == "minimize" and call.receiver is not None:
@@ -81,7 +81,7 @@ def _minimizing(program: Program) -> Call | None:
 
 
 def _decorated(call: Call) -> Iterator[Fact]:
-    """Yield what a decorated optimizer says; which of two signatures holds, keywords tell."""
+    """Yield the facts of a decorated optimizer; its keywords identify one of two signatures."""
     bound = call.bound()
     span = call.module.span(call.node)
     under = tuple(c.text for c in branches(call.node, call.module))
@@ -91,8 +91,8 @@ def _decorated(call: Call) -> Iterator[Fact]:
         kind = "bf16"
     pure = plain(call.argument("use_pure_fp16")) is True or plain(call.argument("level")) == "O2"
     mode = "full" if pure else "mixed"
-    one = site(call.node, call.module, (kind,), mode=mode)  # type: ignore[arg-type]
-    yield from precision_facts([one], NAME)
+    cast = site(call.node, call.module, (kind,), mode=mode)  # type: ignore[arg-type]
+    yield from precision_facts([cast], NAME)
     if kind == "bf16":
         return
     yield from scaling_facts(call, under, SETTINGS, NAME)

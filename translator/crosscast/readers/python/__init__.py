@@ -1,1 +1,1 @@
-"""What readers of Python programs share, and those for no single framework."""
+"""Shared parts of the readers of Python programs, and the readers for no single framework."""

@@ -1,4 +1,4 @@
-"""Reads training loops: accumulation, clearing, clipping, updates of the scale, the schedule."""
+"""Reads training loops: accumulation, zero_grad, clipping, scale updates, the schedule."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ NAME = "accumulation"
 
 
 class Accumulation:
-    """Reads what a training loop does once a window, and what for every micro-batch."""
+    """Reads the events of a training loop, per window and per micro-batch."""
 
     name = NAME
     hints = ("backward", "gradient", "minimize", "grad(", "apply_gradients", "update_params")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield the facts of the loop that says most; of others what it leaves open."""
-        told: set[str] = set()
+        """Yield the facts of the most informative loop; other loops fill in missing fields."""
+        fields: set[str] = set()
         for step in sorted(training_steps(program), key=_weight, reverse=True):
             found = list(_facts(step))
-            yield from (fact for fact in found if fact.field not in told)
-            told.update(fact.field for fact in found)
+            yield from (fact for fact in found if fact.field not in fields)
+            fields.update(fact.field for fact in found)
 
 
 def _weight(step: TrainingStep) -> tuple[bool, bool, bool, int]:
     """Sort the main loop first: it runs by default, steps an optimizer, and is a loop."""
-    runs = all(guard.usual is not False for guard in step.under)
-    backward = [e for e in step.of("backward") if e.usual]
+    runs = all(guard.by_default is not False for guard in step.under)
+    backward = [e for e in step.of("backward") if e.by_default]
     return (
         runs and bool(backward) and bool(step.of("step")),
         windows.is_present(step),
@@ -94,18 +94,18 @@ def _first(step: TrainingStep) -> tuple[Span, ...]:
 
 
 def _number(value: Value) -> Value:
-    """Return a limit as it is by default."""
+    """Return the default value of a limit."""
     if isinstance(value, Choice) and value.options:
         value = value.options[0][1]
     if isinstance(value, Symbol):
-        return Unknown(value.name, "it is not to be seen where it is set")
+        return Unknown(value.name, "its assignment was not found")
     if isinstance(value, Known) and not isinstance(value.value, int | float | None):
-        return Unknown(str(value.value), "it is no number")
+        return Unknown(str(value.value), "it is not a number")
     return value
 
 
 def _passed(value: Value, event: Event) -> Value:
-    """Return a number that is the default of a parameter as that of the parameter."""
+    """Return a number that is the default of a parameter as a setting of that parameter."""
     if not isinstance(value, Known) or value.origin != "literal":
         return value
     text = event.detail.get("max_text")
@@ -114,7 +114,7 @@ def _passed(value: Value, event: Event) -> Value:
         return value
     arguments = function.args
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    named = any(one.arg == text.value for one in every)
+    named = any(keyword.arg == text.value for keyword in every)
     return replace(value, origin="function_argument") if named else value
 
 

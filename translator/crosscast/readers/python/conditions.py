@@ -1,4 +1,4 @@
-"""The conditions that a piece of a program runs under, those of its callers too."""
+"""The conditions under which a piece of a program runs, including those of its callers."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Condition:
     holds: bool
     module: Module
     left: ast.stmt | None = None
-    """The statement by which the block around the node was left before, if it was not met."""
+    """The earlier statement that leaves the enclosing block if the condition is not met."""
 
     @property
     def text(self) -> str:
-        """As facts write it."""
+        """The condition as written in facts."""
         text = self.module.text(self.node)[:200]
         if self.holds:
             return text
@@ -48,12 +48,12 @@ class Condition:
 
     @property
     def certain(self) -> bool | None:
-        """Whether constants and the launch command alone say that it is met, or that it is not."""
+        """Whether it holds, as far as constants and the launch command alone decide; else None."""
         return is_met(certain_truth(self.node, self.module), self.holds)
 
     @property
     def default(self) -> bool | None:
-        """Whether it is met with the defaults of flags, those of functions not counted."""
+        """Whether it holds with the defaults of flags, ignoring defaults of function parameters."""
         value = evaluate(self.node, self.module)
         if not isinstance(value, Known) or isinstance(value.value, Symbol | Unknown | Choice):
             return None
@@ -61,28 +61,28 @@ class Condition:
 
 
 def conditions(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
-    """Return the conditions that a node stands under, outermost first.
+    """Return the conditions around a node, outermost first.
 
     Args:
         node: a statement or expression.
         module: of it.
-        callers: whether those count that all calls of its function stand under.
+        callers: whether to include conditions that hold at all calls of its function.
     """
     return _around(node, module, 0 if callers else _DEPTH)[::-1]
 
 
 def branches(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
-    """Return the same, of the blocks left before only those that a word on precision leaves."""
+    """Return the conditions, but of earlier returns only those that concern precision."""
     return [
-        one
-        for one in conditions(node, module, callers=callers)
-        if one.left is None
-        or (isinstance(one.left, ast.Return) and _PRECISION.search(one.module.text(one.node)))
+        test
+        for test in conditions(node, module, callers=callers)
+        if test.left is None
+        or (isinstance(test.left, ast.Return) and _PRECISION.search(test.module.text(test.node)))
     ]
 
 
 def _around(node: ast.AST, module: Module, depth: int) -> list[Condition]:
-    """Return the same, innermost first."""
+    """Return the conditions around a node, innermost first."""
     found: list[Condition] = []
     child: ast.AST = node
     here = module.parent(node)
@@ -126,28 +126,32 @@ def _of_callers(module: Module, function: Function, depth: int) -> list[Conditio
     if not sites or len(sites) > _SITES:
         return []
     each = [_around(site.node, site.module, depth + 1) for site in sites]
-    shared = set.intersection(*({one.text for one in found} for found in each))
-    return [one for one in each[0] if one.text in shared]
+    shared = set.intersection(*({condition.text for condition in found} for found in each))
+    return [condition for condition in each[0] if condition.text in shared]
 
 
 def conditions_of(call: Call) -> list[Condition]:
-    """Return the conditions of a call, those of the name that it is called by among them."""
+    """Return the conditions of a call, including those of the name it is called by."""
     found: list[Condition] = []
     for name, module in chase(call.node.func, call.module):
         if not isinstance(name, ast.Name | ast.Attribute):
             continue
         others = list(definitions(name, module))
-        for one in others:
-            value = one.value if one.kind == "assign" else None
+        for binding in others:
+            value = binding.value if binding.kind == "assign" else None
             if isinstance(value, ast.IfExp):
-                found = [*_of_arm(value, call.names, one.module), *found]
-            elif len(others) > 1 and value is not None and one.module.resolve(value) in call.names:
-                found = conditions(one.node, one.module) + found
+                found = [*_of_arm(value, call.names, binding.module), *found]
+            elif (
+                len(others) > 1
+                and value is not None
+                and binding.module.resolve(value) in call.names
+            ):
+                found = conditions(binding.node, binding.module) + found
     return found + conditions(call.node, call.module)
 
 
 def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[Condition]:
-    """Yield the test of `autocast if half else nullcontext` that a call of it stands under."""
+    """Yield the test of `autocast if half else nullcontext` that a call of it depends on."""
     wanted = set(names)
     for arm in (value.body, value.orelse):
         if module.resolve(arm) in wanted:
@@ -155,8 +159,8 @@ def _of_arm(value: ast.IfExp, names: Iterable[str], module: Module) -> Iterator[
 
 
 def is_possible(node: ast.AST, module: Module) -> bool:
-    """Whether neither constants nor the launch command rule out that a node runs."""
-    return all(one.certain is not False for one in branches(node, module))
+    """Whether a node can run as far as constants and the launch command tell."""
+    return all(condition.certain is not False for condition in branches(node, module))
 
 
 def reached_by(node: ast.AST, module: Module, depth: int = 0) -> tuple[Span, ...]:
@@ -168,5 +172,5 @@ def reached_by(node: ast.AST, module: Module, depth: int = 0) -> tuple[Span, ...
     if not 1 <= len(sites) <= 4:
         return ()
     first = sites[0]
-    spans = [one.module.span(one.node) for one in sites]
+    spans = [site.module.span(site.node) for site in sites]
     return (*spans, *reached_by(first.node, first.module, depth + 1))

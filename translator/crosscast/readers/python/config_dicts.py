@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.config.settings import Said, Setting
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer
 
 if TYPE_CHECKING:
@@ -48,98 +48,98 @@ class ConfigDictsReader:
             text = module.source.text
             if not any(hint in text for hint in self.hints) or not is_config(module):
                 continue
-            said = Said(NAME, home=(module.span(module.tree.body[0]),))
+            writer = SettingWriter(NAME, home=(module.span(module.tree.body[0]),))
             if "base_params" in text and "open_seq2seq" in text:
                 tree = assigned(module)
                 params = tree.get("base_params")
                 if params is not None and params.keys is not None:
-                    _tell_seq2seq(said, params, tree.get("train_params"))
+                    _tell_seq2seq(writer, params, tree.get("train_params"))
             elif _only_overrides(module):
-                _tell_overrides(said, assigned(module))
-            yield from said.facts
+                _tell_overrides(writer, assigned(module))
+            yield from writer.facts
 
 
-def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
+def _tell_seq2seq(writer: SettingWriter, params: Tree, train: Tree | None) -> None:
     keys = {**(params.keys or {}), **((train.keys or {}) if train is not None else {})}
     params = Tree(params.span, keys=keys)
     get = params.setting
-    said.tell("framework", "tensorflow", origin="presence")
-    said.tell("api", "openseq2seq", origin="presence")
-    _seq2seq_precision(said, params)
-    _horovod(said, params)
-    family = tell_optimizer(said, get("optimizer"))
+    writer.tell("framework", "tensorflow", origin="presence")
+    writer.tell("api", "openseq2seq", origin="presence")
+    _seq2seq_precision(writer, params)
+    _horovod(writer, params)
+    family = tell_optimizer(writer, get("optimizer"))
     if (constants := params.get("optimizer_params")) is not None:
-        tell_numbers(said, "openseq2seq", constants.setting, "optimizer")
+        tell_numbers(writer, "openseq2seq", constants.setting, "optimizer")
     if family == "adamw":
-        said.number("optimizer.weight_decay", params.setting("optimizer_params", "weight_decay"))
+        writer.number("optimizer.weight_decay", params.setting("optimizer_params", "weight_decay"))
     if family and params.get("regularizer") is not None:
-        said.number("optimizer.l2", params.setting("regularizer_params", "scale"))
+        writer.number("optimizer.l2", params.setting("regularizer_params", "scale"))
     policy = get("lr_policy")
     if policy is not None:
         word = policy.text.rpartition(".")[2].lower()
         decay = next((name for part, name in _POLICIES if word.startswith(part)), "")
         if decay:
-            said.tell("schedule.decay", decay, policy)
+            writer.tell("schedule.decay", decay, policy)
         else:
-            said.unknown("schedule.decay", f"a policy called {word!r}", policy)
-        said.tell("schedule.stepped_per", "step", policy, origin="presence")
-        said.by_library("schedule.on_skip")
-    said.number("optimizer.learning_rate", params.setting("lr_policy_params", "learning_rate"))
+            writer.unknown("schedule.decay", f"a policy called {word!r}", policy)
+        writer.tell("schedule.stepped_per", "step", policy, origin="presence")
+        writer.by_library("schedule.on_skip")
+    writer.number("optimizer.learning_rate", params.setting("lr_policy_params", "learning_rate"))
     warmup = params.setting("lr_policy_params", "warmup_steps")
     if warmup is not None and warmup.number is not None:
-        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
-    tell_clip(said, get("max_grad_norm"))
+        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    tell_clip(writer, get("max_grad_norm"))
     larc = params.get("larc_params")
     if larc is not None and larc.keys:
-        said.tell("clipping.kind", "layerwise", larc.as_setting("larc_params"))
+        writer.tell("clipping.kind", "layerwise", larc.as_setting("larc_params"))
     steps = get("iter_size")
     if steps is not None:
-        said.number("accumulation.steps", steps)
-        said.tell("accumulation.present", "yes", steps)
-        said.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-    tell_numbers(said, "openseq2seq", get, "batch", "schedule")
-    said.number("run.epochs", get("num_epochs"))
-    said.number("seed", get("random_seed"))
+        writer.number("accumulation.steps", steps)
+        writer.tell("accumulation.present", "yes", steps)
+        writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    tell_numbers(writer, "openseq2seq", get, "batch", "schedule")
+    writer.number("run.epochs", get("num_epochs"))
+    writer.number("seed", get("random_seed"))
 
 
-def _seq2seq_precision(said: Said, params: Tree) -> None:
+def _seq2seq_precision(writer: SettingWriter, params: Tree) -> None:
     dtype, scale = params.setting("dtype"), params.setting("loss_scaling")
     word = "float32" if dtype is None else dtype.text.rpartition(".")[2]
     if word in ("mixed", "float16"):
-        said.tell("precision.enabled", "always", dtype)
-        said.tell("precision.dtypes", "fp16", dtype)
-        said.tell("precision.compute_dtype", "fp16", dtype)
-        said.tell("precision.mode", "mixed" if word == "mixed" else "full", dtype)
-        said.tell("precision.level", word, dtype)
+        writer.tell("precision.enabled", "always", dtype)
+        writer.tell("precision.dtypes", "fp16", dtype)
+        writer.tell("precision.compute_dtype", "fp16", dtype)
+        writer.tell("precision.mode", "mixed" if word == "mixed" else "full", dtype)
+        writer.tell("precision.level", word, dtype)
         if scale is None or scale.value is None:
-            said.tell("loss_scaling.mode", "none", dtype, origin="presence")
+            writer.tell("loss_scaling.mode", "none", dtype, origin="presence")
         elif scale.number is not None:
-            said.tell("loss_scaling.mode", "static", scale)
-            said.number("loss_scaling.scale", scale)
+            writer.tell("loss_scaling.mode", "static", scale)
+            writer.number("loss_scaling.scale", scale)
         else:
-            said.tell("loss_scaling.mode", "dynamic", scale)
-        said.by_library("scaler_update.status")
+            writer.tell("loss_scaling.mode", "dynamic", scale)
+        writer.by_library("scaler_update.status")
         return
     if word != "float32":
-        said.unknown("precision.compute_dtype", f"a type called {word!r}", dtype)
+        writer.unknown("precision.compute_dtype", f"a type called {word!r}", dtype)
         return
-    said.tell("precision.enabled", "never", dtype)
-    said.tell("precision.compute_dtype", "fp32", dtype)
-    said.tell("loss_scaling.mode", "none", dtype, origin="presence")
+    writer.tell("precision.enabled", "never", dtype)
+    writer.tell("precision.compute_dtype", "fp32", dtype)
+    writer.tell("loss_scaling.mode", "none", dtype, origin="presence")
 
 
-def _horovod(said: Said, params: Tree) -> None:
+def _horovod(writer: SettingWriter, params: Tree) -> None:
     horovod, gpus = params.setting("use_horovod"), params.setting("num_gpus")
     if horovod is not None and horovod.switch:
-        said.tell("parallel.kind", "horovod", horovod)
+        writer.tell("parallel.kind", "horovod", horovod)
     elif gpus is not None and (gpus.number or 0) > 1:
-        said.tell("parallel.kind", "towers", gpus)
-        said.number("parallel.world_size", gpus)
+        writer.tell("parallel.kind", "towers", gpus)
+        writer.number("parallel.world_size", gpus)
 
 
 def _only_overrides(module: Module) -> bool:
-    """Return whether a module is nothing but values by names that a training script has."""
+    """Return whether a module only assigns plain values to names that a training script has."""
     names: set[str] = set()
     for statement in module.tree.body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
@@ -156,46 +156,48 @@ def _only_overrides(module: Module) -> bool:
     return len(names & _OVERRIDES) >= 3 and len(names & training) >= 2
 
 
-def _tell_overrides(said: Said, tree: Tree) -> None:
+def _tell_overrides(writer: SettingWriter, tree: Tree) -> None:
     get = tree.setting
-    said.tell("framework", "pytorch", origin="presence", confidence="likely")
-    said.tell("api", "config_overrides", origin="presence")
+    writer.tell("framework", "pytorch", origin="presence", confidence="likely")
+    writer.tell("api", "config_overrides", origin="presence")
     dtype = get("dtype")
     if dtype is not None and dtype.text in ("float16", "bfloat16", "float32"):
         word = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[dtype.text]
-        said.tell("precision.compute_dtype", word, dtype)
-        said.tell("precision.enabled", "never" if word == "fp32" else "always", dtype)
+        writer.tell("precision.compute_dtype", word, dtype)
+        writer.tell("precision.enabled", "never" if word == "fp32" else "always", dtype)
         if word != "fp32":
-            said.tell("precision.dtypes", word, dtype)
+            writer.tell("precision.dtypes", word, dtype)
     else:
-        _inherited(said, "precision.enabled", "precision.compute_dtype")
-    _inherited(said, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
-    _inherited(said, "parallel.kind", "optimizer.family")
+        _inherited(writer, "precision.enabled", "precision.compute_dtype")
+    _inherited(writer, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
+    _inherited(writer, "parallel.kind", "optimizer.family")
     steps = get("gradient_accumulation_steps")
     if steps is not None:
-        said.number("accumulation.steps", steps)
-        said.tell("accumulation.present", "yes", steps)
-        _inherited(said, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-    tell_numbers(said, "nanogpt", get, "optimizer")
-    if not tell_clip(said, get("grad_clip"), unscaled="library"):
-        _inherited(said, "clipping.kind")
-    _override_schedule(said, get("decay_lr"), get("warmup_iters"))
-    tell_numbers(said, "nanogpt", get, "schedule", "batch", "data")
+        writer.number("accumulation.steps", steps)
+        writer.tell("accumulation.present", "yes", steps)
+        _inherited(writer, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
+    tell_numbers(writer, "nanogpt", get, "optimizer")
+    if not tell_clip(writer, get("grad_clip"), unscaled="library"):
+        _inherited(writer, "clipping.kind")
+    _override_schedule(writer, get("decay_lr"), get("warmup_iters"))
+    tell_numbers(writer, "nanogpt", get, "schedule", "batch", "data")
 
 
-def _override_schedule(said: Said, decays: Setting | None, warmup: Setting | None) -> None:
+def _override_schedule(
+    writer: SettingWriter, decays: Setting | None, warmup: Setting | None
+) -> None:
     if decays is not None and decays.switch is False:
-        said.tell("schedule.decay", "none", decays)
+        writer.tell("schedule.decay", "none", decays)
     else:
-        _inherited(said, "schedule.decay")
+        _inherited(writer, "schedule.decay")
     if warmup is not None and warmup.number is not None:
-        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
 
 
-def _inherited(said: Said, *fields: str) -> None:
+def _inherited(writer: SettingWriter, *fields: str) -> None:
     for field in fields:
-        said.tell(field, "inherit", origin="presence", confidence="likely")
+        writer.tell(field, "inherit", origin="presence", confidence="likely")
 
 
 READER = ConfigDictsReader()

@@ -1,4 +1,4 @@
-"""Python configuration files as trees: what they assign, without running them."""
+"""Python configuration files as trees of their assignments, without running them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.combine import plain
 from crosscast.pysource.values.value import Known, Symbol
-from crosscast.readers.config.tree import Tree
+from crosscast.readers.tree import Tree
 
 if TYPE_CHECKING:
     from crosscast.facts.fact import Origin
@@ -26,7 +26,7 @@ _PLAIN = (
 def is_config(module: Module) -> bool:
     """Return whether a module only assigns: it defines no class and trains nothing itself."""
     return bool(module.tree.body) and all(
-        isinstance(one, _PLAIN) or _is_small(one) for one in module.tree.body
+        isinstance(statement, _PLAIN) or _is_small(statement) for statement in module.tree.body
     )
 
 
@@ -54,7 +54,7 @@ def assigned(module: Module) -> Tree:
 
 
 def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
-    """Return an expression as a tree: dictionaries, lists, and values as far as known."""
+    """Return an expression as a tree of dictionaries, lists and known values."""
     span = module.span(node)
     if depth > MAX_DEPTH:
         return Tree(span, reason="nested too deeply")
@@ -63,7 +63,7 @@ def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DICTS:
         return _called(node, module, depth, span)
     if isinstance(node, ast.List | ast.Tuple):
-        items = [tree_of(one, module, depth + 1) for one in node.elts]
+        items = [tree_of(element, module, depth + 1) for element in node.elts]
         return Tree(span, items=items)
     return _leaf(node, module, depth, span)
 

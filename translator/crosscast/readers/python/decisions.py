@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.conditions import Condition, branches
-from crosscast.readers.python.default_conditions import DEVICE, is_usual
+from crosscast.readers.python.default_conditions import DEVICE, holds_by_default
 from crosscast.readers.python.library_calls import parts_of
 from crosscast.readers.python.origins import Who, origin
 
@@ -26,9 +26,9 @@ PRECISION = frozenset(
         *("mp", "mixprec", "autocaster", "level", "f16", "mxp"),
     }
 )
-"""Words of conditions that are about precision."""
+"""Words of conditions about precision."""
 RECOMPUTING = frozenset({"recompute", "recomputing", "remat", "checkpoint", "checkpointing"})
-"""Words of conditions that are about activations computed again."""
+"""Words of conditions about activation checkpointing."""
 _OTHER = re.compile(
     r"train|eval|mode\b|gpu|cuda|cpu|rank|world|nproc|device|main|__name__|restore|resume|exist"
     r"|verbose|profil|debug|isinstance|version|hasattr|tpu|horovod|hvd|strategy|is None",
@@ -39,25 +39,25 @@ _SHORT = 120
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who decides about something, and what happens if nobody says anything."""
+    """Who decides about something, and what happens by default."""
 
     who: Who | Literal["never"]
-    usual: bool | None
-    """Whether it happens with the defaults as written; None: that is not known."""
+    by_default: bool | None
+    """Whether it happens with the defaults as written; None if unknown."""
     under: tuple[str, ...] = ()
     flag: str = ""
     """The condition that decides, as text."""
 
 
 def is_about(condition: Condition, wanted: frozenset[str]) -> bool:
-    """Whether a condition is about some words, itself or through what its names are assigned."""
+    """Whether a condition contains some words, directly or in the values of its names."""
     if parts_of(condition.module.text(condition.node)) & wanted:
         return True
     return any(parts_of(text) & wanted for text in _behind(condition))
 
 
 def _is_about_nothing(condition: Condition) -> bool:
-    """Whether somebody decides about a condition that no word says the purpose of."""
+    """Whether a flag or configuration decides a condition of unknown purpose."""
     module = condition.module
     return not _OTHER.search(module.text(condition.node)) and (
         origin(condition.node, module) in ("flag", "config")
@@ -66,10 +66,10 @@ def _is_about_nothing(condition: Condition) -> bool:
 
 def _behind(condition: Condition) -> Iterator[str]:
     for name in walk(condition.node):
-        for one in definitions(name, condition.module) if isinstance(name, ast.Name) else ():
-            if one.kind == "assign" and one.value is not None:
-                text = one.module.text(one.value)
-                if not isinstance(one.value, ast.Call) or len(text) < _SHORT:
+        for binding in definitions(name, condition.module) if isinstance(name, ast.Name) else ():
+            if binding.kind == "assign" and binding.value is not None:
+                text = binding.module.text(binding.value)
+                if not isinstance(binding.value, ast.Call) or len(text) < _SHORT:
                     yield text
 
 
@@ -91,35 +91,35 @@ def decide(
         unnamed: whether those of flags and settings matter too that seem to be about nothing else.
     """
     tests = [
-        one
-        for one in reversed(found)
-        if is_about(one, wanted) or (unnamed and _is_about_nothing(one))
+        test
+        for test in reversed(found)
+        if is_about(test, wanted) or (unnamed and _is_about_nothing(test))
     ]
     if switch is not None:
         tests.insert(0, Condition(switch, True, module.owner_of(switch)))
-    usual: bool | None = True
+    by_default: bool | None = True
     who: list[Who] = []
     flag = ""
-    for one in tests:
-        by = origin(one.node, one.module)
-        if by != "always" and _only_device(one.node, one.module):
+    for test in tests:
+        by = origin(test.node, test.module)
+        if by != "always" and _only_device(test.node, test.module):
             by = "always"
-        met = is_usual(one)
+        met = holds_by_default(test)
         if by == "always":
             if met is False:
-                return Decision("never", False, (one.text,), one.text)
+                return Decision("never", False, (test.text,), test.text)
             continue
         who.append(by)
         if not flag or (by == "flag" and "flag" not in who[:-1]):
-            flag = one.text if one.holds else one.module.text(one.node)
+            flag = test.text if test.holds else test.module.text(test.node)
         if met is False:
-            usual = False
-        elif met is None and usual:
-            usual = None
+            by_default = False
+        elif met is None and by_default:
+            by_default = None
     order: tuple[Who, ...] = ("flag", "config", "caller")
     best: Who = next((w for w in order if w in who), "always")
-    shown = [one.text for one in reversed(tests) if not isinstance(one.node, ast.Constant)]
-    return Decision(best, usual, tuple(dict.fromkeys(shown)), flag)
+    shown = [test.text for test in reversed(tests) if not isinstance(test.node, ast.Constant)]
+    return Decision(best, by_default, tuple(dict.fromkeys(shown)), flag)
 
 
 def _only_device(node: ast.expr, module: Module) -> bool:
@@ -128,5 +128,5 @@ def _only_device(node: ast.expr, module: Module) -> bool:
 
 
 def decide_recomputing(call: Call) -> Decision:
-    """Return who decides whether activations are computed again by a call."""
+    """Return who decides whether a call enables activation checkpointing."""
     return decide(branches(call.node, call.module), None, call.module, RECOMPUTING, unnamed=True)

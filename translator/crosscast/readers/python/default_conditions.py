@@ -1,4 +1,4 @@
-"""What is usual: what conditions are with the defaults of flags, and which objects exist then."""
+"""Evaluate conditions under the default values of command-line flags."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.scopes import Binding
 
 DEVICE = re.compile(r"cuda|gpu|device|is_available|torch\.version|\bcpu\b", re.I)
-"""Words of conditions that are about the machine."""
+"""Words of conditions about the machine."""
 _HOPS = 4
 
 
-def is_usual(condition: Condition, depth: int = 0) -> bool | None:
-    """Whether a condition is met with the defaults of flags; None: not known."""
-    return is_met(usually(condition.node, condition.module, depth), condition.holds)
+def holds_by_default(condition: Condition, depth: int = 0) -> bool | None:
+    """Whether a condition holds with the defaults of flags; None if unknown."""
+    return is_met(truth_by_default(condition.node, condition.module, depth), condition.holds)
 
 
-def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
-    """Return what a condition is with the defaults of flags, on a machine with a GPU.
+def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
+    """Return the value of a condition with the defaults of flags on a machine with a GPU.
 
     Args:
         node: the condition.
         module: of the condition.
-        depth: through how many names that are set under conditions the question came here.
+        depth: number of conditionally assigned names followed so far.
     """
     if is_combination(node):
-        return of_combination(node, lambda part: usually(part, module, depth))
+        return of_combination(node, lambda part: truth_by_default(part, module, depth))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        made = is_made(node, module)
+        made = exists_by_default(node, module)
         if made is not None:
             return made
         compared = _compared(node, module)
@@ -61,8 +61,8 @@ def usually(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
 
 
 def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
-    """Return whether a name gets a value under the defaults of flags: `mode == "native"`."""
-    if depth >= _HOPS:  # `if not done: done = True` asks for itself
+    """Return the value of `mode == "native"` from the assignments that run by default."""
+    if depth >= _HOPS:  # `if not done: done = True` refers to itself
         return None
     name: ast.expr = node
     wanted: object = None
@@ -72,20 +72,24 @@ def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
             return None
         name, wanted = node.left, other.value
     found = list(definitions(name, module)) if isinstance(name, ast.Name) else []
-    values = [one.value for one in found if one.kind == "assign"]
+    values = [binding.value for binding in found if binding.kind == "assign"]
     if len(values) < 2 or not all(isinstance(value, ast.Constant) for value in values):
         return None
     met: set[bool | None] = set()
-    for one in found:
-        value = one.value.value if isinstance(one.value, ast.Constant) else None
+    for binding in found:
+        value = binding.value.value if isinstance(binding.value, ast.Constant) else None
         if (value == wanted) if wanted is not None else bool(value):
-            around = conditions(one.node, one.module, callers=False)
-            met.add(False if any(is_usual(test, depth + 1) is False for test in around) else None)
+            around = conditions(binding.node, binding.module, callers=False)
+            met.add(
+                False
+                if any(holds_by_default(test, depth + 1) is False for test in around)
+                else None
+            )
     return False if met == {False} else None
 
 
 def _compared(node: ast.Compare, module: Module) -> bool | None:
-    """Return whether a setting that a flag fills equals a constant."""
+    """Return whether a setting filled by a flag equals a constant."""
     flag = flag_behind(node.left, module)
     other = node.comparators[0]
     if flag is None or not isinstance(other, ast.Constant):
@@ -96,8 +100,8 @@ def _compared(node: ast.Compare, module: Module) -> bool | None:
     return (value.value == other.value) is isinstance(node.ops[0], ast.Eq)
 
 
-def is_made(node: ast.Compare, module: Module) -> bool | None:
-    """Return what `scaler is not None` is with the defaults of flags; None: not known."""
+def exists_by_default(node: ast.Compare, module: Module) -> bool | None:
+    """Return the value of `scaler is not None` with the defaults of flags; None if unknown."""
     other, how = node.comparators[0], node.ops[0]
     nothing = isinstance(other, ast.Constant) and other.value is None
     if not nothing or not isinstance(how, ast.Is | ast.IsNot):
@@ -111,44 +115,44 @@ def _made(node: ast.expr, module: Module, hops: int) -> bool | None:
     found = list(definitions(node, module))
     if len(found) == 1 and found[0].kind == "parameter":
         return _given(found[0], hops)
-    values = [one.value for one in found if one.kind == "assign"]
+    values = [binding.value for binding in found if binding.kind == "assign"]
     empty = [v for v in values if isinstance(v, ast.Constant) and v.value is None]
     if len(values) < 2 or len(values) != len(found) or not empty:
         return None
     answers = {
-        runs_usually(one.node, one.module, callers=False)
-        for one in found
-        if isinstance(one.value, ast.Call)
+        runs_by_default(binding.node, binding.module, callers=False)
+        for binding in found
+        if isinstance(binding.value, ast.Call)
     }
     if len(answers) != 1 or len(empty) + sum(isinstance(v, ast.Call) for v in values) < len(values):
         return None
     return answers.pop()
 
 
-def _given(one: Binding, hops: int) -> bool | None:
-    program = one.module.program
-    if program is None or not isinstance(one.node, ast.arg):
+def _given(binding: Binding, hops: int) -> bool | None:
+    program = binding.module.program
+    if program is None or not isinstance(binding.node, ast.arg):
         return None
-    given = program.arguments_for(one, one.node.arg)
+    given = program.arguments_for(binding, binding.node.arg)
     answers = {_made(inner, where, hops + 1) for inner, where in given}
     return answers.pop() if len(answers) == 1 else None
 
 
-def runs_usually(node: ast.AST, module: Module, *, callers: bool = True) -> bool | None:
-    """Whether a node is reached with the defaults of flags; None: not known.
+def runs_by_default(node: ast.AST, module: Module, *, callers: bool = True) -> bool | None:
+    """Whether a node is reached with the defaults of flags; None if unknown.
 
-    A check that ends the program counts as passed: nothing is trained where it is not.
+    A check that ends the program counts as passed, because nothing is trained otherwise.
 
     Args:
         node: a statement or expression.
         module: of it.
-        callers: whether the conditions count that all calls of its function stand under.
+        callers: whether to include the conditions of all calls of its function.
     """
     answer: bool | None = True
     for test in conditions(node, module, callers=callers):
         if isinstance(test.left, ast.Raise | ast.Expr):
             continue
-        met = is_usual(test)
+        met = holds_by_default(test)
         if met is False:
             return False
         if met is None:

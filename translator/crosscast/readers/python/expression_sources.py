@@ -1,4 +1,4 @@
-"""What an expression is made of: the assignments, arguments and functions behind it."""
+"""Sources of an expression: the assignments, arguments and functions behind it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExpressionSources:
 
 
 def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
-    """Return what an expression is made of, as far as the files given show it."""
+    """Return the sources of an expression, as far as the given files show them."""
     found = ExpressionSources()
     seen: set[ast.AST] = set()
     queue: list[tuple[ast.AST, Module, int]] = [(node, module, 0)]
@@ -55,27 +55,27 @@ def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
             continue
         found.places.append((here, where))
         found.texts.append(_code(here, where))
-        inner = list(walk(here))
-        found.calls += [where.call(one) for one in inner if isinstance(one, ast.Call)]
+        nodes = list(walk(here))
+        found.calls += [where.call(inner) for inner in nodes if isinstance(inner, ast.Call)]
         if depth < _DEPTH:
-            for one in inner:
-                queue += [(n, m, depth + 1) for n, m in _behind(one, where)]
+            for inner in nodes:
+                queue += [(n, m, depth + 1) for n, m in _behind(inner, where)]
     return found
 
 
 def _is_long(node: ast.AST) -> bool:
-    """Whether a node is a function or class that does more than one thing."""
+    """Whether a node is a long function or class."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
     return (node.end_lineno or node.lineno) - node.lineno > _MOST_LINES
 
 
 def _code(node: ast.AST, module: Module) -> str:
-    """Return the source of a node without the text of docstrings."""
+    """Return the source of a node without its docstring."""
     text = module.text(node)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        said = ast.get_docstring(node, clean=False)
-        if said and isinstance(node.body[0], ast.Expr):
+        docstring = ast.get_docstring(node, clean=False)
+        if docstring and isinstance(node.body[0], ast.Expr):
             text = text.replace(module.text(node.body[0]), "")
     return text
 
@@ -103,20 +103,21 @@ def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
     else:
         return []
     program = module.program
-    for one in definitions(node, module):
-        if one.kind in ("assign", "augment") and one.value is not None:
-            around = branches(one.value, one.module, callers=False)
+    for binding in definitions(node, module):
+        if binding.kind in ("assign", "augment") and binding.value is not None:
+            around = branches(binding.value, binding.module, callers=False)
             if all(c.default is not False or not _chooses(c.node) for c in around):
-                found.append((one.value, one.module))
-        elif one.kind in ("function", "class"):
-            found.append((one.node, one.module))
-        elif one.kind == "parameter" and program is not None:
-            found += program.arguments_for(one, getattr(one.node, "arg", ""))
+                found.append((binding.value, binding.module))
+        elif binding.kind in ("function", "class"):
+            found.append((binding.node, binding.module))
+        elif binding.kind == "parameter" and program is not None:
+            found += program.arguments_for(binding, getattr(binding.node, "arg", ""))
     return found
 
 
 def _chooses(node: ast.expr) -> bool:
     """Whether a condition picks one of several by name: `args.scheduler == "noam"`."""
     return isinstance(node, ast.Compare) and any(
-        isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.comparators
+        isinstance(comparator, ast.Constant) and isinstance(comparator.value, str)
+        for comparator in node.comparators
     )

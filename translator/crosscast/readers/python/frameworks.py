@@ -1,4 +1,4 @@
-"""Tells which framework trains, where a program imports several."""
+"""Determines the framework that trains if a program imports several."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FrameworkReader:
     hints = ("tensorflow", "keras", "paddle", "jax", "flax", "optax")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield the framework, if it is not PyTorch, which its own readers tell."""
+        """Yield the framework, except PyTorch, which has its own readers."""
         found = weigh(program)
         if not found:
             return
@@ -64,7 +64,7 @@ def framework_of(program: Program) -> str:
 
 
 def retired(program: Program) -> Diagnostic | None:
-    """Return the note about a framework that is developed no more, if it is what trains (CC913)."""
+    """Return the note (CC913) about a discontinued framework, if the program trains with it."""
     found = weigh(program)
     if found is None or found[0] not in _RETIRED:
         return None

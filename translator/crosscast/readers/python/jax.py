@@ -15,7 +15,7 @@ from crosscast.readers.python.optimizers import (
     course_facts,
     facts_of,
     family_of,
-    made,
+    optimizer_call,
     schedule_facts,
     with_subjects,
 )
@@ -73,16 +73,18 @@ def _optimizers(program: Program) -> Iterator[Fact]:
     for name, call in calls_of(program):
         if _OPTIMIZERS.fullmatch(name):
             shown = "adam" if last(name) in ("scale_by_adam", "amsgrad") else last(name)
-            found.append(made(call, name, family_of(shown)))
+            found.append(optimizer_call(call, name, family_of(shown)))
     stepped = False
-    for one in with_subjects(found):
-        yield from facts_of(one, NAME)
-        if one.name.startswith("flax.optim.") and "beta" in one.call.bound():
-            value = one.call.argument("beta")
-            span = one.call.module.span(one.call.node)
+    for optimizer in with_subjects(found):
+        yield from facts_of(optimizer, NAME)
+        if optimizer.name.startswith("flax.optim.") and "beta" in optimizer.call.bound():
+            value = optimizer.call.argument("beta")
+            span = optimizer.call.module.span(optimizer.call.node)
             if value is not None:
-                yield fact_of("optimizer.momentum", value, span, subject=one.subject, reader=NAME)
-        for fact in schedule_facts(one, NAME, stepped="step"):
+                yield fact_of(
+                    "optimizer.momentum", value, span, subject=optimizer.subject, reader=NAME
+                )
+        for fact in schedule_facts(optimizer, NAME, stepped="step"):
             stepped = stepped or fact.field == "schedule.stepped_per"
             yield fact
     if found and not stepped:
@@ -93,7 +95,7 @@ def _optimizers(program: Program) -> Iterator[Fact]:
 
 
 def _given_rates(program: Program) -> Iterator[Fact]:
-    """Yield a schedule that hands a rate to every update: `apply_gradient(g, learning_rate=lr)`."""
+    """Yield schedules that pass a rate to every update: `apply_gradient(g, learning_rate=lr)`."""
     for _name, call in calls_of(program):
         words = {k.arg for k in call.node.keywords}
         if call.method in ("apply_gradient", "apply_gradients") and "learning_rate" in words:
@@ -136,7 +138,7 @@ def _skips(program: Program) -> bool:
 
 
 def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
-    """Yield where a half type is chosen: returned, or given to something as its `dtype`."""
+    """Yield the places that choose a half type: a return value or a `dtype` argument."""
     for module in program.modules:
         if "float16" not in module.source.text:
             continue
@@ -155,7 +157,7 @@ def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
 
 
 def _is_for_compute(given: ast.keyword, module: Module) -> bool:
-    """Whether an argument says the type of a computation, not that of sums of an optimizer."""
+    """Whether an argument sets the type of computation, not of an optimizer's state."""
     name = str(given.arg)
     if not name.endswith("dtype") or _OF_SUMS.search(name):
         return False
@@ -194,9 +196,9 @@ def _summed_by(call: Call) -> ast.expr | None:
         return None
     given = (*call.node.args, *(k.value for k in call.node.keywords))
     text = call.module.text
-    if not any(re.search(r"grad", text(one)) for one in given):
+    if not any(re.search(r"grad", text(argument)) for argument in given):
         return None
-    return next((one for one in given if re.search(r"accum|micro", text(one))), None)
+    return next((argument for argument in given if re.search(r"accum|micro", text(argument))), None)
 
 
 def _clips(program: Program) -> Iterator[Fact]:
@@ -227,13 +229,16 @@ def _parallel(program: Program) -> Iterator[Fact]:
             yield fact_of("activation_checkpointing", Known("yes"), span, reader=NAME)
     for module in program.modules:
         for function in module.functions.values():
-            for one in function.decorator_list:
-                resolved = module.resolve(one) if not isinstance(one, ast.Call) else ""
+            for decorator in function.decorator_list:
+                resolved = module.resolve(decorator) if not isinstance(decorator, ast.Call) else ""
                 if resolved == "jax.pmap":
-                    spans.append(module.span(one))
+                    spans.append(module.span(decorator))
                 elif resolved in _REMAT:
                     yield fact_of(
-                        "activation_checkpointing", Known("yes"), module.span(one), reader=NAME
+                        "activation_checkpointing",
+                        Known("yes"),
+                        module.span(decorator),
+                        reader=NAME,
                     )
     if spans:
         yield fact_of("parallel.kind", Known(("pmap",)), *spans, reader=NAME)

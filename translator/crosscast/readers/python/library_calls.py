@@ -1,4 +1,4 @@
-"""The calls of a Python program by canonical names: one name for what a library offers twice."""
+"""The calls of a Python program by canonical names: aliases of one function share a name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Named = tuple[str, "Call"]
 _INDEX: WeakKeyDictionary[Program, tuple[Named, ...]] = WeakKeyDictionary()
 _HIDDEN = re.compile(r"^[\w.]+\.(keras|tf|fluid|paddle)\.(?=[a-zA-Z_])")
-"""A library that another package hands on: `ourpackage.keras.optimizers.Adam`."""
+"""A library re-exported by another package: `ourpackage.keras.optimizers.Adam`."""
 _WRAPPERS = ("constant", "cast", "identity", "to_float", "convert_to_tensor", "Variable")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -29,7 +29,7 @@ _OWN = ("tensorflow.", "keras.", "paddle.", "torch.", "tf_keras.", "jax.", "opta
 
 
 def canonical(name: str) -> str:
-    """Return the name by which readers know a function: `tf.compat.v1.train.X` as `tf.train.X`."""
+    """Return the canonical name of a function: `tf.train.X` for `tf.compat.v1.train.X`."""
     if not name or ":" in name:
         return name
     for version in (".compat.v1.", ".compat.v2."):
@@ -80,7 +80,7 @@ def _only_predicts(call: Call) -> bool:
 
 
 def _idle(program: Program) -> set[ast.AST]:
-    """Return the functions of helper files that nothing in the program names."""
+    """Return the functions of helper files that the program never refers to."""
     if len(program.modules) < 2:
         return set()
     words: Counter[str] = Counter()
@@ -106,19 +106,19 @@ def _top(node: ast.AST, module: Module) -> ast.AST | None:
 
 
 def matching(program: Program, pattern: re.Pattern[str]) -> Iterator[Named]:
-    """Yield the calls of which a canonical name matches as a whole."""
+    """Yield the calls with a canonical name that matches completely."""
     for name, call in calls_of(program):
         if name and pattern.fullmatch(name):
             yield name, call
 
 
 def calls_matching(program: Program, pattern: re.Pattern[str]) -> list[Call]:
-    """Return the calls of which a canonical name matches as a whole, each once."""
+    """Return the calls with a canonical name that matches completely, each once."""
     return list(dict.fromkeys(call for _, call in matching(program, pattern)))
 
 
 def parts_of(name: str) -> frozenset[str]:
-    """Return the words of identifiers in small letters: `optimizerG_lr` is optimizer, g, lr."""
+    """Return the words of identifiers in lower case: `optimizerG_lr` is optimizer, g, lr."""
     return frozenset(word.lower() for word in _PARTS.findall(name))
 
 
@@ -145,7 +145,7 @@ def value_of(node: ast.expr | None, module: Module) -> Value | None:
 
 
 def text_value(value: Value | None) -> str:
-    """Return a value that is certainly a text or a name of a library; empty if it is neither."""
+    """Return a value that is certainly a string or a qualified name; empty if it is neither."""
     match value:
         case Known(value=str(text)):
             return text
@@ -167,7 +167,7 @@ def plain(value: Value | None) -> object:
 
 
 def target_of(call: ast.Call, module: Module) -> str:
-    """Return the variable that the result of a call is given to: `self.optimizer`; or empty."""
+    """Return the variable that a call is assigned to: `self.optimizer`; empty if none."""
     child: ast.AST = call
     here = module.parent(call)
     while here is not None and not isinstance(here, ast.stmt):
@@ -204,7 +204,7 @@ def unwrapped(value: Value | None) -> Value | None:
 
 
 def numeric(value: Value | None) -> Value | None:
-    """Return a value if it is a number or is not known; anything else says nothing."""
+    """Return a value if it is a number or unknown, None otherwise."""
     match value:
         case Known(value=bool() | None | str()):
             return None

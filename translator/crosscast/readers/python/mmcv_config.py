@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.mm_sections import (
     tell_checkpointing,
     tell_clip_grad,
@@ -11,7 +9,9 @@ from crosscast.readers.python.mm_sections import (
     tell_scale,
     tell_typed_optimizer,
 )
-from crosscast.readers.torch.optimizer_names import role
+from crosscast.readers.python.optimizers import role
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
@@ -31,82 +31,86 @@ _POLICIES = {
 }
 
 
-def tell_mmcv(said: Said, tree: Tree) -> None:
-    """Say what the dictionaries of a configuration mean."""
+def tell_mmcv(writer: SettingWriter, tree: Tree) -> None:
+    """Record the facts of the dictionaries of a configuration."""
     optimizer = tree.get("optimizer")
     hook = tree.get("optimizer_config")
-    said.tell("framework", "pytorch", origin="presence")
-    said.tell("api", "mmcv1", origin="presence")
-    _precision(said, tree, hook)
+    writer.tell("framework", "pytorch", origin="presence")
+    writer.tell("api", "mmcv1", origin="presence")
+    _precision(writer, tree, hook)
     if hook is not None and hook.keys is not None:
-        tell_window(said, hook.setting("cumulative_iters") or hook.setting("update_interval"))
-        tell_clip_grad(said, hook.get("grad_clip"))
+        tell_window(writer, hook.setting("cumulative_iters") or hook.setting("update_interval"))
+        tell_clip_grad(writer, hook.get("grad_clip"))
     if optimizer is not None and optimizer.keys is not None:
-        _optimizers(said, optimizer)
-        tell_groups(said, optimizer.get("paramwise_cfg"))
-    _schedule(said, tree.get("lr_config"))
+        _optimizers(writer, optimizer)
+        tell_groups(writer, optimizer.get("paramwise_cfg"))
+    _schedule(writer, tree.get("lr_config"))
     runner = tree.get("runner") or tree
-    said.number("run.epochs", runner.setting("max_epochs") or tree.setting("total_epochs"))
-    said.number("schedule.total_steps", runner.setting("max_iters") or tree.setting("total_iters"))
-    said.number("batch.micro_batch_size", tree.setting("data", "samples_per_gpu"))
-    said.number("seed", tree.setting("seed"))
-    said.by_library("zero_grad.where", "parallel.kind")
-    tell_checkpointing(said, tree)
+    writer.number("run.epochs", runner.setting("max_epochs") or tree.setting("total_epochs"))
+    writer.number(
+        "schedule.total_steps", runner.setting("max_iters") or tree.setting("total_iters")
+    )
+    writer.number("batch.micro_batch_size", tree.setting("data", "samples_per_gpu"))
+    writer.number("seed", tree.setting("seed"))
+    writer.by_library("zero_grad.where", "parallel.kind")
+    tell_checkpointing(writer, tree)
 
 
-def _optimizers(said: Said, optimizer: Tree) -> None:
-    """Say the optimizer, or those of several parts of a model: `dict(generator=dict(type=...))`."""
-    parts = {name: one for name, one in (optimizer.keys or {}).items() if one.get("type")}
+def _optimizers(writer: SettingWriter, optimizer: Tree) -> None:
+    """Record the optimizer, or one per part of a model: `dict(generator=dict(type=...))`."""
+    parts = {
+        name: section for name, section in (optimizer.keys or {}).items() if section.get("type")
+    }
     if optimizer.get("type") is not None or not parts:
-        tell_typed_optimizer(said, optimizer)
+        tell_typed_optimizer(writer, optimizer)
         return
-    subject = said.subject
-    for name, one in parts.items():
-        said.subject = name
-        tell_typed_optimizer(said, one)
+    subject = writer.subject
+    for name, section in parts.items():
+        writer.subject = name
+        tell_typed_optimizer(writer, section)
         part = role(name.rstrip("s"))
         if part:
-            said.tell("optimizer.role", part, one.setting("type"), origin="presence")
-    said.subject = subject
+            writer.tell("optimizer.role", part, section.setting("type"), origin="presence")
+    writer.subject = subject
 
 
-def _precision(said: Said, tree: Tree, hook: Tree | None) -> None:
+def _precision(writer: SettingWriter, tree: Tree, hook: Tree | None) -> None:
     fp16 = tree.get("fp16")
     kind = None if hook is None or hook.keys is None else hook.setting("type")
     apex = None if hook is None or hook.keys is None else hook.setting("use_fp16")
     half = fp16 is not None and (fp16.keys is not None or fp16.value is True)
     by_hook = kind is not None and "Fp16" in kind.text
     if apex is not None and apex.switch:
-        said.tell("api", "apex_amp", apex)
-        said.tell("precision.enabled", "always", apex)
-        said.tell("precision.dtypes", "fp16", apex)
-        said.tell("precision.compute_dtype", "fp16", apex)
-        said.tell("loss_scaling.mode", "library", apex, origin="presence")
-        said.by_library("scaler_update.status")
+        writer.tell("api", "apex_amp", apex)
+        writer.tell("precision.enabled", "always", apex)
+        writer.tell("precision.dtypes", "fp16", apex)
+        writer.tell("precision.compute_dtype", "fp16", apex)
+        writer.tell("loss_scaling.mode", "library", apex, origin="presence")
+        writer.by_library("scaler_update.status")
         return
     if not half and not by_hook:
         if tree.get("_base_") is not None:
-            said.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
+            writer.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
         else:
-            said.default("precision.enabled", "never")
-            said.default("precision.compute_dtype", "fp32")
-            said.tell("loss_scaling.mode", "none", origin="presence")
+            writer.default("precision.enabled", "never")
+            writer.default("precision.compute_dtype", "fp32")
+            writer.tell("loss_scaling.mode", "none", origin="presence")
         return
     setting = fp16.as_setting("fp16") if half and fp16 is not None else kind
-    said.tell("precision.enabled", "always", setting)
-    said.tell("precision.dtypes", "fp16", setting)
-    said.tell("precision.compute_dtype", "fp16", setting)
-    said.tell("precision.mode", "mixed", setting, origin="presence")
-    said.by_library("scaler_update.status")
+    writer.tell("precision.enabled", "always", setting)
+    writer.tell("precision.dtypes", "fp16", setting)
+    writer.tell("precision.compute_dtype", "fp16", setting)
+    writer.tell("precision.mode", "mixed", setting, origin="presence")
+    writer.by_library("scaler_update.status")
     scale = fp16.get("loss_scale") if half and fp16 is not None else None
     if scale is None and hook is not None and by_hook:
         scale = hook.get("loss_scale")
-    tell_scale(said, scale, "framework_default")
+    tell_scale(writer, scale, "framework_default")
     if scale is None:
-        said.default("loss_scaling.scale", _HOOK.arguments["loss_scale"])
+        writer.default("loss_scaling.scale", _HOOK.arguments["loss_scale"])
 
 
-def _schedule(said: Said, config: Tree | None) -> None:
+def _schedule(writer: SettingWriter, config: Tree | None) -> None:
     if config is None or config.keys is None:
         return
     policy = config.setting("policy")
@@ -117,17 +121,17 @@ def _schedule(said: Said, config: Tree | None) -> None:
             word = "step"
         if word is None:
             reason = policy.reason or f"a policy called {policy.text!r}"
-            said.unknown("schedule.decay", reason, policy)
+            writer.unknown("schedule.decay", reason, policy)
         else:
-            said.tell("schedule.decay", word, policy)
+            writer.tell("schedule.decay", word, policy)
         by_epoch = config.get("by_epoch")
         unit = "step" if by_epoch is not None and by_epoch.value is False else "epoch"
-        said.tell("schedule.stepped_per", unit, config.setting("by_epoch") or policy)
-        said.by_library("schedule.on_skip")
+        writer.tell("schedule.stepped_per", unit, config.setting("by_epoch") or policy)
+        writer.by_library("schedule.on_skip")
     warmup, length = config.setting("warmup"), config.setting("warmup_iters")
     if warmup is not None and warmup.value is not None:
-        said.tell("schedule.has_warmup", "yes", warmup)
+        writer.tell("schedule.has_warmup", "yes", warmup)
         by_epoch = config.get("warmup_by_epoch")
         unit = "epochs" if by_epoch is not None and by_epoch.value is True else "steps"
         if length is not None and length.number is not None:
-            said.tell("schedule.warmup", f"{length.number} {unit}", length)
+            writer.tell("schedule.warmup", f"{length.number} {unit}", length)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said
-from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
 
 
-def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
-    """Say what the schedulers, one after the other, make of the learning rate."""
+def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None:
+    """Record the schedule that a sequence of schedulers gives."""
     if schedulers is None:
         return
     parts = schedulers.items if schedulers.items is not None else [schedulers]
-    parts = [one for one in parts if one.keys is not None]
+    parts = [part for part in parts if part.keys is not None]
     decay: Tree | None = None
-    for index, one in enumerate(parts):
-        kind = (one.get("type") or one).text.rpartition(".")[2]
-        if _warms_up(one, kind, first=index == 0, several=len(parts) > 1):
-            _warmup(said, one)
+    for index, part in enumerate(parts):
+        kind = (part.get("type") or part).text.rpartition(".")[2]
+        if _warms_up(part, kind, first=index == 0, several=len(parts) > 1):
+            _warmup(writer, part)
         elif decay is None and kind.endswith("LR") and decay_of(kind):
-            decay = one
-            said.tell("schedule.decay", decay_of(kind), one.setting("type"))
+            decay = part
+            writer.tell("schedule.decay", decay_of(kind), part.setting("type"))
         elif decay is None and kind:
-            decay = one
+            decay = part
             reason = f"a schedule called {kind!r}"
-            said.unknown("schedule.decay", reason, one.setting("type"))
+            writer.unknown("schedule.decay", reason, part.setting("type"))
     shown = decay or (parts[-1] if parts else None)
     if shown is not None:
         by_epoch = shown.get("by_epoch")
@@ -33,26 +33,26 @@ def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
             converted is not None and converted.value is True
         )
         unit = "step" if steps else "epoch"
-        said.tell("schedule.stepped_per", unit, shown.setting("type"), origin="presence")
-        said.by_library("schedule.on_skip")
+        writer.tell("schedule.stepped_per", unit, shown.setting("type"), origin="presence")
+        writer.by_library("schedule.on_skip")
     if parts and decay is None:
-        said.tell("schedule.decay", "none", parts[0].setting("type"), origin="presence")
+        writer.tell("schedule.decay", "none", parts[0].setting("type"), origin="presence")
 
 
-def _warms_up(one: Tree, kind: str, *, first: bool, several: bool) -> bool:
+def _warms_up(part: Tree, kind: str, *, first: bool, several: bool) -> bool:
     if kind in ("QuadraticWarmupLR", "LinearParamScheduler"):
         return True
     if kind not in ("LinearLR", "ConstantLR") or not first:
         return False
-    factor = one.get("start_factor") or one.get("factor")
+    factor = part.get("start_factor") or part.get("factor")
     small = factor is None or not isinstance(factor.value, int | float) or factor.value < 1
-    return small and (several or one.get("end") is not None)
+    return small and (several or part.get("end") is not None)
 
 
-def _warmup(said: Said, one: Tree) -> None:
-    end = one.setting("end")
-    by_epoch = one.get("by_epoch")
+def _warmup(writer: SettingWriter, part: Tree) -> None:
+    end = part.setting("end")
+    by_epoch = part.get("by_epoch")
     unit = "steps" if by_epoch is not None and by_epoch.value is False else "epochs"
-    said.tell("schedule.has_warmup", "yes", one.setting("type"), end)
+    writer.tell("schedule.has_warmup", "yes", part.setting("type"), end)
     if end is not None and end.number is not None:
-        said.tell("schedule.warmup", f"{end.number} {unit}", end)
+        writer.tell("schedule.warmup", f"{end.number} {unit}", end)

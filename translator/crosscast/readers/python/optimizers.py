@@ -1,4 +1,4 @@
-"""Facts about optimizers that a program makes, whatever the framework."""
+"""Facts about the optimizers of a program in any framework."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
 from crosscast.readers import words
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.library_calls import numeric, target_of, unwrapped, value_of
+from crosscast.readers.python.library_calls import numeric, parts_of, target_of, unwrapped, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.schedules import Course, course_of
 from crosscast.targets.parameter_words import fields_of
@@ -23,32 +23,34 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
 
 family_of = partial(words.family_of, relatives=True)
-"""Returns the family that the name of a class means; empty if none."""
+"""Return the optimizer family of a class name; empty if there is none."""
 _WORDS = fields_of("graph classes")
 _RATE, _DECAY = "optimizer.learning_rate", "optimizer.weight_decay"
+_GENERATORS = frozenset({"g", "gen", "generator", "netg", "optimg", "gopt", "optg"})
+_DISCRIMINATORS = frozenset({"d", "disc", "discriminator", "critic", "netd", "dis", "optd"})
 _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """An optimizer that a program makes."""
+class OptimizerCall:
+    """An optimizer that a program creates."""
 
     call: Call
     name: str
-    """As the source calls it."""
+    """Name in the source."""
     family: str
     variable: str
     where: str
-    """Function that makes it."""
+    """Function that creates it."""
     coupled: bool = False
-    """Whether `weight_decay` is the coupled one."""
+    """Whether `weight_decay` is coupled with the gradient (L2)."""
     subject: str = ""
 
 
-def made(call: Call, name: str, family: str, *, coupled: bool = False) -> Made:
-    """Return the record of a call that makes an optimizer."""
+def optimizer_call(call: Call, name: str, family: str, *, coupled: bool = False) -> OptimizerCall:
+    """Return the record of a call that creates an optimizer."""
     module = call.module
-    return Made(
+    return OptimizerCall(
         call=call,
         name=name,
         family=family,
@@ -58,42 +60,43 @@ def made(call: Call, name: str, family: str, *, coupled: bool = False) -> Made:
     )
 
 
-def with_subjects(found: Sequence[Made]) -> list[Made]:
-    """Return them with subjects: one a variable, unless it can be one of two families.
+def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
+    """Return the calls with subjects: one per variable, or two if it can be one of two families.
 
     Two families in branches are two optimizers; three and more are a choice.
     """
-    groups: dict[tuple[str, str], list[Made]] = {}
-    for place, one in enumerate(found):
-        key = (one.where, one.variable or str(place))
-        if any(_same_block(one, other) for other in groups.get(key, ())):
-            key = (one.where, f"{one.variable} {place + 1}")  # made anew, not in another branch
-        groups.setdefault(key, []).append(one)
+    groups: dict[tuple[str, str], list[OptimizerCall]] = {}
+    for place, optimizer in enumerate(found):
+        key = (optimizer.where, optimizer.variable or str(place))
+        if any(_same_block(optimizer, other) for other in groups.get(key, ())):
+            # created again in the same block, not in another branch
+            key = (optimizer.where, f"{optimizer.variable} {place + 1}")
+        groups.setdefault(key, []).append(optimizer)
     taken: set[str] = set()
-    result: list[Made] = []
+    result: list[OptimizerCall] = []
     for (where, variable), members in groups.items():
-        families = list(dict.fromkeys(one.family for one in members))
-        for one in members:
-            base = variable if one.variable else "optimizer"
+        families = list(dict.fromkeys(member.family for member in members))
+        for optimizer in members:
+            base = variable if optimizer.variable else "optimizer"
             if len(families) == 2:
-                base = f"{base} ({one.name.rpartition('.')[2]})"
+                base = f"{base} ({optimizer.name.rpartition('.')[2]})"
             subject = base
             if (base, where) not in {(r.subject, r.where) for r in result} and base in taken:
                 subject = f"{base} in {where.rpartition(':')[2] or 'the module'}"
             if len(families) > 2:
-                one = replace(one, family="selectable")
+                optimizer = replace(optimizer, family="selectable")
             taken.add(subject)
-            result.append(replace(one, subject=subject))
-    if len({one.subject for one in result}) == 1:
-        return [replace(one, subject="") for one in result]
+            result.append(replace(optimizer, subject=subject))
+    if len({optimizer.subject for optimizer in result}) == 1:
+        return [replace(optimizer, subject="") for optimizer in result]
     return result
 
 
-def _same_block(one: Made, other: Made) -> bool:
-    module = one.call.module
+def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:
+    module = optimizer.call.module
     if other.call.module is not module:
         return False
-    mine, theirs = (module.statement_of(made.call.node) for made in (one, other))
+    mine, theirs = (module.statement_of(entry.call.node) for entry in (optimizer, other))
     if mine is None or theirs is None or mine is theirs:
         return False
     parent = module.parent(mine)
@@ -104,49 +107,52 @@ def _same_block(one: Made, other: Made) -> bool:
 
 
 def rate_of(call: Call) -> ast.expr | None:
-    """Return what an optimizer gets as its learning rate."""
+    """Return the learning rate argument of an optimizer."""
     bound = call.bound()
     found = next((bound[name] for name in _WORDS[_RATE] if name in bound), None)
     if found is None and not call.parameters() and len(call.node.args) == 1:
-        first = call.node.args[0]  # the rate comes first wherever the signature is not known
+        first = call.node.args[0]  # the rate comes first if the signature is unknown
         return None if isinstance(first, ast.Starred) else first
     return found
 
 
-def facts_of(one: Made, reader: str) -> Iterator[Fact]:
-    """Yield what a call that makes an optimizer says about it."""
-    call = one.call
+def facts_of(optimizer: OptimizerCall, reader: str) -> Iterator[Fact]:
+    """Yield the facts of a call that creates an optimizer."""
+    call = optimizer.call
     bound = call.bound()
     under = tuple(c.text for c in branches(call.node, call.module))
     span = call.module.span(call.node)
-    yield fact_of(
-        "optimizer.family", Known(one.family), span, subject=one.subject, under=under, reader=reader
-    )
-    if one.family == "selectable":
+    subject, family = optimizer.subject, Known(optimizer.family)
+    yield fact_of("optimizer.family", family, span, subject=subject, under=under, reader=reader)
+    if optimizer.family == "selectable":
         return
-    yield fact_of(
-        "optimizer.name", Known(one.name), span, subject=one.subject, under=under, reader=reader
-    )
+    name = Known(optimizer.name)
+    yield fact_of("optimizer.name", name, span, subject=subject, under=under, reader=reader)
     for field in _CONSTANTS:
         node = next((bound[n] for n in _WORDS[f"optimizer.{field}"] if n in bound), None)
-        yield from number(field, node, one, reader, under)
+        yield from number(field, node, optimizer, reader, under)
     decay = next((bound[n] for n in _WORDS[_DECAY] if n in bound), None)
     if not isinstance(decay, ast.Call):
-        yield from number("l2" if one.coupled else "weight_decay", decay, one, reader, under)
-    for name in _WORDS["optimizer.nesterov"]:
-        value = call.argument(name) if name in bound else None
+        field = "l2" if optimizer.coupled else "weight_decay"
+        yield from number(field, decay, optimizer, reader, under)
+    for keyword in _WORDS["optimizer.nesterov"]:
+        value = call.argument(keyword) if keyword in bound else None
         if isinstance(value, Known) and isinstance(value.value, bool):
             word = Known("yes" if value.value else "no", value.origin, value.flag)
-            yield fact_of("optimizer.nesterov", word, span, subject=one.subject, reader=reader)
+            yield fact_of("optimizer.nesterov", word, span, subject=subject, reader=reader)
 
 
 def number(
-    field: str, node: ast.expr | None, one: Made, reader: str, under: tuple[str, ...] = ()
+    field: str,
+    node: ast.expr | None,
+    optimizer: OptimizerCall,
+    reader: str,
+    under: tuple[str, ...] = (),
 ) -> Iterator[Fact]:
-    """Yield the fact that a setting of an optimizer has the value of an argument."""
+    """Yield the fact that an optimizer setting has the value of an argument."""
     if node is None:
         return
-    module = one.call.module.owner_of(node)
+    module = optimizer.call.module.owner_of(node)
     value = numeric(located(unwrapped(value_of(node, module)), node, module))
     if value is None:
         return
@@ -154,38 +160,38 @@ def number(
         f"optimizer.{field}",
         value,
         module.span(node),
-        subject=one.subject,
+        subject=optimizer.subject,
         under=under,
         reader=reader,
     )
 
 
 def schedule_facts(
-    one: Made, reader: str, *, stepped: str = "", on_skip: str = ""
+    optimizer: OptimizerCall, reader: str, *, stepped: str = "", on_skip: str = ""
 ) -> Iterator[Fact]:
-    """Yield the highest rate and the schedule behind the learning rate of an optimizer.
+    """Yield the peak rate and the schedule behind the learning rate of an optimizer.
 
     Args:
-        one: the optimizer.
+        optimizer: the call that creates it.
         reader: name of the reader.
-        stepped: what advances the schedule, if the framework does it by itself.
+        stepped: what advances the schedule, if the framework does.
         on_skip: whether it moves on when an update is skipped, if the framework decides.
     """
-    node = rate_of(one.call)
+    node = rate_of(optimizer.call)
     if node is None:
         return
-    module = one.call.module.owner_of(node)
+    module = optimizer.call.module.owner_of(node)
     course = course_of(node, module)
     value = value_of(node, module)
     if course is None or not isinstance(value, Instance | Symbol | Choice):
         if isinstance(value, Instance | Symbol):
             pass
         elif course is None or (isinstance(value, Known) and value.value is not None):
-            yield from number("learning_rate", node, one, reader)
+            yield from number("learning_rate", node, optimizer, reader)
     if course is None:
         return
     if course.base is not None:
-        yield from number("learning_rate", course.base[0], one, reader)
+        yield from number("learning_rate", course.base[0], optimizer, reader)
     yield from course_facts(course, reader, module.span(node), stepped=stepped)
     if on_skip:
         yield fact_of("schedule.on_skip", Known(on_skip), module.span(node), reader=reader)
@@ -202,3 +208,14 @@ def course_facts(course: Course, reader: str, *places: Span, stepped: str = "") 
         yield fact_of("schedule.warmup", Known(course.warmup), *spans[:1], reader=reader)
     if stepped:
         yield fact_of("schedule.stepped_per", Known(stepped), *spans[:1], reader=reader)
+
+
+def role(*texts: str) -> str:
+    """Return the part that an optimizer trains, from names around it: generator, ...; or empty."""
+    for text in texts:
+        words = parts_of(text)
+        if words & _GENERATORS:
+            return "generator"
+        if words & _DISCRIMINATORS:
+            return "discriminator"
+    return ""

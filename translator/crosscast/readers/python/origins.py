@@ -1,4 +1,4 @@
-"""Where the value of an expression comes from: a flag, a configuration, a function's caller."""
+"""Origins of values: a flag, a configuration, the caller of a function."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _DEPTH = 6
 
 
 def flag_behind(node: ast.expr, module: Module) -> Flag | None:
-    """Return the flag that fills `config.amp`: where the names agree, of `AMP_LEVEL` in any case.
+    """Return the flag that fills `config.amp`, if the names agree (ignoring case for `AMP_LEVEL`).
 
-    A single word in capitals is an entry of the configuration's own as often as not.
+    A single upper-case word is just as often an entry of the configuration itself.
     """
     if not isinstance(node, ast.Attribute) or root_of(node) not in _CONFIGS:
         return None
@@ -53,7 +53,7 @@ def flag_behind(node: ast.expr, module: Module) -> Flag | None:
 
 
 def root_of(node: ast.expr) -> str:
-    """Return the name that says whose member it is: `config` of `self.config.amp`."""
+    """Return the name of the owning object: `config` of `self.config.amp`."""
     here: ast.expr = node
     while isinstance(here, ast.Attribute | ast.Subscript):
         inner = here.value
@@ -66,13 +66,13 @@ def root_of(node: ast.expr) -> str:
 
 
 def origin(node: ast.expr, module: Module, depth: int = 0) -> Who:
-    """Return flag, config or caller; `always` if the source fixes it."""
+    """Return flag, config or caller; `always` if the value is fixed in the source."""
     found = {_leaf(leaf, module, depth) for leaf in leaves(node)}
     return next((who for who in _ORDER if who in found), "always")
 
 
 def located(value: Value | None, node: ast.expr, module: Module) -> Value | None:
-    """Return a value that is not known with the place that decides about it as its origin."""
+    """Return an unknown value with its origin filled in."""
     if isinstance(value, Unknown) and value.origin == "derived" and not value.has_default:
         where = origin(node, module.owner_of(node))
         if where in ("flag", "config"):
@@ -81,7 +81,7 @@ def located(value: Value | None, node: ast.expr, module: Module) -> Value | None
 
 
 def by_words(value: Value) -> Value:
-    """Return a value that is not known with the origin that the names in its text tell."""
+    """Return an unknown value with the origin that the names in its text suggest."""
     if not isinstance(value, Unknown) or value.origin != "derived" or value.has_default:
         return value
     try:
@@ -95,7 +95,7 @@ def by_words(value: Value) -> Value:
 
 
 def leaves(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the longest names, attributes and entries within an expression."""
+    """Yield the maximal names, attributes and subscripts inside an expression."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         root: ast.AST = node
         while isinstance(root, ast.Attribute | ast.Subscript):
@@ -104,7 +104,7 @@ def leaves(node: ast.AST) -> Iterator[ast.expr]:
             yield node
             return
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        yield node.func.value  # `cfg.get("amp")`: whose method it is
+        yield node.func.value  # `cfg.get("amp")`: follow the owner of the method
         for given in (*node.args, *(k.value for k in node.keywords)):
             yield from leaves(given)
         return
@@ -138,20 +138,20 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
     own = isinstance(node, ast.Attribute) and module.text(node.value) == "self"
     if own and isinstance(value, Unknown) and not bindings:
         return "config"  # what a base class in another file sets
-    found = {who for one in bindings for who in _of_binding(one, node, depth)}
+    found = {who for binding in bindings for who in _of_binding(binding, node, depth)}
     return next((who for who in _ORDER if who in found), "always")
 
 
-def _of_binding(one: Binding, use: ast.expr, depth: int) -> list[Who]:
-    if one.kind == "parameter" and isinstance(one.node, ast.arg):
-        return _of_parameter(one, one.node.arg, depth)
-    if one.kind not in ("assign", "with") or one.value is None or one.value is use:
+def _of_binding(binding: Binding, use: ast.expr, depth: int) -> list[Who]:
+    if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+        return _of_parameter(binding, binding.node.arg, depth)
+    if binding.kind not in ("assign", "with") or binding.value is None or binding.value is use:
         return []
-    deeper = depth + 1 if _is_transparent(one.value, one.module) else _DEPTH
-    found = [origin(one.value, one.module, deeper)]
-    for test in tests_around(one.node, one.module):
+    deeper = depth + 1 if _is_transparent(binding.value, binding.module) else _DEPTH
+    found = [origin(binding.value, binding.module, deeper)]
+    for test in tests_around(binding.node, binding.module):
         if not _within(use, test):
-            found.append(origin(test, one.module, depth + 1))
+            found.append(origin(test, binding.module, depth + 1))
     return found
 
 
@@ -167,7 +167,7 @@ def tests_around(node: ast.AST, module: Module) -> list[ast.expr]:
 
 
 def _is_transparent(node: ast.expr, module: Module) -> bool:
-    """Whether the value of a call is that of its arguments, or a library's object made of them."""
+    """Whether a call passes its arguments on: a conversion or an object of a library."""
     if not isinstance(node, ast.Call):
         return True
     name = module.resolve(node.func)
@@ -175,30 +175,32 @@ def _is_transparent(node: ast.expr, module: Module) -> bool:
 
 
 def _within(node: ast.AST, other: ast.AST) -> bool:
-    return any(one is node for one in walk(other))
+    return any(descendant is node for descendant in walk(other))
 
 
-def _of_parameter(one: Binding, name: str, depth: int) -> list[Who]:
-    program = one.module.program
-    given = program.arguments_for(one, name) if program is not None else []
+def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
+    program = binding.module.program
+    given = program.arguments_for(binding, name) if program is not None else []
     if given:
         return [origin(inner, where, depth + 1) for inner, where in given]
     if name in ("self", "cls"):
         return []
     small = name.lower()
-    if spread := _spread(one):
+    if spread := _spread(binding):
         return [spread]
     if small in _FLAGS:
         return ["flag"]
-    return ["config" if small in _CONFIGS or one.scope.qualname.endswith("__init__") else "caller"]
+    return [
+        "config" if small in _CONFIGS or binding.scope.qualname.endswith("__init__") else "caller"
+    ]
 
 
-def _spread(one: Binding) -> Who | None:
-    """Return whose `**settings` may fill a parameter: of a configuration, of the command line."""
-    program, function = one.module.program, one.scope.node
+def _spread(binding: Binding) -> Who | None:
+    """Return the origin of `**settings` that may fill a parameter: config or flag."""
+    program, function = binding.module.program, binding.scope.node
     if program is None or not isinstance(function, ast.FunctionDef):
         return None
-    for site in program.call_sites(one.module, function):
+    for site in program.call_sites(binding.module, function):
         for keyword in site.node.keywords:
             if keyword.arg is None:
                 words = parts_of(site.module.text(keyword.value))

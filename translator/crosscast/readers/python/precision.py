@@ -1,4 +1,4 @@
-"""Facts about precision from the places where a program asks for a type below float32."""
+"""Facts about precision from the places where a program requests a half type."""
 
 from __future__ import annotations
 
@@ -26,27 +26,30 @@ Mode = Literal["mixed", "full", ""]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A place that asks for half precision (or takes it back)."""
+    """A place that enables half precision (or disables it)."""
 
     node: ast.AST
     module: Module
     dtypes: tuple[str, ...]
-    """Types that it can select; empty: float32 or nothing known."""
+    """Types that it can select; empty for float32 or unknown."""
     decision: Decision
     mode: Mode = "mixed"
     switch: str = ""
-    """Text of the argument that switches it."""
+    """Text of the argument that enables it."""
     argument: ast.expr | None = None
     """That argument."""
     possible: bool = True
-    """Whether neither constants nor the launch command rule it out."""
+    """Whether it can run as far as constants and the launch command tell."""
     around: tuple[Span, ...] = ()
-    """The conditions it stands under, and the calls through which it is reached."""
+    """The conditions around it, and the calls through which it is reached."""
 
     @property
     def span(self) -> Span:
-        """The place: of the argument that switches it, if there is one."""
+        """The place of the argument that enables it, else of the node."""
         return self.module.span(self.argument or self.node)
+
+
+_POLICIES = ("Policy", "DTypePolicy")
 
 
 def site(
@@ -65,7 +68,7 @@ def site(
         module: of it.
         dtypes: what it can select.
         switch: an argument that is true or false: `enable=args.amp`.
-        chosen: the argument that names the type; whoever gives it decides.
+        chosen: the argument that names the type; its origin decides.
         mode: float32 weights (`mixed`) or half ones (`full`).
     """
     found = branches(node, module)
@@ -73,8 +76,8 @@ def site(
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))
         if who != "always":
-            usual = None if len(dtypes) != 1 else decision.usual
-            decision = Decision(who, usual, decision.under)
+            by_default = None if len(dtypes) != 1 else decision.by_default
+            decision = Decision(who, by_default, decision.under)
     shown = module.owner_of(switch).text(switch) if switch is not None else ""
     return Site(
         node=node,
@@ -93,7 +96,7 @@ def site(
 def _is_possible(found: Sequence[Condition], switch: ast.expr | None, module: Module) -> bool:
     if switch is not None and certain_truth(switch, module.owner_of(switch)) is False:
         return False
-    return all(one.certain is not False for one in found)
+    return all(condition.certain is not False for condition in found)
 
 
 def types_in(value: Value | None) -> tuple[str, ...]:
@@ -105,7 +108,7 @@ def types_in(value: Value | None) -> tuple[str, ...]:
         case Symbol(name=name):
             words.append(last(name))
         case Choice(options=options):
-            found = [one for _, option in options for one in types_in(option)]
+            found = [dtype for _, option in options for dtype in types_in(option)]
             return tuple(dict.fromkeys(found))
     found = []
     for word in words:
@@ -120,12 +123,12 @@ def types_in(value: Value | None) -> tuple[str, ...]:
 
 
 def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
-    """Return the types that any text behind the name of a policy means."""
+    """Return the types that the possible names of a policy stand for."""
     found: list[str] = []
-    for one, where in chase(node, module):
-        inner = one
-        if isinstance(one, ast.Call) and last(where.call(one).name) in ("Policy", "DTypePolicy"):
-            inner = where.call(one).bound().get("name") or next(iter(one.args), one)
+    for here, where in chase(node, module):
+        inner = here
+        if isinstance(here, ast.Call) and last(where.call(here).name) in _POLICIES:
+            inner = where.call(here).bound().get("name") or next(iter(here.args), here)
         for text, _where in chase(inner, where):
             if isinstance(text, ast.Constant):
                 found += types_in(Known(text.value))
@@ -133,68 +136,68 @@ def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
 
 
 def precision_facts(
-    sites: Sequence[Site], reader: str, beside: Sequence[Site] = (), *, told: bool = True
+    sites: Sequence[Site], reader: str, beside: Sequence[Site] = (), *, with_default: bool = True
 ) -> Iterator[Fact]:
-    """Yield who decides about half precision, which types there are, and what is usual.
+    """Yield who decides about half precision, the possible types and the default.
 
     Args:
-        sites: the places that ask for it.
+        sites: the places that enable it.
         reader: name of the reader.
-        beside: places of which another reader tells: together they say what is usual.
-        told: whether to tell what is usual.
+        beside: places that another reader reports; they count for the default type.
+        with_default: whether to yield the type in use by default.
     """
-    half = [one for one in sites if set(one.dtypes) & {"fp16", "bf16"} and one.possible]
-    for one in half:
-        span = one.span
-        under = one.decision.under
-        words = tuple(d for d in one.dtypes if d != "fp32")
+    half = [site for site in sites if set(site.dtypes) & {"fp16", "bf16"} and site.possible]
+    for site in half:
+        span = site.span
+        under = site.decision.under
+        words = tuple(d for d in site.dtypes if d != "fp32")
         yield fact_of(
             "precision.enabled",
-            Known(one.decision.who),
+            Known(site.decision.who),
             span,
-            *one.around,
+            *site.around,
             under=under,
             reader=reader,
         )
         yield fact_of("precision.dtypes", Known(words), span, under=under, reader=reader)
-        if one.mode:
-            yield fact_of("precision.mode", Known(one.mode), span, under=under, reader=reader)
-        flag = one.switch or next(iter(under), "")
-        if flag and one.decision.who != "always":
+        if site.mode:
+            yield fact_of("precision.mode", Known(site.mode), span, under=under, reader=reader)
+        flag = site.switch or next(iter(under), "")
+        if flag and site.decision.who != "always":
             yield fact_of("precision.flag", Known(flag), span, under=under, reader=reader)
-    if not told:
+    if not with_default:
         return
-    usual = usual_type([*half, *beside])
-    spans = [one.span for one in half]
-    if usual is not None:
-        yield fact_of("precision.compute_dtype", Known(usual), *spans, reader=reader)
-    elif half and all(_is_switch(one) for one in (*half, *beside)):
-        # a switch whose default is in another file: they are off unless somebody says otherwise
+    default = default_type([*half, *beside])
+    spans = [site.span for site in half]
+    if default is not None:
+        yield fact_of("precision.compute_dtype", Known(default), *spans, reader=reader)
+    elif half and all(_is_switch(site) for site in (*half, *beside)):
+        # the default of the switch is in another file; such switches are off unless set
         yield fact_of(
             "precision.compute_dtype", Known("fp32"), *spans, reader=reader, confidence="guess"
         )
 
 
-def _is_switch(one: Site) -> bool:
-    """Whether only a flag named for precision, of which nothing else is known, switches it."""
-    decision = one.decision
-    return decision.who == "flag" and decision.usual is None and bool(decision.under)
+def _is_switch(site: Site) -> bool:
+    """Whether only a flag with a name about precision and an unknown default enables it."""
+    decision = site.decision
+    return decision.who == "flag" and decision.by_default is None and bool(decision.under)
 
 
-def usual_type(half: Sequence[Site]) -> str | None:
-    """Return what runs with the defaults as written; None if it cannot be told."""
+def default_type(half: Sequence[Site]) -> str | None:
+    """Return the type in use by default; None if unknown."""
     if not half:
         return None
-    on = [one for one in half if one.decision.usual is True]
+    on = [site for site in half if site.decision.by_default is True]
     if on:
-        if any(one.decision.who == "caller" for one in on):
+        if any(site.decision.who == "caller" for site in on):
             return None
-        types = {d for one in on for d in one.dtypes if d != "fp32"}
+        types = {d for site in on for d in site.dtypes if d != "fp32"}
         if "fp32" in on[0].dtypes:
             return None
         if types == {"bf16", "fp16"}:
             return "bf16_or_fp16"
         return types.pop()
-    if all(one.decision.usual is False for one in half):
+    if all(site.decision.by_default is False for site in half):
         return "fp32"
     return None

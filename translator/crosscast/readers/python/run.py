@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Symbol, Value
+from crosscast.readers.python.fact_writer import FactWriter, content, is_number, place_of, trains
 from crosscast.readers.python.library_calls import last, matching, uses
-from crosscast.readers.torch.fact_writer import Told, content, is_number, place_of, trains
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -41,41 +41,41 @@ _EPOCHS = ("num_train_epochs", "num_epochs", "epochs", "max_epochs", "n_epochs",
 
 
 class TorchRun:
-    """Reads what is left."""
+    """Reads facts about the run as a whole."""
 
     name = NAME
     hints = ("torch", "lightning", "accelerate", "transformers", "deepspeed", "zero_grad")
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts about the run as a whole."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         foreign = uses(program, *_OTHERS)
         if not uses(program, *_PACKAGES):
             if not foreign and _like_torch(program):
-                told.say("framework", "pytorch", confidence="likely")
-                yield from told.facts
+                writer.say("framework", "pytorch", confidence="likely")
+                yield from writer.facts
             return
         own = uses(program, "torch", "pytorch_lightning", "lightning", "accelerate", "deepspeed")
         if own or not foreign:
             sure = own and (trains(program) or not foreign)
-            told.say("framework", "pytorch", confidence="certain" if sure else "guess")
+            writer.say("framework", "pytorch", confidence="certain" if sure else "guess")
         if trains(program):
-            _batch(told, program)
-            _seed(told, program)
-            _epochs(told, program)
-            _lengths(told, program)
-            _tf32(told, program)
-        yield from told.facts
+            _batch(writer, program)
+            _seed(writer, program)
+            _epochs(writer, program)
+            _lengths(writer, program)
+            _tf32(writer, program)
+        yield from writer.facts
 
 
 def _like_torch(program: Program) -> bool:
-    """Whether gradients are cleared and computed in the words that PyTorch has for it."""
+    """Whether gradients are cleared and computed with PyTorch's methods."""
     methods = {call.method for module in program.modules for call in module.calls}
     return {"zero_grad", "backward", "step"} <= methods
 
 
-def _batch(told: Told, program: Program) -> None:
-    """Say the rows of the first loader that is not for evaluation."""
+def _batch(writer: FactWriter, program: Program) -> None:
+    """Record the batch size of the first loader that is not for evaluation."""
     for _, call in matching(program, _LOADER):
         statement = call.module.statement_of(call.node)
         function = call.module.function_of(call.node)
@@ -87,15 +87,15 @@ def _batch(told: Told, program: Program) -> None:
             continue
         if call.bound().get("batch_size") is None:
             continue
-        told.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
+        writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
         return
 
 
-def _seed(told: Told, program: Program) -> None:
+def _seed(writer: FactWriter, program: Program) -> None:
     for _, call in matching(program, _SEED):
         value = _first(call, "seed")
         if value is not None:
-            told.number("seed", value, place_of(call))
+            writer.number("seed", value, place_of(call))
             return
 
 
@@ -106,8 +106,8 @@ def _first(call: Call, name: str) -> Value | None:
     return found
 
 
-def _epochs(told: Told, program: Program) -> None:
-    """Say how far `for epoch in range(...)` goes, else what a flag for it says."""
+def _epochs(writer: FactWriter, program: Program) -> None:
+    """Record the number of epochs from `for epoch in range(...)`, else from a flag."""
     for module in program.modules:
         for node in module.every(ast.For):
             if module.is_dead(node):
@@ -123,26 +123,26 @@ def _epochs(told: Told, program: Program) -> None:
             limit = over.args[1] if len(over.args) > 1 else over.args[0]
             value = evaluate(limit, module)
             if isinstance(value, Known) and is_number(value.value) and value.value > 0:  # type: ignore[operator]
-                told.value("run.epochs", value, module.span(limit))
+                writer.value("run.epochs", value, module.span(limit))
                 return
     for name in _EPOCHS:
         flag = program.flags.get(name)
         value_of_flag = None if flag is None else flag.given or flag.default
         if flag is not None and isinstance(value_of_flag, Known):
-            told.number("run.epochs", Known(value_of_flag.value, "flag", name), flag.span)
+            writer.number("run.epochs", Known(value_of_flag.value, "flag", name), flag.span)
             return
 
 
-def _lengths(told: Told, program: Program) -> None:
+def _lengths(writer: FactWriter, program: Program) -> None:
     for name in _LENGTHS:
         flag = program.flags.get(name)
         value = None if flag is None else flag.given or flag.default
         if flag is not None and isinstance(value, Known):
-            told.number("data.sequence_length", Known(value.value, "flag", name), flag.span)
+            writer.number("data.sequence_length", Known(value.value, "flag", name), flag.span)
             return
 
 
-def _tf32(told: Told, program: Program) -> None:
+def _tf32(writer: FactWriter, program: Program) -> None:
     for module in program.modules:
         for node in module.every(ast.Assign):
             if module.text(node.targets[0]) != "torch.backends.cuda.matmul.allow_tf32":
@@ -151,12 +151,12 @@ def _tf32(told: Told, program: Program) -> None:
                 continue
             value = content(evaluate(node.value, module))
             if isinstance(value, bool):
-                told.say("precision.tf32", "yes" if value else "no", module.span(node))
+                writer.say("precision.tf32", "yes" if value else "no", module.span(node))
                 return
     for _, call in matching(program, re.compile(r"torch\.set_float32_matmul_precision")):
         word = content(_first(call, "precision"))
         if isinstance(word, str) and not isinstance(word, Symbol):
-            told.say("precision.tf32", "no" if word == "highest" else "yes", place_of(call))
+            writer.say("precision.tf32", "no" if word == "highest" else "yes", place_of(call))
             return
 
 

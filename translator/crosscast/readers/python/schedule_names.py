@@ -1,4 +1,4 @@
-"""Which decay of the learning rate the names of schedules mean, whatever the framework."""
+"""Decays of the learning rate by names of schedules in any framework."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _DECAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("none", r"constant_?(lr|sched|warm)|warm_?up_?constant|(?-i:^WarmupLR$)"),
     )
 )
-"""A word of the vocabulary and the names that mean it; the first that is found decides."""
+"""A word of the vocabulary and the names that stand for it; the first match decides."""
 
 
 def decay_of(name: str) -> str:
-    """Return the decay that the name of a schedule means; empty if it means none."""
+    """Return the decay that the name of a schedule stands for; empty if there is none."""
     word = last(name)
     return next((decay for decay, pattern in _DECAYS if pattern.search(word)), "")

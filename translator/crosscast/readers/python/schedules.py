@@ -1,4 +1,4 @@
-"""Which schedule a learning rate follows, from the calls and formulas behind it."""
+"""The schedule of a learning rate, from the calls and formulas behind it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _FORMULAS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""The decay of a function of the program by what its text contains; the first counts."""
+"""The decay of a function of the program by a pattern in its text; the first match counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,18 @@ class Course:
     """What is known of a schedule."""
 
     decay: str
-    """Word of the vocabulary; empty: not known."""
+    """Word of the vocabulary; empty if unknown."""
     warmup: str = ""
     """Length of the warm-up as text; empty if there is none."""
     has_warmup: bool = False
     base: tuple[ast.expr, Module] | None = None
-    """The highest rate, if the schedule names it."""
+    """The peak rate, if the schedule names it."""
     places: tuple[Span, ...] = ()
     total: Value | None = None
 
 
 def course_of(rate: ast.expr, module: Module) -> Course | None:
-    """Return the schedule behind a learning rate; None if it is a plain number or not known."""
+    """Return the schedule behind a learning rate; None if it is a plain number or unknown."""
     found = sources_of(rate, module)
     decays: dict[str, None] = {}
     places: dict[Span, None] = {}
@@ -106,7 +106,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         name = getattr(node, "name", "")
         by_name = decay_of(name)
         word = by_name or _decay_of_text(node, where)
-        # without a name for it, it may be a formula around what a library computes
+        # without a name, it may be a formula around a library schedule
         if word and not _UNRELATED.search(name) and (by_name or not by_library):
             decays[word] = None
             places[where.span(node)] = None
@@ -135,7 +135,7 @@ def _decay_of_text(node: ast.AST, module: Module) -> str:
 
 
 def _behind(call: Call) -> str:
-    """Return what a schedule of another file does after its warm-up, by what it is told."""
+    """Return the decay after the warm-up of a schedule of another file, from its arguments."""
     words = {str(k.arg) for k in call.node.keywords}
     if words & {"d_model", "model_dim", "dmodel"}:
         return "noam"
@@ -167,7 +167,7 @@ def _library_calls(found: ExpressionSources) -> Iterator[tuple[Call, str]]:
 
 
 def _word(call: Call, name: str) -> str:
-    """Return the decay that a call of a library gives, or `warmup`; empty if it gives neither."""
+    """Return the decay of a library call, or `warmup`; empty if neither."""
     shown = last(name)
     small = shown.lower()
     if small in ("linearwarmup", "linear_lr_warmup", "warmup"):
@@ -191,12 +191,12 @@ def _between(call: Call) -> str:
 
 
 def _base(call: Call) -> tuple[ast.expr, Module] | None:
-    """Return the highest rate that a call of a library names."""
+    """Return the peak rate that a library call names."""
     shown = last(call.name)
     names: tuple[str, ...] = _BASES
     if shown in ("LinearWarmup", "linear_lr_warmup"):
         names = ("end_lr",)
-    elif shown == "linear_schedule":  # where it rises, the highest rate is the last
+    elif shown == "linear_schedule":  # if it rises, the peak rate is the last
         names = ("end_value",) if plain(call.argument("init_value")) == 0 else ("init_value",)
     bound = call.bound()
     return next(((bound[name], call.module) for name in names if name in bound), None)
@@ -224,7 +224,7 @@ def _shown(value: Value | None, text: str) -> str:
 
 
 def _compares_warmup(found: ExpressionSources) -> bool:
-    """Whether something is compared with the length of a warm-up."""
+    """Whether a comparison uses the length of a warm-up."""
     return any(
         isinstance(node, ast.Compare)
         or last(canonical(module.call(node).name)) in ("where", "cond", "less", "minimum")
@@ -241,7 +241,7 @@ def _named_length(found: ExpressionSources) -> str:
         if (isinstance(node, ast.Name | ast.Attribute) and _WARM.search(module.text(node)))
         or (isinstance(node, ast.Subscript) and _WARM.search(module.text(node.slice)))
     ]
-    texts = [text for text in texts if not decay_of(text)]  # which name the schedule itself
+    texts = [text for text in texts if not decay_of(text)]  # these name the schedule itself
     return next(filter(_LENGTH.search, texts), texts[0] if texts else "")
 
 

@@ -15,11 +15,11 @@ class _UnknownError(Exception):
 
 
 def calculate(text: str, lookup: Callable[[str], int | None]) -> int | None:
-    """Return the value of an expression, None if it is not known or not understood.
+    """Return the value of an expression, None if it is unknown or not understood.
 
     Args:
-        text: what stands between the parentheses.
-        lookup: gives the number that a variable holds.
+        text: the text between the parentheses.
+        lookup: returns the number that a variable holds.
     """
     if len(text) > 400:
         return None

@@ -68,9 +68,9 @@ def _simple(node: Node, expander: Expander) -> bool | None:
         return True
     if texts == ["false"]:
         return False
-    if not texts or texts[0] not in ("[", "test") or any(one is None for one in texts):
+    if not texts or texts[0] not in ("[", "test") or any(text is None for text in texts):
         return None
-    inside = [one for one in texts[1:] if one is not None]
+    inside = [text for text in texts[1:] if text is not None]
     if inside and inside[-1] == "]":
         inside = inside[:-1]
     if len(inside) == 2:

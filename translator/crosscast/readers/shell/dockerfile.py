@@ -11,8 +11,8 @@ from crosscast.facts.command import Command
 from crosscast.facts.fact import Layer
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.shell.environment import tell_variable
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.reader import read_script
@@ -42,7 +42,7 @@ class DockerfileReader:
     def read(self, source: Source) -> Reading:
         """Return the variables and the command of the image."""
         text = source.text[:MAX_CHARACTERS]
-        said = Said(self.name, Layer.ENVIRONMENT)
+        writer = SettingWriter(self.name, Layer.ENVIRONMENT)
         scope = Scope()
         commands: list[Command] = []
         for match in _LINE.finditer(text):
@@ -50,15 +50,15 @@ class DockerfileReader:
             if match[1].upper() == "ENV":
                 for name, value in _pairs(match[2]):
                     setting = Setting(name=name, value=value, places=(span,))
-                    tell_variable(said, setting)
+                    tell_variable(writer, setting)
                     scope.variables[name] = (Piece(text=value, span=span),)
                     scope.exported.add(name)
                 continue
             padded = "\n" * (span.line - 1) + _shell(match[2])
             reading = read_script(replace(source, text=padded), scope.copy())
             commands += reading.commands
-            said.facts += [f for f in reading.facts if f.layer is not Layer.ENVIRONMENT]
-        return Reading(facts=tuple(said.facts), commands=tuple(commands))
+            writer.facts += [f for f in reading.facts if f.layer is not Layer.ENVIRONMENT]
+        return Reading(facts=tuple(writer.facts), commands=tuple(commands))
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
@@ -77,7 +77,7 @@ def _bare(value: str) -> str:
 
 
 def _shell(text: str) -> str:
-    """Return the command as shell text; the form of a JSON list is quoted."""
+    """Return the command as shell text; JSON lists are quoted."""
     body = text.strip()
     if not body.startswith("["):
         return body

@@ -1,4 +1,4 @@
-"""What `${...}` does to known texts, and values as they are where a variable is used."""
+"""Parameter expansion `${...}` of known texts, and the values of variables where they are used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.readers.shell.text import Array, Piece, ShellText, Variable, Word
 
 
 def raw(text: ShellText, start: int, end: int) -> Word:
-    """Return text as it stands, one piece a line."""
+    """Return text verbatim, one piece per line."""
     pieces: list[Piece] = []
     at = start
     for line in text.slice(start, end).splitlines(keepends=True):
@@ -22,7 +22,7 @@ def raw(text: ShellText, start: int, end: int) -> Word:
 
 
 def used(value: Variable, place: Span, *, quoted: bool) -> Word:
-    """Return a value as it is where a variable is used."""
+    """Return the value of a variable where it is used."""
     word = value.words[0] if isinstance(value, Array) and value.words else value
     if isinstance(word, Array):
         return ()
@@ -38,7 +38,7 @@ def used(value: Variable, place: Span, *, quoted: bool) -> Word:
 
 
 def edited(text: str, rest: str) -> str | None:
-    """Return what an operator of `${...}` makes of a text, None if it is not understood."""
+    """Return a text after an operator of `${...}`, None if the operator is not understood."""
     if "$" in rest or "`" in rest:
         return None
     if replaced := re.fullmatch(r"/(/?)((?:\\.|[^/\\])+)(?:/(.*))?", rest, re.S):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from crosscast.facts.fact import Layer
-from crosscast.readers.config.settings import Said, Setting, switch_of
+from crosscast.readers.settings import Setting, SettingWriter, switch_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.shell.text import Word, places_of, reason_of, text_of
 from crosscast.readers.words import tell_precision
@@ -34,11 +34,11 @@ def is_paddle_variable(name: str) -> bool:
 
 
 def tell_environment(
-    said: Said,
+    writer: SettingWriter,
     exported: Iterable[tuple[str, Word, tuple[str, ...]]],
     launches: Sequence[Launch] = (),
 ) -> None:
-    """Say what exported and prefixed variables mean for the precision."""
+    """Record the effect of exported and prefixed variables on the precision."""
     found: dict[str, Setting] = {}
     for name, word, under in exported:
         text = text_of(word)
@@ -63,42 +63,42 @@ def tell_environment(
                     under=fact.under,
                 ),
             )
-    inner = Said(said.reader, Layer.ENVIRONMENT)
+    inner = SettingWriter(writer.reader, Layer.ENVIRONMENT)
     for setting in found.values():
         tell_variable(inner, setting)
-    said.facts += inner.facts
-    said.diagnostics += inner.diagnostics
+    writer.facts += inner.facts
+    writer.diagnostics += inner.diagnostics
 
 
-def tell_variable(said: Said, setting: Setting) -> None:
-    """Say what one variable means for the precision."""
+def tell_variable(writer: SettingWriter, setting: Setting) -> None:
+    """Record the effect of a variable on the precision."""
     name = setting.name
     on = setting.switch
     if name in _REWRITE:
         if on is None and setting.known:
             return
-        said.tell("framework", "tensorflow", setting, origin="presence")
-        said.tell("api", "tf_env_amp", setting, origin="presence")
+        writer.tell("framework", "tensorflow", setting, origin="presence")
+        writer.tell("api", "tf_env_amp", setting, origin="presence")
         if not setting.known:
-            said.unknown("precision.compute_dtype", setting.reason, setting, text=name)
-            said.tell("precision.enabled", "config", setting)
-            said.tell("precision.dtypes", "fp16", setting)
+            writer.unknown("precision.compute_dtype", setting.reason, setting, text=name)
+            writer.tell("precision.enabled", "config", setting)
+            writer.tell("precision.dtypes", "fp16", setting)
         elif on:
-            said.tell("precision.enabled", "always", setting)
-            said.tell("precision.dtypes", "fp16", setting)
-            said.tell("precision.compute_dtype", "fp16", setting)
-            said.tell("loss_scaling.mode", "env_default", setting, origin="presence")
-            said.by_library("scaler_update.status")
+            writer.tell("precision.enabled", "always", setting)
+            writer.tell("precision.dtypes", "fp16", setting)
+            writer.tell("precision.compute_dtype", "fp16", setting)
+            writer.tell("loss_scaling.mode", "env_default", setting, origin="presence")
+            writer.by_library("scaler_update.status")
     elif name in _TF32:
         if setting.known and (word := _TF32[name].get(setting.text)):
-            said.tell("precision.tf32", word, setting)
+            writer.tell("precision.tf32", word, setting)
     elif name == "ACCELERATE_MIXED_PRECISION" and setting.known:
-        said.tell("framework", "pytorch", setting, origin="presence")
-        said.tell("api", "accelerate", setting, origin="presence")
-        tell_precision(said, setting)
+        writer.tell("framework", "pytorch", setting, origin="presence")
+        writer.tell("api", "accelerate", setting, origin="presence")
+        tell_precision(writer, setting)
     elif name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16") and switch_of(setting.value):
-        said.tell("framework", "pytorch", setting, origin="presence")
-        said.tell("precision.enabled", "always", setting)
-        said.tell("precision.dtypes", "bf16", setting)
-        said.tell("precision.compute_dtype", "bf16", setting)
-        said.tell("parallel.kind", "tpu", setting, origin="presence")
+        writer.tell("framework", "pytorch", setting, origin="presence")
+        writer.tell("precision.enabled", "always", setting)
+        writer.tell("precision.dtypes", "bf16", setting)
+        writer.tell("precision.compute_dtype", "bf16", setting)
+        writer.tell("parallel.kind", "tpu", setting, origin="presence")

@@ -1,4 +1,4 @@
-"""Expansion of shell words: what variables, defaults, arrays and arithmetic give."""
+"""Expansion of shell words: variables, defaults, arrays and arithmetic."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _EXPANSION = re.compile(
 
 @dataclass(slots=True)
 class Scope:
-    """Variables, and the words that a script or function was started with."""
+    """Variables, and the arguments of a script or function."""
 
     variables: dict[str, Variable] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
     arguments: tuple[Word, ...] | None = None
-    """None for the script itself: whoever starts it gives them."""
+    """None for the script itself, whose caller is unknown."""
     given: dict[str, Word] = field(default_factory=dict)
-    """What the system that starts the script sets: from `#SBATCH` lines."""
+    """Variables set by the system that starts the script, from `#SBATCH` lines."""
 
     def copy(self) -> Scope:
-        """Return a scope whose changes do not show in this one."""
+        """Return a copy whose changes do not affect this scope."""
         return Scope(dict(self.variables), set(self.exported), self.arguments, self.given)
 
     def number(self, name: str) -> int | None:
@@ -61,7 +61,7 @@ class Expander:
     def __init__(
         self, text: ShellText, scope: Scope, output: Callable[[Node, Expander], Word | None]
     ) -> None:
-        """Take a text, a scope and a function that knows the output of simple commands."""
+        """Take a text, a scope and a function that returns the output of simple commands."""
         self.text = text
         self.scope = scope
         self.output = output
@@ -94,7 +94,7 @@ class Expander:
         return None if found is None else (found,)
 
     def word(self, node: Node, *, quoted: bool = False) -> Word:
-        """Return a node as one word, not yet divided at blanks."""
+        """Return a node as one word before field splitting."""
         text = self.text
         match node.type:
             case "word" | "number" | "extglob_pattern" | "regex" | "special_character":
@@ -132,13 +132,13 @@ class Expander:
         return [w for c in node.children if c.type not in skipped for w in self.words(c)]
 
     def unknown(self, node: Node, reason: str, quoted: bool = False) -> Word:
-        """Return a word that is not known."""
+        """Return an unknown word."""
         place = self.text.place(node)
         shown = " ".join(self.text.of(node).split())
         return (Piece(text=shown, span=place, known=False, reason=reason, splits=not quoted),)
 
     def _inside(self, node: Node, start: int, end: int) -> Word:
-        """Return what stands in double quotes or a here-document."""
+        """Return the contents of double quotes or a here-document."""
         pieces: list[Piece] = []
         at = start
         for child in node.children:
@@ -158,7 +158,7 @@ class Expander:
         return tuple(pieces)
 
     def body(self, node: Node) -> Word:
-        """Return the text of a here-document whose limit is not quoted."""
+        """Return the text of a here-document whose delimiter is not quoted."""
         return self._inside(node, node.start_byte, node.end_byte)
 
     def _variable(self, name: str, place: Span, shown: str, quoted: bool) -> Word:
@@ -259,7 +259,7 @@ class Expander:
         return self.unknown(node, "an element that is not known", quoted)
 
     def _edited(self, node: Node, value: Word | None, rest: str, quoted: bool) -> Word:
-        """Return `${X//a/b}`, `${X#a}`, `${X%a}`, `${X:1:2}` of a text that is known."""
+        """Return `${X//a/b}`, `${X#a}`, `${X%a}`, `${X:1:2}` of a known text."""
         text = None if value is None else text_of(value)
         result = None if text is None or len(text) > 500 else edited(text, rest)
         if result is None or value is None:

@@ -18,7 +18,7 @@ LISTS = re.compile(r"\$[{(]?.*(@|\*|ARGS|OPTS?|OPTIONS|FLAGS|EXTRA|args|opts?|op
 
 
 def flags_of(words: Sequence[Word], started: Started) -> tuple[list[Fact], list[Fact]]:
-    """Return the flags in words, and the words that belong to none."""
+    """Return the flags in words, and the remaining words."""
     flags: list[Fact] = []
     arguments: list[Fact] = []
     at = 0
@@ -41,7 +41,7 @@ def flags_of(words: Sequence[Word], started: Started) -> tuple[list[Fact], list[
         if named := _NAMED.fullmatch(text):
             flags.append(_flag(named[1], words[at], [], True, started))
         elif optional := _options_of(words[at]):
-            flags += [_optional(one, words[at], started) for one in optional]
+            flags += [_optional(option, words[at], started) for option in optional]
         elif text_of(words[at]) is None:
             flags.append(flag_fact(text, words[at], started))
         else:
@@ -66,25 +66,25 @@ def _flag(name: str, word: Word, values: list[Word], equal: bool, started: Start
         return replace(fact, value=None if text is None else text.partition("=")[2])
     if not values:
         return replace(flag_fact(name, word, started), value=True)
-    facts = [flag_fact(name, one, started) for one in values]
+    facts = [flag_fact(name, value, started) for value in values]
     places = united(word, *values)
-    unknown = next((one for one in facts if not one.known), None)
+    unknown = next((fact for fact in facts if not fact.known), None)
     if unknown is not None:
         return replace(unknown, places=places)
-    texts = tuple(str(one.value) for one in facts)
+    texts = tuple(str(fact.value) for fact in facts)
     value = texts[0] if len(texts) == 1 else texts
     return replace(facts[0], value=value, places=places)
 
 
 def _options_of(word: Word) -> tuple[str, ...]:
-    """Return what a word is, one of these, if all of them are flags."""
+    """Return the possible values of a word, if all of them are flags."""
     options = word[0].options if len(word) == 1 else ()
     texts = [option.strip() for option in options]
     return tuple(texts) if texts and any(t.startswith("-") for t in texts) else ()
 
 
 def _optional(option: str, word: Word, started: Started) -> Fact:
-    """Return a flag that a condition of the script decides about."""
+    """Return a flag that depends on a condition of the script."""
     name = option.split()[0].partition("=")[0] if option else ""
     return Fact(
         field="command.flag",
@@ -100,7 +100,7 @@ def _optional(option: str, word: Word, started: Started) -> Fact:
 
 
 def united(*words: Word) -> tuple[Span, ...]:
-    """Return the places of words, one a line."""
+    """Return the places of words, one per line."""
     found: dict[int, Span] = {}
     for word in words:
         for span in places_of(word):
@@ -109,7 +109,7 @@ def united(*words: Word) -> tuple[Span, ...]:
 
 
 def flag_fact(name: str, word: Word, started: Started) -> Fact:
-    """Return the fact of a flag whose value a word is."""
+    """Return the fact of a flag with the value of a word."""
     return _fact("command.flag", name, word, started, Layer.LAUNCHER)
 
 
@@ -119,7 +119,7 @@ def argument_fact(word: Word, started: Started) -> Fact:
 
 
 def variable_fact(name: str, word: Word, started: Started) -> Fact:
-    """Return the fact of a variable that a program is started with."""
+    """Return the fact of a variable in the environment of a program."""
     return _fact("command.variable", name, word, started, Layer.ENVIRONMENT)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said, Setting, Settings, number_of
+from crosscast.readers.settings import Setting, Settings, SettingWriter, number_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     setting_of,
@@ -37,16 +37,16 @@ def owns(settings: Settings, launch: Launch) -> bool:
     return known >= 4 or (launch.command.program.startswith("fairseq-") and known >= 2)
 
 
-def tell(said: Said, settings: Settings, launch: Launch) -> None:
-    """Say what the flags mean."""
+def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
+    """Record the facts of the flags."""
     get = settings.get
-    said.tell("framework", "pytorch", origin="presence")
-    _precision(said, settings)
+    writer.tell("framework", "pytorch", origin="presence")
+    _precision(writer, settings)
     steps = get("update_freq")
     # fairseq divides gradients by the number of tokens of the whole window.
-    tell_window(said, steps, divided="token_normalised")
-    tell_clip(said, get("clip_norm"))
-    family = tell_optimizer(said, get("optimizer"))
+    tell_window(writer, steps, divided="token_normalised")
+    tell_clip(writer, get("clip_norm"))
+    family = tell_optimizer(writer, get("optimizer"))
 
     def single(name: str) -> Setting | None:
         """Return a setting, None where it is a list of rates."""
@@ -55,54 +55,54 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
 
     # fairseq's "adam" decouples the decay.
     coupled = family not in ("adam", "adamw", "lamb", "adafactor")
-    tell_numbers(said, "fairseq", single, "optimizer", coupled=coupled)
-    _betas(said, setting_of("fairseq", "optimizer.betas", get))
+    tell_numbers(writer, "fairseq", single, "optimizer", coupled=coupled)
+    _betas(writer, setting_of("fairseq", "optimizer.betas", get))
     kind = get("lr_scheduler")
     if kind is not None and (word := _DECAYS.get(kind.text)):
-        said.tell("schedule.decay", word, kind)
-        said.tell("schedule.stepped_per", "step", kind, origin="presence")
+        writer.tell("schedule.decay", word, kind)
+        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     if (warmup := get("warmup_updates")) is not None and warmup.number is not None:
-        said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
-    said.number("schedule.total_steps", get("total_num_update", "max_update"))
-    said.number("seed", get("seed"))
-    said.by_library("zero_grad.where")
+        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
+        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    writer.number("schedule.total_steps", get("total_num_update", "max_update"))
+    writer.number("seed", get("seed"))
+    writer.by_library("zero_grad.where")
 
 
-def _betas(said: Said, both: Setting | None) -> None:
-    """Say both decays of `(0.9, 0.98)`."""
+def _betas(writer: SettingWriter, both: Setting | None) -> None:
+    """Record both decays of `(0.9, 0.98)`."""
     if both is None:
         return
     numbers = [number_of(text.strip()) for text in both.text.strip("()[]").split(",")]
     for index in range(2):
         field = f"optimizer.betas.{index}"
         if len(numbers) == 2 and numbers[index] is not None:
-            said.tell(field, numbers[index], both)
+            writer.tell(field, numbers[index], both)
         else:
-            reason = both.reason or f"{both.name} is {both.text!r}, which are no two numbers"
-            said.unknown(field, reason, both, text=both.text)
+            reason = both.reason or f"{both.name} is {both.text!r}, not two numbers"
+            writer.unknown(field, reason, both, text=both.text)
 
 
-def _precision(said: Said, settings: Settings) -> None:
+def _precision(writer: SettingWriter, settings: Settings) -> None:
     half = settings.get("fp16", "memory_efficient_fp16")
     brain = settings.get("bf16", "memory_efficient_bf16")
     setting = half or brain
     if setting is None:
-        said.default("precision.enabled", "never")
-        said.default("precision.compute_dtype", "fp32")
-        said.tell("loss_scaling.mode", "none", origin="presence")
+        writer.default("precision.enabled", "never")
+        writer.default("precision.compute_dtype", "fp32")
+        writer.tell("loss_scaling.mode", "none", origin="presence")
         return
     dtype = "fp16" if half is not None else "bf16"
-    said.tell("precision.enabled", "always", setting)
-    said.tell("precision.dtypes", dtype, setting)
-    said.tell("precision.compute_dtype", dtype, setting)
+    writer.tell("precision.enabled", "always", setting)
+    writer.tell("precision.dtypes", dtype, setting)
+    writer.tell("precision.compute_dtype", dtype, setting)
     if dtype == "bf16":
-        said.tell("loss_scaling.mode", "none", setting, origin="presence")
+        writer.tell("loss_scaling.mode", "none", setting, origin="presence")
         return
     stated = {path: settings.get(name) for name, path in scaling_words("fairseq").items()}
     given = tuple(number for number in stated.values() if number is not None)
     mode = "dynamic" if given else "framework_default"
-    said.tell("loss_scaling.mode", mode, *(given or (setting,)))
+    writer.tell("loss_scaling.mode", mode, *(given or (setting,)))
     for path, number in stated.items():
-        said.number(path, number)
-    said.by_library("scaler_update.status")
+        writer.number(path, number)
+    writer.by_library("scaler_update.status")

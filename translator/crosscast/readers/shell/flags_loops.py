@@ -1,8 +1,8 @@
-"""Flags that hand-written PyTorch loops share, where no library is to be told by them."""
+"""Flags that hand-written PyTorch loops share and that identify no library."""
 
 from __future__ import annotations
 
-from crosscast.readers.config.settings import Said, Settings
+from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import SCHEDULES, tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import fields_of
@@ -43,36 +43,36 @@ def owns(settings: Settings, launch: Launch) -> bool:
     return short or len(settings.having(_USUAL)) >= _LEAST
 
 
-def tell(said: Said, settings: Settings, launch: Launch) -> None:
-    """Say what these flags mean in every script that has them."""
+def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
+    """Record the facts of these flags, which every script uses in the same way."""
     get = settings.get
-    said.tell("framework", "pytorch", origin="presence")
+    writer.tell("framework", "pytorch", origin="presence")
     steps = get(*_STEPS)
     if steps is not None:
-        said.number("accumulation.steps", steps)
-        said.tell("accumulation.present", "yes", steps)
-    tell_numbers(said, "loop flags", get, "optimizer")
+        writer.number("accumulation.steps", steps)
+        writer.tell("accumulation.present", "yes", steps)
+    tell_numbers(writer, "loop flags", get, "optimizer")
     limit = get("max_grad_norm", "grad_clip_norm")
     if limit is not None and limit.number:
-        said.tell("clipping.kind", "global_norm", limit)
-        said.number("clipping.value", limit)
+        writer.tell("clipping.kind", "global_norm", limit)
+        writer.number("clipping.value", limit)
     kind = get("lr_scheduler_type")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
-        said.tell("schedule.decay", word, kind)
-    tell_warmup(said, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
+        writer.tell("schedule.decay", word, kind)
+    tell_warmup(writer, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
     named, half = get("precision"), get("fp16")
     if named is not None and (dtype := _PRECISIONS.get(named.text.lower())) is not None:
-        said.tell("precision.enabled", "never" if dtype == "fp32" else "always", named)
-        said.tell("precision.compute_dtype", dtype, named)
+        writer.tell("precision.enabled", "never" if dtype == "fp32" else "always", named)
+        writer.tell("precision.compute_dtype", dtype, named)
         if dtype != "fp32":
-            said.tell("precision.dtypes", dtype, named)
+            writer.tell("precision.dtypes", dtype, named)
     recompute = get("grad_checkpointing", "gradient_checkpointing")
     if recompute is not None and recompute.switch:
-        said.tell("activation_checkpointing", "yes", recompute)
+        writer.tell("activation_checkpointing", "yes", recompute)
     if half is not None and half.switch is not None:
-        said.tell("precision.enabled", "always" if half.switch else "never", half)
-        said.tell("precision.compute_dtype", "fp16" if half.switch else "fp32", half)
+        writer.tell("precision.enabled", "always" if half.switch else "never", half)
+        writer.tell("precision.compute_dtype", "fp16" if half.switch else "fp32", half)
         if half.switch:
-            said.tell("precision.dtypes", "fp16", half)
-    said.number("seed", get("seed"))
-    said.number("run.epochs", get("num_train_epochs", "train_epochs", "epochs"))
+            writer.tell("precision.dtypes", "fp16", half)
+    writer.number("seed", get("seed"))
+    writer.number("run.epochs", get("num_train_epochs", "train_epochs", "epochs"))

@@ -1,4 +1,4 @@
-"""Flags of launch commands that belong to a library, read also without the script itself."""
+"""Flags of launch commands that identify a library; read without the script itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
-from crosscast.readers.config.settings import Said, Setting, Settings, normal
+from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
+from crosscast.readers.settings import Setting, Settings, SettingWriter, normal
 from crosscast.readers.shell import (
     flags_accelerate,
     flags_fairseq,
@@ -27,22 +28,22 @@ _FILES = (".json", ".yaml", ".yml", ".py", ".cfg")
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library that can be told by its flags."""
+    """A library that is recognized by its flags."""
 
     name: str
     owns: Callable[[Settings, Launch], bool]
-    tell: Callable[[Said, Settings, Launch], None]
+    tell: Callable[[SettingWriter, Settings, Launch], None]
 
 
 def _is_trainer(settings: Settings, launch: Launch) -> bool:
     return are_trainer_arguments(settings)
 
 
-def _tell_trainer(said: Said, settings: Settings, launch: Launch) -> None:
-    if launch.command.launcher == "paddle" or settings.having(flags_paddle.TRAINER):
-        flags_paddle.tell_trainer_flags(said, settings)
+def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
+    if launch.command.launcher == "paddle" or settings.having(TRAINER):
+        tell_trainer_flags(writer, settings)
         return
-    tell_trainer(said, settings)
+    tell_trainer(writer, settings)
 
 
 LIBRARIES = (
@@ -56,20 +57,20 @@ LIBRARIES = (
 )
 
 
-def tell_launch(said: Said, launch: Launch) -> None:
-    """Say what a launch command means by itself: its library, processes and devices."""
-    inner = Said(said.reader, Layer.LAUNCHER, home=(launch.span,) if launch.span else ())
+def tell_launch(writer: SettingWriter, launch: Launch) -> None:
+    """Record the facts of the launch command itself: its library, processes and devices."""
+    inner = SettingWriter(writer.reader, Layer.LAUNCHER, home=(launch.span,) if launch.span else ())
     settings = settings_of_flags(launch.command.flags)
-    _mentions(said, settings, launch)
-    library = next((one for one in LIBRARIES if one.owns(settings, launch)), None)
+    _mentions(writer, settings, launch)
+    library = next((library for library in LIBRARIES if library.owns(settings, launch)), None)
     inner.confidence = "likely"
     if library is not None:
         library.tell(inner, settings, launch)
     _launcher(inner, settings, launch)
-    said.facts += inner.facts
-    said.diagnostics += inner.diagnostics
+    writer.facts += inner.facts
+    writer.diagnostics += inner.diagnostics
     for path in inner.mentions:
-        said.mention(path)
+        writer.mention(path)
 
 
 def settings_of_flags(flags: tuple[Fact, ...]) -> Settings:
@@ -92,20 +93,20 @@ def settings_of_flags(flags: tuple[Fact, ...]) -> Settings:
     return settings
 
 
-def _mentions(said: Said, settings: Settings, launch: Launch) -> None:
+def _mentions(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     if launch.command.program.endswith(".py"):
-        said.mention(launch.command.program)
+        writer.mention(launch.command.program)
     options = Settings({normal(k): _of_fact(k, f) for k, f in launch.options.items()})
     for found in (settings, options):
         for name in _CONFIGS:
             setting = found.get(name)
             value = None if setting is None else setting.value
-            for one in value if isinstance(value, tuple) else (value,):
-                if isinstance(one, str) and one.endswith(_FILES):
-                    said.mention(one)
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, str) and item.endswith(_FILES):
+                    writer.mention(item)
     for fact in launch.arguments:
         if fact.known and str(fact.value).endswith((".json", ".yaml", ".yml", ".py")):
-            said.mention(str(fact.value))
+            writer.mention(str(fact.value))
 
 
 def _of_fact(name: str, fact: Fact) -> Setting:
@@ -123,21 +124,21 @@ _KINDS = {
 }
 
 
-def _launcher(said: Said, settings: Settings, launch: Launch) -> None:
-    """Say what the launcher decides, where the flags did not say more."""
+def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
+    """Record the facts of the launcher, if the flags are less specific."""
     command = launch.command
     processes = command.processes
     if processes is not None and command.launcher:
         setting = _of_fact("processes", processes)
         if setting.known:
-            said.tell("parallel.world_size", setting.value, setting, origin="derived")
+            writer.tell("parallel.world_size", setting.value, setting, origin="derived")
         else:
-            said.unknown("parallel.world_size", setting.reason, setting)
+            writer.unknown("parallel.world_size", setting.reason, setting)
     if command.launcher and command.nodes is not None:
         setting = _of_fact("nodes", command.nodes)
-        said.tell("parallel.nodes", setting.value, setting, origin="derived")
-    told = {fact.field for fact in said.facts}
-    if "parallel.kind" in told:
+        writer.tell("parallel.nodes", setting.value, setting, origin="derived")
+    fields = {fact.field for fact in writer.facts}
+    if "parallel.kind" in fields:
         return
     single = processes is not None and processes.known and processes.value == 1
     if any(name in launch.options for name in ("use_fsdp", "use_deepspeed")):
@@ -149,15 +150,15 @@ def _launcher(said: Said, settings: Settings, launch: Launch) -> None:
     if kind == "ddp" and single:
         return
     if kind:
-        given = tuple(_of_fact(name, one) for name, one in launch.options.items())
-        said.tell("parallel.kind", kind, *given[:3], origin="presence")
-        if "framework" not in told and kind not in ("horovod",):
-            said.tell("framework", "pytorch", origin="presence")
-        if kind == "deepspeed" and "api" not in told:
-            said.tell("api", "deepspeed", *given[:1], origin="presence")
+        given = tuple(_of_fact(name, fact) for name, fact in launch.options.items())
+        writer.tell("parallel.kind", kind, *given[:3], origin="presence")
+        if "framework" not in fields and kind not in ("horovod",):
+            writer.tell("framework", "pytorch", origin="presence")
+        if kind == "deepspeed" and "api" not in fields:
+            writer.tell("api", "deepspeed", *given[:1], origin="presence")
         return
     visible = next((v for v in command.environment if v.expression == "CUDA_VISIBLE_DEVICES"), None)
     if not command.launcher and visible is not None and visible.known:
         devices = str(visible.value).strip("\"'")
-        if devices.isdigit() and told:
-            said.tell("parallel.kind", "none", _of_fact("CUDA_VISIBLE_DEVICES", visible))
+        if devices.isdigit() and fields:
+            writer.tell("parallel.kind", "none", _of_fact("CUDA_VISIBLE_DEVICES", visible))

@@ -1,21 +1,19 @@
 """Flags of Paddle's training scripts: `--use_fp16`, `--use_amp`, loss scaling, fleet, recompute.
 
-Without the script they are likely, not certain: which of them it reads differs between scripts.
+Without the script they are likely, not certain, because scripts differ in the flags they read.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from crosscast.readers.config.hf_arguments import tell_trainer
-from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.environment import is_paddle_variable
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import setting_of, tell_numbers, tell_warmup, tell_window
+from crosscast.readers.words import tell_numbers, tell_warmup, tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
-TRAINER = frozenset({"amp_master_grad", "scale_loss", "recompute", "sharding", "fp16_opt_level_O2"})
 _STRONG = frozenset(
     (
         *("use_fleet", "use_recompute", "init_loss_scaling", "use_dynamic_loss_scaling"),
@@ -55,132 +53,112 @@ def owns(settings: Settings, launch: Launch) -> bool:
     strong = settings.having(_STRONG)
     if launch.command.launcher == "paddle":
         return bool(switched or strong)
-    if any(is_paddle_variable(one.expression) for one in launch.command.environment):
+    if any(is_paddle_variable(variable.expression) for variable in launch.command.environment):
         return bool(switched or strong)
     return len(strong) >= 2 or (bool(switched) and bool(strong))
 
 
-def tell(said: Said, settings: Settings, launch: Launch) -> None:
-    """Say what the flags likely mean."""
+def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
+    """Record the likely facts of the flags."""
     get = settings.get
-    said.tell("framework", "paddle", origin="presence")
-    said.tell("api", "paddle_cli_flags", get(*_SWITCHES, *sorted(_STRONG)), origin="presence")
-    on = _precision(said, settings)
-    _scaling(said, settings, on)
+    writer.tell("framework", "paddle", origin="presence")
+    writer.tell("api", "paddle_cli_flags", get(*_SWITCHES, *sorted(_STRONG)), origin="presence")
+    on = _precision(writer, settings)
+    _scaling(writer, settings, on)
     if (tokens := get("in_tokens")) is not None and tokens.switch is False:
-        said.number("batch.micro_batch_size", get("batch_size"))
-    tell_numbers(said, "paddle flags", get, "optimizer")
-    tell_warmup(said, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
-    tell_window(said, get("gradient_accumulation_steps", "accumulate_steps"))
+        writer.number("batch.micro_batch_size", get("batch_size"))
+    tell_numbers(writer, "paddle flags", get, "optimizer")
+    tell_warmup(writer, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
+    tell_window(writer, get("gradient_accumulation_steps", "accumulate_steps"))
     recompute = get("use_recompute", "recompute")
     if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
-    said.number("data.sequence_length", get("max_seq_len", "max_seq_length"))
-    said.number("run.epochs", get("epoch", "num_epochs", "epochs", "num_train_epochs"))
-    said.number("seed", get("random_seed", "seed"))
-    _parallel(said, settings, launch)
+        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+    writer.number("data.sequence_length", get("max_seq_len", "max_seq_length"))
+    writer.number("run.epochs", get("epoch", "num_epochs", "epochs", "num_train_epochs"))
+    writer.number("seed", get("random_seed", "seed"))
+    _parallel(writer, settings, launch)
     if len(settings.having(_ERNIE)) >= 3:
-        _ernie(said, settings)
+        _ernie(writer, settings)
 
 
-def _ernie(said: Said, settings: Settings) -> None:
-    """Say what ERNIE's and LARK's scripts do whatever their flags are."""
-    said.default("zero_grad.where", "static_graph")
-    said.default("optimizer.family", "adamw")
-    said.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
-    said.default("clipping.kind", "global_norm")
-    said.default("clipping.value", _DEFAULTS.fixed["clipping.max_norm"])
-    said.default("clipping.per", "step")
+def _ernie(writer: SettingWriter, settings: Settings) -> None:
+    """Record the fixed behaviour of ERNIE's and LARK's scripts."""
+    writer.default("zero_grad.where", "static_graph")
+    writer.default("optimizer.family", "adamw")
+    writer.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
+    writer.default("clipping.kind", "global_norm")
+    writer.default("clipping.value", _DEFAULTS.fixed["clipping.max_norm"])
+    writer.default("clipping.per", "step")
     if settings.get("lr_scheduler") is None:
-        said.default("schedule.decay", "linear")
-    said.default("schedule.stepped_per", "step")
+        writer.default("schedule.decay", "linear")
+    writer.default("schedule.stepped_per", "step")
 
 
-def tell_trainer_flags(said: Said, settings: Settings) -> None:
-    """Say what flags of PaddleNLP's Trainer mean: they are those of Hugging Face's, and more."""
-    inner = Said(said.reader, said.layer, said.confidence)
-    tell_trainer(inner, settings, api="paddle_cli_flags")
-    weights = settings.get("fp16_opt_level")
-    full = weights is not None and weights.text == "O2" and settings.is_on("fp16", "bf16")
-    untold = ("framework", "parallel.kind", *(("precision.mode",) if full else ()))
-    said.facts += [f for f in inner.facts if f.field not in untold]
-    if full:
-        said.tell("precision.mode", "full", weights)
-    said.diagnostics += inner.diagnostics
-    said.tell("framework", "paddle", origin="presence")
-    scale = setting_of("paddlenlp", _FIRST_SCALE, settings.get)
-    if scale is not None and settings.is_on("fp16"):
-        said.number(_FIRST_SCALE, scale)
-    recompute = settings.get("recompute")
-    if recompute is not None and recompute.switch is not None:
-        said.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
-
-
-def _precision(said: Said, settings: Settings) -> bool | None:
-    """Say which precision runs; return whether half precision does, None if it is not known."""
+def _precision(writer: SettingWriter, settings: Settings) -> bool | None:
+    """Record the precision; return whether half precision is in use, None if unknown."""
     switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
     if switch is None:
-        said.default("precision.enabled", "never")
-        said.default("precision.compute_dtype", "fp32")
+        writer.default("precision.enabled", "never")
+        writer.default("precision.compute_dtype", "fp32")
         return False
-    said.tell("precision.flag", f"--{switch.name}", switch)
+    writer.tell("precision.flag", f"--{switch.name}", switch)
     if isinstance(switch.value, tuple) and switch.value:
         switch = replace(switch, value=switch.value[0])  # words of another option follow it
     if switch.switch is None:
         reason = switch.reason or f"--{switch.name} is {switch.text!r}"
-        said.unknown("precision.compute_dtype", reason, switch)
+        writer.unknown("precision.compute_dtype", reason, switch)
         return None
     if not switch.switch:
-        said.tell("precision.enabled", "never", switch)
-        said.tell("precision.compute_dtype", "fp32", switch)
+        writer.tell("precision.enabled", "never", switch)
+        writer.tell("precision.compute_dtype", "fp32", switch)
         return False
     dtype = "bf16" if "bf16" in switch.name else "fp16"
-    said.tell("precision.enabled", "always", switch)
-    said.tell("precision.dtypes", dtype, switch)
-    said.tell("precision.compute_dtype", dtype, switch)
+    writer.tell("precision.enabled", "always", switch)
+    writer.tell("precision.dtypes", dtype, switch)
+    writer.tell("precision.compute_dtype", dtype, switch)
     return True
 
 
-def _scaling(said: Said, settings: Settings, on: bool | None) -> None:
+def _scaling(writer: SettingWriter, settings: Settings, on: bool | None) -> None:
     dynamic = settings.get("use_dynamic_loss_scaling")
     scale = settings.get("init_loss_scaling", "loss_scaling", "scale_loss")
     if on is False:
-        said.tell("loss_scaling.mode", "none", origin="presence")
+        writer.tell("loss_scaling.mode", "none", origin="presence")
         if scale is not None and (scale.number or 0) > 1:
-            said.warn("CC927", f"--{scale.name} has no effect: half precision is off", scale)
+            writer.warn("CC927", f"--{scale.name} has no effect: half precision is off", scale)
         return
     if dynamic is not None and dynamic.switch is True:
-        said.tell("loss_scaling.mode", "dynamic", dynamic)
-        said.number(_FIRST_SCALE, scale)
+        writer.tell("loss_scaling.mode", "dynamic", dynamic)
+        writer.number(_FIRST_SCALE, scale)
         for name, field in _SCALING.items():
-            said.number(field, settings.get(name))
+            writer.number(field, settings.get(name))
     elif scale is not None and (dynamic is not None or scale.name == "loss_scaling"):
         none = scale.number == 1
-        said.tell("loss_scaling.mode", "none" if none else "static", scale)
+        writer.tell("loss_scaling.mode", "none" if none else "static", scale)
         if not none:
-            said.number("loss_scaling.scale", scale)
+            writer.number("loss_scaling.scale", scale)
     elif scale is not None:
-        said.number(_FIRST_SCALE, scale)
-        said.unknown("loss_scaling.mode", "the script says whether it is dynamic", scale)
+        writer.number(_FIRST_SCALE, scale)
+        writer.unknown("loss_scaling.mode", "the script decides whether it is dynamic", scale)
     else:
-        said.unknown("loss_scaling.mode", "the script has the defaults of its flags")
+        writer.unknown("loss_scaling.mode", "the script has the defaults of its flags")
 
 
-def _parallel(said: Said, settings: Settings, launch: Launch) -> None:
+def _parallel(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     fleet = settings.get("use_fleet")
     many = launch.command.processes
     several = many is not None and many.known and many.value != 1
     distributed = settings.get("is_distributed")
     if fleet is not None and fleet.switch:
-        said.tell("parallel.kind", "fleet", fleet)
+        writer.tell("parallel.kind", "fleet", fleet)
     elif distributed is not None and not distributed.known:
-        said.tell("parallel.kind", "paddle_transpiler", distributed, confidence="guess")
+        writer.tell("parallel.kind", "paddle_transpiler", distributed, confidence="guess")
     elif launch.command.launcher == "paddle":
         given = [_given(name, launch) for name in ("gpus", "devices", "selected_gpus")]
-        said.tell("parallel.kind", "paddle_dp", *[g for g in given if g], confidence="guess")
+        writer.tell("parallel.kind", "paddle_dp", *[g for g in given if g], confidence="guess")
     elif settings.is_on("is_distributed") or (launch.command.launcher and several):
         given = [_given(name, launch) for name in ("nproc_per_node", "selected_gpus")]
-        said.tell(
+        writer.tell(
             "parallel.kind",
             "paddle_transpiler",
             settings.get("is_distributed"),

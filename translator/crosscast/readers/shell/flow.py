@@ -16,7 +16,7 @@ _TESTS = frozenset({"[", "[[", "test", "((", "true", "false", ":"})
 
 
 def branches(node: Node) -> Iterable[tuple[Node | None, list[Node]]]:
-    """Yield the condition (None of else) and the statements of every branch of an if."""
+    """Yield the condition (None for else) and the statements of every branch of an if."""
     clauses = [node, *(c for c in node.children if c.type in ("elif_clause", "else_clause"))]
     for clause in clauses:
         if clause.type == "else_clause":
@@ -33,7 +33,7 @@ def branches(node: Node) -> Iterable[tuple[Node | None, list[Node]]]:
 
 
 def merged(ends: list[Scope], condition: str) -> Scope:
-    """Return the scope after several ways: what differs is one of several values."""
+    """Return the scope after several branches; variables that differ get several values."""
     first = ends[0].copy()
     for other in ends[1:]:
         first.exported |= other.exported
@@ -45,23 +45,29 @@ def merged(ends: list[Scope], condition: str) -> Scope:
             first.variables[name] = given[0]
             continue
         texts = [None if isinstance(v, Array) or v is None else text_of(v) for v in values]
-        options = tuple(dict.fromkeys(one for one in texts if one is not None))
-        one = next((v for v in given if not isinstance(v, Array) and v), None)
-        place = one[0].span if one and not isinstance(one, Array) else Span("", 1, 1)
+        options = tuple(dict.fromkeys(text for text in texts if text is not None))
+        example = next((v for v in given if not isinstance(v, Array) and v), None)
+        place = example[0].span if example and not isinstance(example, Array) else Span("", 1, 1)
         known = len(texts) == len([x for x in texts if x is not None])
-        reason = f"it depends on a condition: {condition}" if condition else "it depends on the way"
+        reason = (
+            f"it depends on a condition: {condition}"
+            if condition
+            else "it depends on the branch taken"
+        )
         first.variables[name] = not_known(name, place, reason, options if known else ())
     return first
 
 
-def _same(one: Variable, other: Variable) -> bool:
-    if isinstance(one, Array) or isinstance(other, Array):
-        return one == other
-    return one == other or (text_of(one) is not None and text_of(one) == text_of(other))
+def _same(variable: Variable, other: Variable) -> bool:
+    if isinstance(variable, Array) or isinstance(other, Array):
+        return variable == other
+    return variable == other or (
+        text_of(variable) is not None and text_of(variable) == text_of(other)
+    )
 
 
 def not_known(name: str, place: Span, reason: str, options: tuple[str, ...] = ()) -> Word:
-    """Return the value of a variable that is not known."""
+    """Return the value of an unknown variable."""
     shown = "${" + name + "}"
     return (Piece(text=shown, span=place, known=False, reason=reason, options=options),)
 
@@ -94,10 +100,10 @@ def assigned_in(node: Node, text: ShellText) -> set[str]:
     found: set[str] = set()
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        if one.type == "variable_assignment":
-            name = one.child_by_field_name("name")
+        inner = waiting.pop()
+        if inner.type == "variable_assignment":
+            name = inner.child_by_field_name("name")
             if name is not None:
                 found.add(text.of(name))
-        waiting += one.children
+        waiting += inner.children
     return found

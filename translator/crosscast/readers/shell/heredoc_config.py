@@ -1,4 +1,4 @@
-"""Configurations that a script writes into a file by a here-document."""
+"""Configurations that a script writes into a file with a here-document."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import replace
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
-from crosscast.readers.config.settings import Said
+from crosscast.readers.settings import SettingWriter
 from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, text_of
 
 
-def config_in(said: Said, started: Iterable[Started]) -> None:
-    """Say what the DeepSpeed configurations mean that a script writes."""
-    for one in started:
-        if one.body is None or text_of(one.words[0]) not in ("cat", "tee"):
+def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
+    """Record the facts of the DeepSpeed configurations that a script writes."""
+    for command in started:
+        if command.body is None or text_of(command.words[0]) not in ("cat", "tee"):
             continue
-        text = _text(one.body)
+        text = _text(command.body)
         if not text.lstrip().startswith("{"):
             continue
-        first = one.body[0].span
+        first = command.body[0].span
         source = Source(first.file, "\n" * (first.line - 1) + text)
         tree = read_json(source).tree
         if tree is None or tree.keys is None or not looks_like_deepspeed(tree):
@@ -29,18 +29,18 @@ def config_in(said: Said, started: Iterable[Started]) -> None:
         for node in tree.walk():
             if isinstance(node.value, str) and node.value.startswith("$"):
                 node.reason = f"{node.value} of the script is not known"
-        inner = replace(said, facts=[], reader="deepspeed_json")
+        inner = replace(writer, facts=[], reader="deepspeed_json")
         tell_deepspeed(inner, tree)
         if any(fact.field == "loss_scaling.mode" for fact in inner.facts):
-            # The engine scales as its own file says; the flags of the script speak to its loop.
-            kept = [f for f in said.facts if not f.field.startswith("loss_scaling.")]
-            said.facts[:] = kept
-        said.facts += inner.facts
-        said.diagnostics = inner.diagnostics
+            # The engine scales according to its own file; the script's flags only affect its loop.
+            kept = [f for f in writer.facts if not f.field.startswith("loss_scaling.")]
+            writer.facts[:] = kept
+        writer.facts += inner.facts
+        writer.diagnostics = inner.diagnostics
 
 
 def _text(body: Word) -> str:
-    """Return the text with unknown parts in quotes, if they have none."""
+    """Return the text with unquoted unknown parts in quotes."""
     parts: list[str] = []
     for piece in body:
         quoted = parts and parts[-1].endswith('"')

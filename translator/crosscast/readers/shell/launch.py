@@ -1,4 +1,4 @@
-"""From the words of a command to the Python program it starts, how, and with which flags."""
+"""The Python program that a command starts, with its launcher and flags."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from crosscast.readers.shell.text import Word, shown, text_of
 
 @dataclass(slots=True)
 class Launch:
-    """A program found in a command, with what the words before it said."""
+    """A program in a command, with the launcher before it."""
 
     command: Command
     options: dict[str, Fact]
@@ -43,7 +43,7 @@ class Launch:
     wrappers: tuple[str, ...] = ()
     span: Span | None = None
     arguments: tuple[Fact, ...] = ()
-    """Words after the program that belong to no flag."""
+    """Positional arguments of the program."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ def launch_of(started: Started) -> Launch | None:
 
 
 def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
-    """Return where the flags of the program start, and its name."""
+    """Return the index of the first flag of the program, and the program's name."""
     texts = search.texts
     for _ in range(12):
         if at >= len(texts):
@@ -134,7 +134,7 @@ def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
 
 
 def _next_start(search: _Search, at: int) -> int | None:
-    """Return the next word that can start a program; what stands before it are options."""
+    """Return the index of the next word that can start a program, after options."""
     texts = search.texts
     index = at
     while index < len(texts):
@@ -158,7 +158,7 @@ def _next_start(search: _Search, at: int) -> int | None:
 
 
 def _variable(search: _Search, index: int) -> None:
-    """Keep a variable that a wrapper sets: `-x NAME=VALUE`, `env NAME=VALUE`."""
+    """Store a variable that a wrapper sets: `-x NAME=VALUE`, `env NAME=VALUE`."""
     name, equal, value = search.texts[index].partition("=")
     if not equal:
         return
@@ -197,7 +197,7 @@ def _module(search: _Search, at: int) -> int | tuple[int, str] | None:
 
 
 def _options(search: _Search, at: int) -> int | tuple[int, str] | None:
-    """Take the options of a launcher; return where its program stands."""
+    """Store the options of a launcher; return the index of its program."""
     texts = search.texts
     while at < len(texts):
         text = texts[at]
@@ -219,7 +219,7 @@ def _options(search: _Search, at: int) -> int | tuple[int, str] | None:
 
 
 def _option(search: _Search, at: int) -> int:
-    """Keep an option of a launcher or wrapper, and return where the next word stands."""
+    """Store an option of a launcher or wrapper, and return the index of the next word."""
     text = search.texts[at]
     name, equal, value = text.lstrip("-").partition("=")
     name = name.replace("-", "_")
@@ -244,7 +244,7 @@ def _is_bare(following: str) -> bool:
 
 
 def _nested(search: _Search, at: int) -> tuple[int, str]:
-    """Return the program at a word; a launcher script that starts another one gives that one."""
+    """Return the program at a word; a launcher script gives the program that it starts."""
     texts = search.texts
     if "launch" in texts[at].rpartition("/")[2] or any(
         t.lstrip("-").partition("=")[0].replace("-", "_") in PROCESS_FLAGS for t in texts[at + 1 :]

@@ -1,4 +1,4 @@
-"""Flags that bash does not pass on: the command ended before them.
+"""Flags that bash does not pass on because the command ended before them.
 
 A backslash joins lines only as the very last character. With a blank after it, or a blank and a
 comment, bash passes that blank (and the words of the comment) as arguments and ends the command;
@@ -28,19 +28,19 @@ class Lost:
     """Flags that never reach the program."""
 
     span: Span
-    """The first of them."""
+    """The place of the first of them."""
     cause: Span
-    """Where the command ends."""
+    """The place where the command ends."""
     why: str
     flags: tuple[str, ...]
     joined: str
-    """The command in one line with all of its flags."""
+    """The command on one line with all of its flags."""
     start_byte: int
     end_byte: int
 
 
 def lost_flags(root: Node, text: ShellText) -> list[Lost]:
-    """Return the groups of flags that stand where a command should."""
+    """Return the groups of flags in the position of a command."""
     found: list[Lost] = []
     waiting: list[Node] = [root]
     while waiting:
@@ -61,7 +61,7 @@ def lost_flags(root: Node, text: ShellText) -> list[Lost]:
 def lost_diagnostics(
     root: Node, text: ShellText, trains: Callable[[str], bool]
 ) -> list[Diagnostic]:
-    """Return an error for flags that a command loses, of commands that start programs."""
+    """Return errors for flags lost by commands that start programs."""
     return [
         Diagnostic(
             code="CC920",
@@ -77,7 +77,7 @@ def lost_diagnostics(
 
 
 def glued_diagnostics(root: Node, text: ShellText) -> list[Diagnostic]:
-    """Return a warning for words that a joined line end leaves without a blank between them."""
+    """Return warnings for words that a line continuation joins without a blank."""
     found: list[Diagnostic] = []
     waiting: list[Node] = [root]
     while waiting:
@@ -85,17 +85,17 @@ def glued_diagnostics(root: Node, text: ShellText) -> list[Diagnostic]:
         waiting += node.children
         if node.type != "command":
             continue
-        for one, other in zip(node.children, node.children[1:], strict=False):
-            gap = text.slice(one.end_byte, other.start_byte)
+        for child, other in zip(node.children, node.children[1:], strict=False):
+            gap = text.slice(child.end_byte, other.start_byte)
             if gap == "\\\n" and text.of(other).startswith("-"):
-                glued = f"{text.of(one)}{text.of(other)}"
+                glued = f"{text.of(child)}{text.of(other)}"
                 found.append(
                     Diagnostic(
                         code="CC931",
                         message=f"bash joins the lines without a blank: it passes {glued}",
                         severity=Severity.WARNING,
-                        span=text.span(one.start_byte, one.end_byte),
-                        hint=f"write a blank before the backslash: {text.of(one)} \\",
+                        span=text.span(child.start_byte, child.end_byte),
+                        hint=f"write a blank before the backslash: {text.of(child)} \\",
                     )
                 )
     return found

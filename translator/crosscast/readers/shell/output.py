@@ -1,4 +1,4 @@
-"""The output of commands that only compute: `expr`, `echo`, counts of a list of devices."""
+"""The output of commands without side effects: `expr`, `echo`, counting devices."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _HERE = re.compile(
     rf"{_DIRNAME}|(\$\(|`)\s*cd (-P )?(-- )?[\"']?{_DIRNAME}[\"']?(/\.)?( >/dev/null( 2>&1)?)?"
     r"\s*(&&|;)\s*pwd( -P)?\s*(\)|`)"
 )
-"""The folder that the script stands in."""
+"""Expressions for the folder of the script."""
 
 
 def output_of(node: Node, expander: Expander) -> Word | None:
-    """Return what a command substitution gives, None if that is not known."""
+    """Return the output of a command substitution, None if unknown."""
     if _HERE.fullmatch(" ".join(expander.text.of(node).split())):
         return (Piece(text=".", span=expander.text.place(node)),)
     inner = [c for c in node.children if c.is_named and c.type != "comment"]
@@ -58,7 +58,7 @@ def output_of(node: Node, expander: Expander) -> Word | None:
 
 
 def _count(pipeline: Node, node: Node, expander: Expander) -> Word | None:
-    """Return the number of entries of a list with commas, where a pipeline counts them."""
+    """Return the number of comma-separated entries that a pipeline counts."""
     first = next((c for c in pipeline.children if c.is_named), None)
     if first is None or first.type != "command":
         return None

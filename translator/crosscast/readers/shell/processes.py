@@ -1,4 +1,4 @@
-"""How many processes a launcher starts."""
+"""The number of processes that a launcher starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.messages.diagnostics import Span
-from crosscast.readers.config.settings import number_of
+from crosscast.readers.settings import number_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.shell.text import Piece
 
@@ -17,7 +17,7 @@ _TOTAL = {"mpirun": ("np", "n", "c"), "horovodrun": ("np", "num_proc"), "srun": 
 
 
 def with_processes(launch: Launch, slurm: dict[str, Piece]) -> Launch:
-    """Return the launch with the number of its processes, and of machines, if that can be told."""
+    """Return the launch with its numbers of processes and machines, as far as known."""
     found = _processes(launch, slurm)
     if found is None:
         return launch
@@ -26,26 +26,28 @@ def with_processes(launch: Launch, slurm: dict[str, Piece]) -> Launch:
 
 
 def _nodes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
-    """Return on how many machines, if that is a number."""
+    """Return the number of machines, if known."""
     given = next((launch.options[name] for name in _NODES if name in launch.options), None)
     if given is None and launch.command.launcher == "srun":
         given = launch.options.get("nodes") or launch.options.get("N")
-        asked = slurm.get("nodes")
-        if given is None and asked is not None:
-            return _fact(int(asked.text), (asked.span,), field="parallel.nodes")
-    told = _told([given]) if given is not None else None
-    return replace(told, field="parallel.nodes") if told is not None and told.known else None
+        nodes = slurm.get("nodes")
+        if given is None and nodes is not None:
+            return _fact(int(nodes.text), (nodes.span,), field="parallel.nodes")
+    product = _product([given]) if given is not None else None
+    return (
+        replace(product, field="parallel.nodes") if product is not None and product.known else None
+    )
 
 
 def _processes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
     options = launch.options
     kind = launch.command.launcher
     if kind == "accelerate":
-        return _told([options["num_processes"]]) if "num_processes" in options else None
+        return _product([options["num_processes"]]) if "num_processes" in options else None
     if kind in _TOTAL:
         for name in _TOTAL[kind]:
             if name in options:
-                return _told([options[name]])
+                return _product([options[name]])
         return _of_slurm(launch, slurm) if kind == "srun" else None
     per_node = next((options[name] for name in _PER_NODE if name in options), None)
     nodes = next((options[name] for name in _NODES if name in options), None)
@@ -53,7 +55,7 @@ def _processes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
         (options[n] for n in ("gpus", "devices", "selected_gpus", "include") if n in options), None
     )
     if per_node is not None:
-        return _told([per_node, nodes] if nodes is not None else [per_node])
+        return _product([per_node, nodes] if nodes is not None else [per_node])
     if devices is not None and kind != "torchrun":
         return _listed(devices, nodes)
     visible = next(
@@ -61,7 +63,7 @@ def _processes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
     )
     if kind in ("paddle", "deepspeed") and visible is not None:
         return _listed(visible, nodes)
-    return _told([nodes]) if kind == "torchrun" and nodes is not None else None
+    return _product([nodes]) if kind == "torchrun" and nodes is not None else None
 
 
 def _of_slurm(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
@@ -90,15 +92,15 @@ def _listed(devices: Fact, nodes: Fact | None) -> Fact | None:
     return _fact(int(count * times), places)
 
 
-def _told(parts: list[Fact]) -> Fact | None:
+def _product(parts: list[Fact]) -> Fact | None:
     """Return the product of numbers."""
     value = 1
-    places = tuple(dict.fromkeys(p for one in parts for p in one.places))
-    for one in parts:
-        least, _, most = str(one.value).partition(":")  # `--nnodes 1:4` is elastic
-        number = number_of(least) if one.known and most in ("", least) else None
+    places = tuple(dict.fromkeys(p for part in parts for p in part.places))
+    for count in parts:
+        least, _, most = str(count.value).partition(":")  # `--nnodes 1:4` is elastic
+        number = number_of(least) if count.known and most in ("", least) else None
         if number is None or number != int(number):
-            reason = one.reason or f"{one.expression} is {one.value}"
+            reason = count.reason or f"{count.expression} is {count.value}"
             return _fact(None, places, reason)
         value *= int(number)
     return _fact(value, places)

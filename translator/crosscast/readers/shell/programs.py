@@ -1,4 +1,4 @@
-"""Names of launchers, wrappers and programs in commands, and options of theirs without a value."""
+"""Names of launchers, wrappers and programs in commands, and their options without a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shell and batch scripts: the programs they start, the flags and variables these really get."""
+"""Shell and batch scripts: the programs they start, with the flags and variables they get."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
-from crosscast.readers.config.settings import Said
-from crosscast.readers.emitted.job import tell_start
-from crosscast.readers.emitted.launch import tell_emitted
 from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.shell.emitted_job import tell_start
+from crosscast.readers.shell.emitted_launch import tell_emitted
 from crosscast.readers.shell.environment import tell_environment
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import tell_launch
@@ -61,12 +61,12 @@ class ShellReader:
         return bool(_STARTS.search(source.text)) and "import " not in source.text
 
     def read(self, source: Source) -> Reading:
-        """Return the commands of a script and what they say by themselves."""
+        """Return the commands of a script and their facts."""
         return read_script(source)
 
 
 def read_script(source: Source, scope: Scope | None = None) -> Reading:
-    """Return what a script starts and says; `scope` holds variables that it is started with."""
+    """Return the commands and facts of a script; `scope` holds the variables of its environment."""
     if len(source.text) > MAX_CHARACTERS:
         return _only(Diagnostic(code="CC921", message=f"{source.name}: too long for a script"))
     body, odd = _without_returns(source)
@@ -85,20 +85,20 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
         ]
     except RecursionError:
         return _only(Diagnostic(code="CC921", message=f"{source.name}: nested too deeply"))
-    said = Said("shell")
-    tell_environment(said, runner.settings, launches)
+    writer = SettingWriter("shell")
+    tell_environment(writer, runner.settings, launches)
     for launch in launches:
-        tell_launch(said, launch)
-        tell_emitted(said, launch, runner.scope)
-    tell_start(said, text)
-    config_in(said, runner.started)
+        tell_launch(writer, launch)
+        tell_emitted(writer, launch, runner.scope)
+    tell_start(writer, text)
+    config_in(writer, runner.started)
     if root.has_error and not launches:
-        said.warn("CC921", f"{source.name}: not all of it is shell that can be parsed")
+        writer.warn("CC921", f"{source.name}: not all of it is shell that can be parsed")
     return Reading(
-        facts=tuple(said.facts),
+        facts=tuple(writer.facts),
         commands=tuple(launch.command for launch in launches),
-        diagnostics=(*odd, *lost, *said.diagnostics),
-        mentions=tuple(said.mentions),
+        diagnostics=(*odd, *lost, *writer.diagnostics),
+        mentions=tuple(writer.mentions),
     )
 
 
@@ -136,7 +136,7 @@ def _launches(runner: Runner, found: dict[str, Piece]) -> list[Launch]:
 
 
 def _without_returns(source: Source) -> tuple[str, list[Diagnostic]]:
-    """Return the text with Unix line ends; bash itself would choke on the others."""
+    """Return the text with Unix line ends; bash itself rejects the others."""
     if "\r\n" not in source.text:
         return source.text, []
     if re.search(r"[^\r]\n", source.text):

@@ -1,4 +1,4 @@
-"""Follow a shell script without running it: which simple commands it starts, with which words.
+"""Follow a shell script without running it, to find the simple commands it starts.
 
 Both ways of a condition that is not known are followed; a loop is followed once, with what it
 changes taken as unknown.
@@ -112,8 +112,8 @@ class Runner(Commands):
             if outcome is False:
                 continue
             shown = "" if condition is None else short(text, condition)
-            said = shown if shown else " and ".join(denied)
-            ways.append((said if outcome is None or denied else "", body))
+            test = shown if shown else " and ".join(denied)
+            ways.append((test if outcome is None or denied else "", body))
             if outcome is True:
                 whole = True
                 break
@@ -174,13 +174,13 @@ class Runner(Commands):
         if len(words) == 1 and texts[0] is not None:
             self.assign(name, words[0], place)
             return
-        options = tuple(one for one in texts if one is not None)
-        told = ", ".join(options[:6])
-        reason = f"a loop over {told}" if options and len(options) == len(texts) else "a loop"
+        options = tuple(text for text in texts if text is not None)
+        listed = ", ".join(options[:6])
+        reason = f"a loop over {listed}" if options and len(options) == len(texts) else "a loop"
         self.assign(name, not_known(name, place, reason, options[:20]), place)
 
     def _ways(self, ways: list[tuple[str, list[Node]]], text: ShellText, *, whole: bool) -> None:
-        """Follow each way with a scope of its own, then keep what all of them agree on."""
+        """Follow each branch in its own scope, then keep the values they agree on."""
         if not ways:
             return
         before, under, stopped = self.scope, self.under, self.stopped

@@ -1,4 +1,4 @@
-"""Simple commands of shell scripts: assignments, exports, words, functions, texts for shells."""
+"""Simple commands of shell scripts: assignments, exports, functions, nested shells."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ MAX_STEPS = 20_000
 MAX_DEPTH = 12
 MAX_PIECES = 2_000
 MAX_LENGTH = 100_000
+_TO_FILE = (">", ">>", "&>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,25 +53,25 @@ class Started:
     body: Word | None = None
     """Its here-document."""
     target: str = ""
-    """The file that its output goes to."""
+    """The file that its output is redirected to."""
 
 
 @dataclass(slots=True)
 class Commands(ABC):
-    """What simple commands do to the variables, and which programs they start."""
+    """The effects of simple commands on variables, and the programs they start."""
 
     file: str
     parse: Callable[[bytes], Node]
     scope: Scope = field(default_factory=Scope)
     started: list[Started] = field(default_factory=list)
     settings: list[tuple[str, Word, tuple[str, ...]]] = field(default_factory=list)
-    """Exported variables, with the conditions under which they are."""
+    """Exported variables, with the conditions of the export."""
     functions: dict[str, tuple[ShellText, Node]] = field(default_factory=dict)
     under: tuple[str, ...] = ()
     steps: int = 0
     depth: int = 0
     stopped: bool = False
-    """Whether the statements that follow cannot be reached: exit, return."""
+    """Whether the following statements are unreachable: exit, return."""
 
     @abstractmethod
     def statement(self, node: Node, text: ShellText) -> None:
@@ -108,7 +109,7 @@ class Commands(ABC):
         return tuple(replace(piece, splits=False) for piece in expander.word(value))
 
     def assign(self, name: str, value: Variable, place: Span) -> None:
-        """Give a variable a value; one that has grown too large is not known any more."""
+        """Assign a value to a variable; a value that is too large becomes unknown."""
         pieces = [p for w in value.words for p in w] if isinstance(value, Array) else value
         if len(pieces) > MAX_PIECES or sum(len(p.text) for p in pieces) > MAX_LENGTH:
             reason = "the value is too long"
@@ -175,7 +176,7 @@ class Commands(ABC):
         body: Word | None = None,
         target: str = "",
     ) -> None:
-        """Take a simple command whose words are expanded."""
+        """Execute a simple command with expanded words."""
         name = text_of(words[0])
         if name in ("exit", "return", "exec") and (len(words) == 1 or name != "exec"):
             self.stopped = True
@@ -236,7 +237,7 @@ class Commands(ABC):
         )
 
     def inner(self, word: Word, wrapper: tuple[Word, ...] = ()) -> None:
-        """Follow text that the script hands to a shell: eval, bash -c, a here-document."""
+        """Follow text that the script passes to a shell: eval, bash -c, a here-document."""
         if self.depth >= MAX_DEPTH:
             return
         text, unknown = inner_text(word, self.file)
@@ -249,7 +250,8 @@ class Commands(ABC):
         self.depth -= 1
         if wrapper:
             self.started[first:] = [
-                replace(one, words=(*wrapper, *one.words)) for one in self.started[first:]
+                replace(command, words=(*wrapper, *command.words))
+                for command in self.started[first:]
             ]
 
     def _call(self, function: tuple[ShellText, Node], arguments: tuple[Word, ...]) -> None:
@@ -269,9 +271,9 @@ class Commands(ABC):
         target = ""
         for child in node.children:
             redirects = [child, *child.children] if child.type == "heredoc_redirect" else [child]
-            for one in redirects:
-                if one.type == "file_redirect" and one.children[0].type in (">", ">>", "&>"):
-                    found = split_fields(self.expander(text).word(one.children[-1]))
+            for redirect in redirects:
+                if redirect.type == "file_redirect" and redirect.children[0].type in _TO_FILE:
+                    found = split_fields(self.expander(text).word(redirect.children[-1]))
                     target = (text_of(found[0]) or "") if found else ""
             if child.type == "heredoc_redirect":
                 body = self._body(child, text)

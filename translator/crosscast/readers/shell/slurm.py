@@ -1,4 +1,4 @@
-"""`#SBATCH` lines: what they ask for, and the variables that SLURM sets because of them."""
+"""`#SBATCH` lines: their requests, and the variables that SLURM sets for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOP = 4_000_000
 
 
 def directives(text: ShellText) -> dict[str, Piece]:
-    """Return what the lines ask for, by long name: nodes, ntasks, ntasks-per-node, gpus-per-node.
+    """Return the requests by long name: nodes, ntasks, ntasks-per-node, gpus-per-node.
 
     Numbers only; `--gres=gpu:a100:4` counts as `gpus-per-node`. SLURM stops reading them at the
     first command.
@@ -41,7 +41,7 @@ def directives(text: ShellText) -> dict[str, Piece]:
 
 
 def variables(found: dict[str, Piece]) -> dict[str, Word]:
-    """Return the variables that SLURM sets in the script, as far as the lines decide them."""
+    """Return the variables that SLURM sets in the script, as far as the lines determine them."""
     result: dict[str, Word] = {}
     nodes = found.get("nodes")
     per_node = found.get("ntasks-per-node")

@@ -1,4 +1,4 @@
-"""Shell text with places, and values of shell words made of pieces that are known or not."""
+"""Shell text with places, and values of shell words as known and unknown pieces."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _BLANK = re.compile(r"[ \t\n]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A part of a word that comes from one place."""
+    """A part of a word that comes from a single place."""
 
     text: str
-    """The text, or the expression as written if it is not known."""
+    """The text, or the expression as written if the text is unknown."""
     span: Span
-    """Where the text stands, not where a variable that holds it is used."""
+    """The place of the text itself, not of the variable that holds it."""
     known: bool = True
     reason: str = ""
     options: tuple[str, ...] = ()
-    """What it is, one of these, if that much is known."""
+    """The possible texts, if they are known."""
     via: tuple[Span, ...] = ()
-    """Places of the variables through which it came here."""
+    """Places of the variables that passed it on."""
     origin: Origin = "literal"
     splits: bool = False
-    """Whether blanks in it divide words: it comes from an expansion without quotes."""
+    """Whether it is subject to field splitting: it comes from an unquoted expansion."""
 
 
 Word = tuple[Piece, ...]
@@ -50,10 +50,10 @@ Variable = Word | Array
 
 
 class ShellText:
-    """A piece of shell: the bytes that tree-sitter reads, and where each of them comes from."""
+    """A piece of shell: the bytes that tree-sitter reads, and the origin of each byte."""
 
     def __init__(self, text: str, file: str, origin: Sequence[tuple[int, Piece]] = ()) -> None:
-        """Take a text; `origin` says, by offset, from which pieces an inner text was made."""
+        """Take a text; `origin` maps offsets to the pieces that an inner text was made of."""
         self.file = file
         self.bytes = text.encode("utf-8", "replace")
         self.lines = text.split("\n")
@@ -90,7 +90,7 @@ class ShellText:
         return self.span(node.start_byte, node.end_byte)
 
     def literal(self, start: int, end: int, *, quoted: bool) -> Word:
-        """Return pieces for text as it stands, one a line, with escapes and joins resolved."""
+        """Return pieces for literal text, one per line, with escapes and continuations resolved."""
         pieces: list[Piece] = []
         at = start
         for line in self.slice(start, end).splitlines(keepends=True):
@@ -103,7 +103,7 @@ class ShellText:
 
 
 def _unescaped(line: str, quoted: bool) -> str:
-    """Return a line without the backslashes that bash takes away; a joined line end vanishes."""
+    """Return a line without the backslashes that bash removes, and without continuations."""
     if "\\" not in line:
         return line
     if quoted:
@@ -112,7 +112,7 @@ def _unescaped(line: str, quoted: bool) -> str:
 
 
 def text_of(word: Word) -> str | None:
-    """Return the text of a word, None if a part of it is not known."""
+    """Return the text of a word, None if a part of it is unknown."""
     return "".join(p.text for p in word) if all(p.known for p in word) else None
 
 
@@ -122,12 +122,12 @@ def shown(word: Word) -> str:
 
 
 def reason_of(word: Word) -> str:
-    """Return why a word is not known."""
+    """Return why a word is unknown."""
     return next((p.reason for p in word if not p.known), "")
 
 
 def places_of(word: Word) -> tuple[Span, ...]:
-    """Return where a word stands: the text first, then the variables that led here."""
+    """Return the places of a word: of the text first, then of the variables that passed it on."""
     found: dict[int, Span] = {}
     for piece in word:
         if piece.text or not piece.known:
@@ -139,7 +139,7 @@ def places_of(word: Word) -> tuple[Span, ...]:
 
 
 def split_fields(word: Word) -> list[Word]:
-    """Return the words that an expanded word becomes: blanks of unquoted expansions divide."""
+    """Return the words of an expanded word after field splitting."""
     fields: list[list[Piece]] = []
     open_field: list[Piece] | None = None
     for piece in word:
@@ -170,7 +170,7 @@ def _part(piece: Piece, start: int, end: int) -> Piece:
 
 
 def joined(words: Iterable[Word], span: Span) -> Word:
-    """Return words with one blank between them, as `"$*"` has them."""
+    """Return words joined by blanks, as in `"$*"`."""
     pieces: list[Piece] = []
     for word in words:
         if pieces:
@@ -180,7 +180,7 @@ def joined(words: Iterable[Word], span: Span) -> Word:
 
 
 def inner_text(word: Word, file: str) -> tuple[ShellText, dict[str, Word]]:
-    """Return a word as shell text of its own, with variables that stand for unknown parts."""
+    """Return a word as separate shell text, with variables in place of unknown parts."""
     parts: list[str] = []
     origin: list[tuple[int, Piece]] = []
     unknown: dict[str, Word] = {}

@@ -1,4 +1,4 @@
-"""Words of simple commands: junk after a backslash, shells inside of commands."""
+"""Words of simple commands: text after a backslash, shells inside commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def lines_of(text: ShellText, start: int, end: int) -> Iterable[tuple[int, str]]
 
 
 def junk_after(text: ShellText, end: int) -> list[Word]:
-    """Return the words that a backslash before a blank makes of the rest of its line."""
+    """Return the words after a backslash that is followed by a blank."""
     line = text.slice(end, end + 400).split("\n", 1)[0]
     match = re.match(r"[ \t]*\\([ \t\r].*|[ \t\r])$", line)
     if not match:
@@ -42,7 +42,7 @@ def is_whole(word: Word) -> bool:
 
 
 def shell_inside(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word] | None:
-    """Return the words before `bash -c` and the text after it, if a command has that."""
+    """Return the words before `bash -c` and the text after it, if a command has them."""
     for index, word in enumerate(words[:-2]):
         name = text_of(word)
         if name and _SHELLS.fullmatch(name):
@@ -56,7 +56,7 @@ def shell_inside(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word] | Non
 
 
 def before_shell(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """Return the words before the shell, or none where a queue takes the script."""
+    """Return the words before the shell, or none if a queue takes the script."""
     for index, word in enumerate(words):
         if _SHELLS.fullmatch(text_of(word) or ""):
             return words[:index]
@@ -64,7 +64,7 @@ def before_shell(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def runs_input(words: tuple[Word, ...]) -> bool:
-    """Return whether a command runs its here-document: bash, sbatch, `srun bash`."""
+    """Return whether a command executes its here-document: bash, sbatch, `srun bash`."""
     names = [text_of(word) or "" for word in words]
     if names[0] in ("sbatch", "qsub", "bsub"):
         return not any(name.endswith((".sh", ".sbatch", ".slurm")) for name in names[1:])

@@ -1,4 +1,4 @@
-"""Sums of gradients that TensorFlow programs keep in variables, in graphs and in helper classes."""
+"""Gradient sums of TensorFlow programs in variables, in graphs and in helper classes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Division:
 
 
 def accumulators(program: Program, reader: str) -> Iterator[Fact]:
-    """Yield what sums of gradients in variables say about accumulation."""
+    """Yield the facts about accumulation from gradient sums in variables."""
     sums = list(_sums(program))
     if not sums:
         yield from _helpers(program, reader)
@@ -80,7 +80,7 @@ def _sync(program: Program) -> str:
 
 
 def _helpers(program: Program, reader: str) -> Iterator[Fact]:
-    """Yield what a helper of another file is told that sums gradients up."""
+    """Yield the arguments of a helper of another file that accumulates gradients."""
     for name, call in calls_of(program):
         words = {k.arg: k.value for k in call.node.keywords if k.arg}
         given = next((v for k, v in words.items() if _WORDS.fullmatch(k)), None)
@@ -103,8 +103,8 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
         yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
         if any(
-            one.method == "reset" and _SUM_NAME.search(one.receiver_text)
-            for one in call.module.calls
+            other.method == "reset" and _SUM_NAME.search(other.receiver_text)
+            for other in call.module.calls
         ):
             yield fact_of("zero_grad.where", Known("after_step"), span, reader=reader)
         sync = _sync(program)
@@ -114,12 +114,12 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
 
 
 def _feeds(call: Call) -> bool:
-    """Whether an accumulator without a length is called with gradients at all."""
+    """Whether an accumulator without a length is ever called with gradients."""
     return "GradientAccumulator" in call.module.text(call.node.func)
 
 
 def _sums(program: Program) -> Iterator[Call]:
-    """Yield the calls that add gradients to variables that keep their sum."""
+    """Yield the calls that add gradients to variables."""
     for _name, call in calls_of(program):
         if call.method not in ("assign_add", "assign") or call.receiver is None:
             continue
@@ -127,8 +127,8 @@ def _sums(program: Program) -> Iterator[Call]:
         target = module.text(call.receiver) + _source_of(call.receiver, module)
         if not _SUM.search(target):
             continue
-        given = " ".join(module.text(one) for one in call.node.args)
-        given += " ".join(_source_of(one, module) for one in call.node.args)
+        given = " ".join(module.text(argument) for argument in call.node.args)
+        given += " ".join(_source_of(argument, module) for argument in call.node.args)
         if call.method == "assign_add":
             if _GRADIENT.search(given):
                 yield call
@@ -137,7 +137,7 @@ def _sums(program: Program) -> Iterator[Call]:
 
 
 def _source_of(node: ast.expr, module: Module) -> str:
-    """Return the text of what a loop variable in an expression runs over."""
+    """Return the text of the iterable of a loop variable in an expression."""
     names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
     found: list[str] = []
     here: ast.AST | None = module.parent(node)
@@ -146,7 +146,7 @@ def _source_of(node: ast.expr, module: Module) -> str:
         if isinstance(here, ast.For):
             pairs.append((here.target, here.iter))
         elif isinstance(here, ast.ListComp | ast.GeneratorExp):
-            pairs += [(one.target, one.iter) for one in here.generators]
+            pairs += [(generator.target, generator.iter) for generator in here.generators]
         for target, source in pairs:
             inner = {n.id for n in walk(target) if isinstance(n, ast.Name)}
             if inner & names:
@@ -161,14 +161,14 @@ def _assigned(node: ast.expr, module: Module) -> list[str]:
     found = []
     for name in walk(node):
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
-            for one in definitions(name, module):
-                if one.kind == "assign" and one.value is not None:
-                    found.append(one.module.text(one.value)[:400])
+            for binding in definitions(name, module):
+                if binding.kind == "assign" and binding.value is not None:
+                    found.append(binding.module.text(binding.value)[:400])
     return found
 
 
 def _divisions(module: Module) -> Iterator[Division]:
-    """Yield the divisors of losses and gradients whose names speak of accumulation."""
+    """Yield the divisors of losses and gradients with names about accumulation."""
     for node in module.nodes:
         if module.is_dead(node) if isinstance(node, ast.stmt) else False:
             continue
@@ -207,7 +207,7 @@ def _steps(division: Division | None, modules: dict[Module, None]) -> Value | No
 
 
 def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:
-    """Return N of `step % N` and `range(N - 1)` if its name speaks of accumulation."""
+    """Return N of `step % N` and `range(N - 1)` if its name is about accumulation."""
     found: ast.expr | None = None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         found = node.right
@@ -218,7 +218,7 @@ def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:
 
 
 def _cleared(modules: dict[Module, None], program: Program) -> tuple[str, object] | None:
-    """Return where a sum is set back: by an assignment instead of a sum, or to zero."""
+    """Return where a sum is reset: by an assignment, or to zero."""
     for module in modules:
         for call in module.calls:
             if call.method != "assign" or call.receiver is None or not call.node.args:

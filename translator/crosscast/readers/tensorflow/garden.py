@@ -1,4 +1,4 @@
-"""Reads programs that ask helper functions of other files for mixed precision.
+"""Reads programs that enable mixed precision through helper functions of other files.
 
 The official models of TensorFlow do it with `performance.configure_optimizer`,
 `performance.set_mixed_precision_policy` and `flags_core.get_loss_scale`; others with functions of
@@ -39,7 +39,7 @@ _SCALE = re.compile(r"get_loss_scale")
 
 
 class GardenReader:
-    """Reads calls of helper functions that are not among the files given."""
+    """Reads calls of helper functions that are not in the given files."""
 
     name = NAME
     hints = ("precision", "configure_optimizer", "mxp", "get_loss_scale", "amp")
@@ -69,7 +69,7 @@ def _unknown(program: Program) -> Iterator[Call]:
 
 
 def _configured(call: Call) -> Iterator[Fact]:
-    """Yield what `configure_optimizer(optimizer, use_float16=, use_graph_rewrite=)` says."""
+    """Yield the facts of `configure_optimizer(optimizer, use_float16=, use_graph_rewrite=)`."""
     words = {k.arg: k.value for k in call.node.keywords if k.arg}
     span = call.module.span(call.node)
     sites: list[Site] = []
@@ -117,45 +117,45 @@ def _helpers(program: Program) -> Iterator[Site]:
 
 
 def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
-    """Yield who decides, where a helper is called that the files given do not show."""
+    """Yield who decides, if a called helper is not in the given files."""
     if sites:
         return
     for call in _unknown(program):
         if not _HELPER.fullmatch(call.method):
             continue
         given = [*call.node.args, *(k.value for k in call.node.keywords)]
-        for one in given:
-            who = origin(one, call.module)
-            if who != "always" and _SWITCH.search(call.module.text(one)):
+        for argument in given:
+            who = origin(argument, call.module)
+            if who != "always" and _SWITCH.search(call.module.text(argument)):
                 span = call.module.span(call.node)
                 yield fact_of(
                     "precision.enabled", Known(who), span, reader=NAME, confidence="likely"
                 )
-                off = plain(value_of(one, call.module))
+                off = plain(value_of(argument, call.module))
                 if off in (None, False, "none", "float32", "fp32", "no", "off") and off is not None:
                     yield fact_of("precision.compute_dtype", Known("fp32"), span, reader=NAME)
                 return
 
 
 def _handed_on(program: Program) -> Iterator[Fact]:
-    """Yield what switches say that go to the function of another file that makes the update."""
+    """Yield the facts of switches passed to a function of another file that makes the update."""
     for call in _unknown(program):
         if not _UPDATES.fullmatch(call.method):
             continue
-        given = [(None, one) for one in call.node.args]
+        given = [(None, argument) for argument in call.node.args]
         given += [(k.arg, k.value) for k in call.node.keywords if k.arg]  # type: ignore[misc]
-        for word, one in given:
-            text = word or call.module.text(one).rpartition(".")[2]
-            who = origin(one, call.module)
+        for word, argument in given:
+            text = word or call.module.text(argument).rpartition(".")[2]
+            who = origin(argument, call.module)
             if who == "always":
                 continue
-            value = value_of(one, call.module)
+            value = value_of(argument, call.module)
             if _HALF.fullmatch(text) and isinstance(plain(value), bool | None):
-                half = site(call.node, call.module, ("fp16",), switch=one)
+                half = site(call.node, call.module, ("fp16",), switch=argument)
                 yield from precision_facts([half], NAME)
                 yield fact_of("loss_scaling.mode", Known("elsewhere"), half.span, reader=NAME)
             elif _WINDOW.fullmatch(text) and value is not None:
-                span = call.module.span(one)
+                span = call.module.span(argument)
                 yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
                 yield fact_of("accumulation.steps", value, span, reader=NAME)
         return

@@ -1,4 +1,4 @@
-"""Reads Keras: precision policies, loss scaling and what optimizers of Keras do besides stepping.
+"""Reads Keras: precision policies, loss scaling and further settings of Keras optimizers.
 
 Three generations: `tf.keras.mixed_precision.experimental` (TensorFlow 2.1-2.4), the stable names of
 Keras 2 (TensorFlow 2.4-2.15), and Keras 3, where `LossScaleOptimizer` scales by `scale_loss` and
@@ -26,7 +26,7 @@ from crosscast.readers.python.precision import (
     types_in,
 )
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
-from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, is_told_not_to_scale
+from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class KerasReader:
 
 
 def policy_sites(program: Program) -> Iterator[Site]:
-    """Yield the places that set a policy for the whole program, then those of single layers."""
+    """Yield the places that set a global policy, then those of single layers."""
     for name, call in matching(program, _SET):
         node = call.bound().get("policy") or call.bound().get("value")
         if node is None:
@@ -89,19 +89,19 @@ def policy_sites(program: Program) -> Iterator[Site]:
 
 
 def _policy_name(value: Value | None) -> Value | None:
-    """Return the name of a policy, from the object or the text."""
+    """Return the name of a policy, given as an object or a string."""
     if isinstance(value, Instance) and value.call is not None:
         call: Call = value.call  # type: ignore[assignment]
         if last(value.made_by) in ("Policy", "DTypePolicy"):
             return _policy_name(call.argument("name"))
     if isinstance(value, Choice):
-        options = tuple((text, _policy_name(one) or one) for text, one in value.options)
+        options = tuple((text, _policy_name(option) or option) for text, option in value.options)
         return Choice(options)
     return value
 
 
 def scaler_calls(program: Program) -> list[tuple[str, Call]]:
-    """Return the calls that wrap an optimizer in a LossScaleOptimizer of Keras."""
+    """Return the calls that wrap an optimizer in Keras' LossScaleOptimizer."""
     return list(matching(program, _SCALER))
 
 
@@ -126,11 +126,11 @@ def _is_mixed(name: str, call: Call, sites: list[Site]) -> bool:
         return True
     if not _SET.fullmatch(name):
         return False
-    return any(one.node is call.node for one in sites)
+    return any(site.node is call.node for site in sites)
 
 
 def _is_keras_scale(call: Call) -> bool:
-    """Whether `scale_loss` is the method of an optimizer of Keras 3 (not that of apex)."""
+    """Whether `scale_loss` is the method of a Keras 3 optimizer (not apex's function)."""
     if any(name.startswith("apex") for name in call.names):
         return False
     text = call.module.source.text
@@ -139,13 +139,13 @@ def _is_keras_scale(call: Call) -> bool:
 
 
 def _of_paddle(call: Call) -> bool:
-    """Whether a method belongs to Paddle, whose decorated optimizers share names with Keras."""
+    """Whether a method is Paddle's, whose decorated optimizers share names with Keras."""
     text = call.module.source.text
     return "paddle" in text and "tensorflow" not in text and "keras" not in text
 
 
 def scales_by_hand(program: Program) -> Iterator[Call]:
-    """Yield the calls that scale a loss with a method of the optimizer."""
+    """Yield the calls that scale a loss with an optimizer method."""
     for _name, call in calls_of(program):
         if _of_paddle(call):
             continue
@@ -163,7 +163,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
         yield from _library_updates(found[0][1])
         return
     if any(_REWRITES.fullmatch(name) for name, _ in calls_of(program)):
-        return  # whoever makes the scaler says how it works
+        return  # the code that creates the scaler decides how it works
     by_hand = list(scales_by_hand(program))
     if any(call.method == "scale_loss" for call in by_hand) and any(factors(program)):
         yield from fixed_scale(program, NAME)
@@ -175,14 +175,14 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     if by_hand:
         yield from _library_updates(by_hand[0])
         return
-    halves = [one for one in sites if "fp16" in one.dtypes and one.mode == "mixed"]
-    if halves and is_told_not_to_scale(program):
+    halves = [site for site in sites if "fp16" in site.dtypes and site.mode == "mixed"]
+    if halves and scaling_is_off(program):
         yield from fixed_scale(program, NAME)
         return
-    for one in halves:
-        policy = _policy_scale(one, program)
-        span = one.module.span(one.node)
-        under = one.decision.under
+    for half in halves:
+        policy = _policy_scale(half, program)
+        span = half.module.span(half.node)
+        under = half.decision.under
         if policy is not None:
             yield from _given(policy, span, under)
         elif not _own_loop(program):
@@ -191,7 +191,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
 
 
 def _by_caller(program: Program) -> Iterator[Fact]:
-    """Yield that a caller decides, where an optimizer scales losses that is made elsewhere."""
+    """Yield that the caller decides, if the optimizer that scales losses is created elsewhere."""
     for call in scales_by_hand(program):
         span = call.module.span(call.node)
         yield fact_of("precision.enabled", Known("caller"), span, reader=NAME, confidence="likely")
@@ -201,12 +201,12 @@ def _by_caller(program: Program) -> Iterator[Fact]:
 
 
 def _own_loop(program: Program) -> bool:
-    """Whether the program applies gradients itself, where `compile` wraps nothing."""
+    """Whether the program applies gradients itself, so that `compile` wraps nothing."""
     names = {call.method for _, call in calls_of(program)}
     return "apply_gradients" in names and "fit" not in names
 
 
-def _policy_scale(one: Site, program: Program) -> Value | None:
+def _policy_scale(site: Site, program: Program) -> Value | None:
     """Return the loss scale that an experimental policy carries."""
     for name, call in matching(program, _POLICY):
         if ".experimental." in name and "loss_scale" in call.bound():
@@ -220,7 +220,7 @@ def _library_updates(call: Call) -> Iterator[Fact]:
 
 
 def _scaler(call: Call) -> Iterator[Fact]:
-    """Yield what the arguments of a LossScaleOptimizer say."""
+    """Yield the facts in the arguments of a LossScaleOptimizer."""
     bound = call.bound()
     span = call.module.span(call.node)
     under = tuple(c.text for c in branches(call.node, call.module))

@@ -1,4 +1,4 @@
-"""Optimizers of TensorFlow that scale losses, where another file sets the policy."""
+"""Loss scaling optimizers of TensorFlow in programs whose policy another file sets."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 _ELSEWHERE = re.compile(
     r"graph_rewrite|auto_mixed_precision|AUTO_MIXED_PRECISION|set_(global_)?policy|(?i:policy\()"
 )
-"""Other ways to half precision: where one is there, the wrapper says nothing about who decides."""
+"""Other ways to enable half precision; with one of them, the wrapper does not show who decides."""
 _WRAPS = re.compile(r"^(keras|tensorflow)\.[\w.]*LossScaleOptimizer$")
 
 
 def by_scaler(program: Program) -> Iterator[Fact]:
-    """Yield who decides, where an optimizer is wrapped and another file sets the policy."""
+    """Yield who decides, if an optimizer is wrapped and another file sets the policy."""
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
     calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
     found = [site(call.node, call.module, ("fp16",)) for call in calls]
-    switched = [one for one in found if one.decision.who != "always"]
+    switched = [site for site in found if site.decision.who != "always"]
     yield from precision_facts(switched[:1], "keras")

@@ -1,4 +1,4 @@
-"""Reads the loss scale of Keras 3 without LossScaleOptimizer: a factor of the optimizer itself."""
+"""Reads the loss scale of Keras 3 without LossScaleOptimizer: the optimizer's own factor."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 
-def is_told_not_to_scale(program: Program) -> bool:
-    """Whether every `compile` has auto_scale_loss=False, so that none wraps its optimizer."""
+def scaling_is_off(program: Program) -> bool:
+    """Whether every `compile` has auto_scale_loss=False, so that no optimizer is wrapped."""
     calls = list(compiled(program))
-    return bool(calls) and all(plain(one.argument("auto_scale_loss")) is False for one in calls)
+    return bool(calls) and all(plain(call.argument("auto_scale_loss")) is False for call in calls)
 
 
 def fixed_scale(program: Program, reader: str) -> Iterator[Fact]:
-    """Yield the fixed scale, or that nothing scales, of a program that is told not to scale."""
-    places = [one.module.span(one.node) for one in compiled(program)]
+    """Yield the fixed scale, or that nothing scales, if automatic scaling is off."""
+    places = [call.module.span(call.node) for call in compiled(program)]
     given = list(factors(program))
     if not given:
         yield fact_of("loss_scaling.mode", Known("none"), *places, reader=reader)
@@ -34,7 +34,7 @@ def fixed_scale(program: Program, reader: str) -> Iterator[Fact]:
 
 
 def factors(program: Program) -> Iterator[tuple[Value, Span]]:
-    """Yield the loss_scale_factor of optimizers, by which their scale_loss() multiplies."""
+    """Yield the loss_scale_factor of optimizers, the factor of their scale_loss()."""
     for _, call in optimizer_calls(program):
         value = is_given(call, "loss_scale_factor")
         if value is not None:

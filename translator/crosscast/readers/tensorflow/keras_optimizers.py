@@ -1,4 +1,4 @@
-"""Reads what optimizers of Keras do besides stepping: accumulation, clipping, averaging."""
+"""Reads the settings of Keras optimizers for accumulation, clipping and averaging."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLIPS = {"global_clipnorm": "global_norm", "clipnorm": "per_param_norm", "clipv
 
 
 class KerasOptimizerReader:
-    """Reads the keyword arguments that all optimizers of Keras share."""
+    """Reads the keyword arguments that all Keras optimizers share."""
 
     name = NAME
     hints = ("keras", "tensorflow_addons", "tfa.")
@@ -39,14 +39,14 @@ class KerasOptimizerReader:
 
 
 def optimizer_calls(program: Program) -> Iterator[tuple[str, Call]]:
-    """Yield the calls that make an optimizer of Keras, wrappers included."""
+    """Yield the calls that create a Keras optimizer, wrappers included."""
     for name, call in matching(program, OPTIMIZER):
         if family_of(last(name)) or last(name) == "LossScaleOptimizer":
             yield name, call
 
 
 def is_given(call: Call, name: str) -> Value | None:
-    """Return the value of an argument that is there and not None or zero."""
+    """Return the value of an argument that is given and not None or zero."""
     if name not in call.bound():
         return None
     value = call.argument(name)
@@ -108,7 +108,7 @@ def compiled(program: Program) -> Iterator[Call]:
 
 
 def named_optimizer(call: Call) -> tuple[str, object] | None:
-    """Return the optimizer that `compile` is given as a text, and the expression."""
+    """Return the optimizer that `compile` gets as a string, and the expression."""
     node = call.bound().get("optimizer")
     if node is None and call.node.args:
         node = call.node.args[0]

@@ -1,4 +1,4 @@
-"""Reads what TensorFlow programs do around the optimizer: clipping, accumulation in graphs, towers.
+"""Reads TensorFlow code around the optimizer: clipping, accumulation in graphs, towers.
 
 Loops with a `GradientTape` are understood elsewhere as training steps; here is what stands outside
 of them: graphs of TensorFlow 1, helper classes that sum gradients up, distribution strategies.
@@ -59,7 +59,7 @@ class TensorflowLoopReader:
 
 
 def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:
-    """Yield the calls that clip gradients (not images, not losses), with the kind."""
+    """Yield the calls that clip gradients (not images or losses), with the kind."""
     for name, call in calls_of(program):
         kind = _CLIPS.get(name)
         if kind is None:
@@ -69,7 +69,7 @@ def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:
 
 
 def _clipped(call: Call) -> str:
-    """Return the text of what is clipped, and of what a comprehension takes it from."""
+    """Return the text of the clipped value, and of the iterable of a comprehension."""
     module = call.module
     given = call.node.args[0] if call.node.args else None
     if given is None:
@@ -77,14 +77,14 @@ def _clipped(call: Call) -> str:
     text = module.text(given) if given is not None else ""
     around = module.enclosing(call.node, ast.ListComp, ast.GeneratorExp)
     if isinstance(around, ast.ListComp | ast.GeneratorExp):
-        text += " " + " ".join(module.text(one.iter) for one in around.generators)
+        text += " " + " ".join(module.text(generator.iter) for generator in around.generators)
     return text
 
 
 def is_used(call: Call) -> bool:
-    """Whether anything reads what a call that clips returns, apart from logs.
+    """Whether the result of a clipping call is used, apart from logs.
 
-    Only a plain assignment to names can tell; whatever else happens to a result counts as use.
+    Only a plain assignment to names is analysed; anything else counts as use.
     """
     module = call.module
     statement = module.statement_of(call.node)
@@ -98,11 +98,11 @@ def is_used(call: Call) -> bool:
         return True
     around: ast.AST = module.function_of(call.node) or module.tree
     return any(
-        isinstance(one, ast.Name)
-        and one.id == first.id
-        and isinstance(one.ctx, ast.Load)
-        and one.lineno > (statement.end_lineno or statement.lineno)
-        for one in walk(around)
+        isinstance(inner, ast.Name)
+        and inner.id == first.id
+        and isinstance(inner.ctx, ast.Load)
+        and inner.lineno > (statement.end_lineno or statement.lineno)
+        for inner in walk(around)
     )
 
 
@@ -135,7 +135,7 @@ def _same_function(found: list[tuple[str, Call]]) -> bool:
 
 
 def _unscaled(program: Program, clip: Call) -> str:
-    """Return whether the loss scale is gone where gradients are clipped; empty: no scaling."""
+    """Return whether gradients are unscaled before they are clipped; empty without scaling."""
     module = clip.module
     function = module.function_of(clip.node)
     mine = [
@@ -169,7 +169,7 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
         if not _REMAT.fullmatch(name):
             continue
         decision = decide_recomputing(call)
-        if decision.who == "caller" and decision.usual is False:
+        if decision.who == "caller" and decision.by_default is False:
             continue  # off unless a caller asks for it
         if decision.who == "never":
             continue
@@ -178,10 +178,13 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
         yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
     for module in program.modules:
         for function in module.functions.values():
-            for one in function.decorator_list:
-                if _REMAT.fullmatch(_decorator(one, module)):
+            for decorator in function.decorator_list:
+                if _REMAT.fullmatch(_decorator(decorator, module)):
                     yield fact_of(
-                        "activation_checkpointing", Known("yes"), module.span(one), reader=NAME
+                        "activation_checkpointing",
+                        Known("yes"),
+                        module.span(decorator),
+                        reader=NAME,
                     )
 
 

@@ -1,4 +1,4 @@
-"""Reads optimizers and schedules of TensorFlow and Keras, whatever the generation."""
+"""Reads optimizers and schedules of TensorFlow and Keras, in all generations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last, text_value, uses
 from crosscast.readers.python.optimizers import (
-    Made,
+    OptimizerCall,
     course_facts,
     facts_of,
     family_of,
-    made,
+    optimizer_call,
     schedule_facts,
     with_subjects,
 )
@@ -41,13 +41,13 @@ _STRANGE = re.compile(
     r"(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
     r"|Bert\w*Adam)(Optimizer)?(V2)?"
 )
-"""Optimizers that are not TensorFlow's own: of a file that is not given, or of the program."""
+"""Optimizers that are not TensorFlow's: of the program or of a file that is not given."""
 _MAKERS = re.compile(r"(create|get|build|make|configure)_optimizers?|get_optimizer_\w+")
 _RATES_BY_CALLBACK = re.compile(r"LearningRateScheduler|LRScheduler|LearningRateSchedule\w*")
 
 
 class OptimizerReader:
-    """Reads the calls that make optimizers, and the schedules that they are given."""
+    """Reads the calls that create optimizers, and their schedules."""
 
     name = NAME
     hints = ("tensorflow", "keras", "tf.")
@@ -59,43 +59,45 @@ class OptimizerReader:
         ):
             return
         unused = thrown_away(program)
-        trained = (one for one in optimizers(program) if one.call.node not in unused)
+        trained = (
+            optimizer for optimizer in optimizers(program) if optimizer.call.node not in unused
+        )
         found = with_subjects(list(trained))
-        for one in found:
-            yield from facts_of(one, NAME)
-            yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
-            yield from _regularized(one)
+        for optimizer in found:
+            yield from facts_of(optimizer, NAME)
+            yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
+            yield from _regularized(optimizer)
         yield from _by_name(program, bool(found))
         if not found:
             yield from _elsewhere(program)
         yield from _by_callback(program)
 
 
-def optimizers(program: Program) -> Iterator[Made]:
-    """Yield the optimizers that a program makes of classes that are known."""
+def optimizers(program: Program) -> Iterator[OptimizerCall]:
+    """Yield the optimizers that a program creates from known classes."""
     seen: set[ast.AST] = set()
-    strange: list[Made] = []
+    strange: list[OptimizerCall] = []
     for name, call in optimizer_calls(program):
         if last(name) != "LossScaleOptimizer" and call.node not in seen:
             seen.add(call.node)
-            yield made(call, name, family_of(last(name)))
+            yield optimizer_call(call, name, family_of(last(name)))
     for name, call in calls_of(program):
         if call.node in seen:
             continue
         shown = last(name)
         if _TRAIN.fullmatch(name) and family_of(shown):
             seen.add(call.node)
-            yield made(call, name, family_of(shown))
+            yield optimizer_call(call, name, family_of(shown))
         elif _STRANGE.fullmatch(shown) and not _is_other(name) and not _within_optimizer(call):
             seen.add(call.node)
-            strange.append(made(call, name, family_of(shown)))
+            strange.append(optimizer_call(call, name, family_of(shown)))
     yield from strange
 
 
 def thrown_away(program: Program) -> set[ast.AST]:
-    """Return what makes optimizers only for a rewrite of graphs whose result nobody keeps.
+    """Return the calls whose optimizers only serve a graph rewrite whose result is discarded.
 
-    The function must be given one to wrap; what trains then is another one.
+    The rewrite needs an optimizer to wrap; another optimizer trains the model.
     """
     found: set[ast.AST] = set()
     for name, call in calls_of(program):
@@ -112,11 +114,12 @@ def thrown_away(program: Program) -> set[ast.AST]:
                 n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == argument.id
             ]
             values = [
-                one.value
-                for one in ast.walk(function)
-                if isinstance(one, ast.Assign) and any(target in same for target in one.targets)
+                statement.value
+                for statement in ast.walk(function)
+                if isinstance(statement, ast.Assign)
+                and any(target in same for target in statement.targets)
             ]
-            if len(same) == 2 and len(values) == 1:  # made once, used once
+            if len(same) == 2 and len(values) == 1:  # created once, used once
                 found.add(values[0])
     return found
 
@@ -128,23 +131,23 @@ def _is_other(name: str) -> bool:
 
 
 def _within_optimizer(call: Call) -> bool:
-    """Whether a class of optimizers makes it to build on it (`super`, a wrapped one)."""
+    """Whether an optimizer class creates it to build on it (`super`, a wrapped optimizer)."""
     owner = call.module.class_of(call.node)
     return owner is not None and bool(family_of(owner.name))
 
 
-def _regularized(one: Made) -> Iterator[Fact]:
+def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
     for name in ("exclude_from_weight_decay", "exclude_from_layer_adaptation"):
-        if name in one.call.bound():
-            span = one.call.module.span(one.call.node)
+        if name in optimizer.call.bound():
+            span = optimizer.call.module.span(optimizer.call.node)
             yield fact_of(
-                "optimizer.no_decay", Known("yes"), span, subject=one.subject, reader=NAME
+                "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
             )
             return
 
 
 def _by_name(program: Program, others: bool) -> Iterator[Fact]:
-    """Yield the optimizers that `compile` gets as texts."""
+    """Yield the optimizers that `compile` gets as strings."""
     for call in compiled(program):
         named = named_optimizer(call)
         if named is None or not family_of(named[0]) or others:
@@ -155,7 +158,7 @@ def _by_name(program: Program, others: bool) -> Iterator[Fact]:
 
 
 def _elsewhere(program: Program) -> Iterator[Fact]:
-    """Yield an optimizer that a function of another file makes, with what the call says of it."""
+    """Yield an optimizer that a function of another file creates, with the facts of the call."""
     for name, call in calls_of(program):
         getter = name == "keras.optimizers.get"
         if not getter and not (_MAKERS.fullmatch(call.method) and program.function(call) is None):
@@ -165,17 +168,17 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
         for argument in ("optimizer", "optimizer_type", "optimizer_name", "name"):
             if argument in bound:
                 family = family or family_of(text_value(call.argument(argument)))
-        one = with_subjects([made(call, name, family or "elsewhere")])[0]
-        yield from facts_of(one, NAME)
+        optimizer = with_subjects([optimizer_call(call, name, family or "elsewhere")])[0]
+        yield from facts_of(optimizer, NAME)
         if getter:
             return  # its argument is an optimizer
-        yield from schedule_facts(one, NAME, stepped="step", on_skip="library")
+        yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
         yield from _promised(call)
         return
 
 
 def _promised(call: Call) -> Iterator[Fact]:
-    """Yield that there is a warm-up, where a function elsewhere is given its length."""
+    """Yield that there is a warm-up, if a function of another file gets its length."""
     bound = call.bound()
     for name in ("num_warmup_steps", "warmup_steps"):
         if name in bound:
@@ -191,7 +194,7 @@ def _promised(call: Call) -> Iterator[Fact]:
 
 
 def _by_callback(program: Program) -> Iterator[Fact]:
-    """Yield schedules that callbacks, or objects of the program's own, put into an optimizer."""
+    """Yield schedules that callbacks or objects of the program put into an optimizer."""
     for name, call in calls_of(program):
         shown = last(name)
         if name == "keras.callbacks.ReduceLROnPlateau":

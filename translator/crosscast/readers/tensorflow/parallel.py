@@ -1,4 +1,4 @@
-"""How TensorFlow programs spread their work: strategies, towers, TPUs, Horovod."""
+"""Parallel training in TensorFlow: strategies, towers, TPUs, Horovod."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TOWER = re.compile(r"(average|combine|merge|aggregate)_(tower_)?(grads|gradient
 
 
 def parallel(program: Program, reader: str) -> Iterator[Fact]:
-    """Yield how work is spread over devices."""
+    """Yield how training is distributed over devices."""
     trains = any(
         call.method in _TRAINS or "optimizers." in name for name, call in calls_of(program)
     )
@@ -62,7 +62,7 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
         for word, calls in strategies.items():
             yield from _said(word, calls, reader)
     if strategies:
-        others = [one for one in others if one[0] != "strategy_by_flag"]
+        others = [other for other in others if other[0] != "strategy_by_flag"]
     for word in dict.fromkeys(word for word, _ in others):
         yield from _said(word, [c for w, c in others if w == word], reader)
 
@@ -71,7 +71,7 @@ _HOROVOD = frozenset({"init", "DistributedOptimizer", "DistributedGradientTape",
 
 
 def _is_chosen(name: str, call: Call, program: Program) -> bool:
-    """Whether a strategy comes from somewhere that a flag decides about."""
+    """Whether a flag decides about a strategy."""
     if _CHOSEN.fullmatch(call.method):
         if program.function(call) is not None:
             return False

@@ -1,6 +1,6 @@
 """Reads TensorFlow's graph rewrite: by call, by session configuration, by options, by environment.
 
-What the four do to a loss: the call wraps the optimizer in a loss scaler, the configuration and
+Their effect on the loss: the call wraps the optimizer in a loss scaler, the configuration and
 the options only rewrite the graph, the variable does both in the builds of TensorFlow that read it.
 """
 
@@ -34,7 +34,7 @@ _OPTION = re.compile(r"auto_mixed_precision(_mkl|_onednn_bfloat16|_cpu)?")
 
 
 class RewriteReader:
-    """Reads the four ways to ask for automatic mixed precision of graphs."""
+    """Reads the four ways to enable automatic mixed precision of graphs."""
 
     name = NAME
     hints = ("mixed_precision", "TF_ENABLE_AUTO_MIXED_PRECISION", "LossScale")
@@ -42,15 +42,15 @@ class RewriteReader:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
         found = [*_by_call(program), *_by_config(program), *_by_environment(program)]
-        for word, one in found:
-            span = one.module.span(one.node)
+        for word, cast in found:
+            span = cast.module.span(cast.node)
             yield fact_of("api", Known((word,)), span, reader=NAME)
         beside = list(policy_sites(program)) if found else []
-        yield from precision_facts([one for _, one in found], NAME, beside)
-        for word, one in found:
+        yield from precision_facts([cast for _, cast in found], NAME, beside)
+        for word, cast in found:
             if word == "tf_env_amp":
-                span = one.module.span(one.node)
-                under = one.decision.under
+                span = cast.module.span(cast.node)
+                under = cast.decision.under
                 yield fact_of(
                     "loss_scaling.mode", Known("env_default"), span, under=under, reader=NAME
                 )
@@ -95,8 +95,8 @@ def _by_config(program: Program) -> Iterator[tuple[str, Site]]:
                     and _OPTION.fullmatch(keyword.arg)
                     and _is_on(keyword.value, call.module)
                 ):
-                    one = _switched(call.node, keyword.value, call.module, keyword.arg)
-                    yield "tf_rewriter_config", one
+                    cast = _switched(call.node, keyword.value, call.module, keyword.arg)
+                    yield "tf_rewriter_config", cast
     for module in program.modules:
         if "auto_mixed_precision" not in module.source.text:
             continue
@@ -129,7 +129,7 @@ def _is_on(node: ast.expr, module: Module) -> bool:
 
 
 def _is_off(value: Value | None) -> bool:
-    """Whether a value is False whatever the program is started with."""
+    """Whether a value is False for every launch command."""
     return isinstance(value, Known) and value.value is False and not value.flag
 
 
@@ -173,7 +173,7 @@ def _variable(node: ast.AST, value: ast.expr, module: Module) -> Iterator[tuple[
 
 
 def _scalers(program: Program) -> Iterator[Fact]:
-    """Yield the loss scale of wrappers of optimizers."""
+    """Yield the loss scale of optimizer wrappers."""
     for name, call in calls_of(program):
         shown = last(name)
         argument = ""

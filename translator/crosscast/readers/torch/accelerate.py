@@ -1,4 +1,4 @@
-"""Reads Hugging Face Accelerate: what `Accelerator(...)` is given."""
+"""Reads Hugging Face Accelerate: the arguments of `Accelerator(...)`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of, word_of_type
 from crosscast.readers.python.library_calls import calls_matching, matching
 from crosscast.readers.python.origins import origin
-from crosscast.readers.torch.fact_writer import Told, content, place_of, word_of_type
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -33,30 +33,30 @@ class Accelerate:
     hints = ("Accelerator",)
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what the Accelerators of a program are told."""
-        told = Told(NAME)
+        """Yield the facts of the Accelerators of a program."""
+        writer = FactWriter(NAME)
         calls = calls_matching(program, _ACCELERATOR)
         if not calls:
             return
         places = [place_of(call) for call in calls]
-        told.say("api", "accelerate", *places)
-        told.say("parallel.kind", "library", *places)
-        scaled = _precision(told, calls)
+        writer.say("api", "accelerate", *places)
+        writer.say("parallel.kind", "library", *places)
+        scaled = _precision(writer, calls)
         if scaled:
-            _scaling(told, program, places)
-        told.say("scaler_update.status", "library", *places)
-        yield from told.facts
+            _scaling(writer, program, places)
+        writer.say("scaler_update.status", "library", *places)
+        yield from writer.facts
 
 
-def _precision(told: Told, calls: list[Call]) -> bool:
-    """Say who decides about precision; False if float16 is certainly not used."""
+def _precision(writer: FactWriter, calls: list[Call]) -> bool:
+    """Record who decides about precision; return False if float16 is certainly not used."""
     given = [call for call in calls if {"mixed_precision", "fp16"} & set(call.bound())]
     if not given:
         places = [place_of(call) for call in calls]
-        told.say(
+        writer.say(
             "precision.enabled", "config", *places, origin="library_default", confidence="likely"
         )
-        told.say(
+        writer.say(
             "precision.compute_dtype",
             "launcher_or_config",
             *places,
@@ -81,23 +81,23 @@ def _precision(told: Told, calls: list[Call]) -> bool:
         default = _default(value)
     if who == "always":
         if not set(types) - {"fp32"} and default != "launcher_or_config":
-            told.say("precision.enabled", "never", *spans)
-            told.say("precision.compute_dtype", "fp32", *spans)
-            told.say("loss_scaling.mode", "none", *spans)
+            writer.say("precision.enabled", "never", *spans)
+            writer.say("precision.compute_dtype", "fp32", *spans)
+            writer.say("loss_scaling.mode", "none", *spans)
             return False
         who = "config" if default == "launcher_or_config" else "always"
     text = module.text(node)
-    told.say("precision.enabled", who, *spans, origin="flag" if who == "flag" else "presence",
+    writer.say("precision.enabled", who, *spans, origin="flag" if who == "flag" else "presence",
              expression=text)  # fmt: skip
     if types:
-        told.say("precision.dtypes", tuple(t for t in types if t != "fp32"), *spans)
+        writer.say("precision.dtypes", tuple(t for t in types if t != "fp32"), *spans)
     if who != "always":
-        told.say("precision.flag", text, *spans[:1])
+        writer.say("precision.flag", text, *spans[:1])
     if default:
-        told.say("precision.compute_dtype", default, *spans, expression=text)
+        writer.say("precision.compute_dtype", default, *spans, expression=text)
     else:
-        told.unknown("precision.compute_dtype", "the switch is not known", *spans, expression=text)
-    told.say("precision.mode", "mixed", *spans[:1])
+        writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
+    writer.say("precision.mode", "mixed", *spans[:1])
     return set(types) != {"bf16"}
 
 
@@ -111,7 +111,7 @@ def _default(value: Value) -> str:
 
 
 def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], list[Span]]:
-    """Return the types that can be chosen, and where the flag for it is defined."""
+    """Return the selectable types, and the place of the flag's definition."""
     program = call.module.program
     found: dict[str, None] = {}
     spans: list[Span] = []
@@ -122,12 +122,12 @@ def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], l
     flag = program.flags.get(dest) if program is not None and dest else None
     if flag is not None:
         spans.append(flag.span)
-        for one in flag.choices:
-            word = word_of_type(one)
+        for choice in flag.choices:
+            word = word_of_type(choice)
             if word:
                 found[word] = None
     if not found:
-        options = [one for _, one in value.options] if isinstance(value, Choice) else [value]
+        options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
         for option in options:
             word = word_of_type(content(option))
             if word:
@@ -137,18 +137,18 @@ def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], l
     return tuple(found), spans
 
 
-def _scaling(told: Told, program: Program, places: list[Span]) -> None:
+def _scaling(writer: FactWriter, program: Program, places: list[Span]) -> None:
     kwargs = [call for _, call in matching(program, _SCALER)]
     given = False
     for call in kwargs:
         for argument, path in scaling_words("torch").items():
             if argument in call.bound():
                 given = True
-                told.number(path, call.argument(argument), place_of(call))
+                writer.number(path, call.argument(argument), place_of(call))
     if given:
-        told.say("loss_scaling.mode", "dynamic", *(place_of(call) for call in kwargs))
+        writer.say("loss_scaling.mode", "dynamic", *(place_of(call) for call in kwargs))
     else:
-        told.say("loss_scaling.mode", "library", *places)
+        writer.say("loss_scaling.mode", "library", *places)
 
 
 READER = Accelerate()

@@ -14,8 +14,8 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, types_of
 from crosscast.readers.python.library_calls import calls_of, last, matching
-from crosscast.readers.torch.fact_writer import Told, place_of, trains, types_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
 from crosscast.targets.parameter_words import scaling_words
@@ -33,7 +33,7 @@ _SCALER = re.compile(
     r"|torch\.distributed\.fsdp\.sharded_grad_scaler\.ShardedGradScaler"
 )
 _HELPER = re.compile(r".*\bNativeScaler(WithGradNormCount)?")
-"""Wrapper of a scaler that files around vision models hand on under this name."""
+"""Wrapper of a scaler with this name in code around vision models."""
 _CAST = re.compile(r"(\w+_)?auto_?cast(_\w+)?", re.I)
 _KNOWN = ("torch.", "tensorflow.", "paddle.", "keras.", "accelerate.", "lightning.")
 
@@ -45,23 +45,23 @@ class TorchAmp:
     hints = ("autocast", "GradScaler", "NativeScaler", "scaler")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what a program says about mixed precision and loss scaling."""
-        told = Told(NAME)
+        """Yield the facts about mixed precision and loss scaling."""
+        writer = FactWriter(NAME)
         scalers = list(_made(program, _SCALER))
         if not scalers and not trains(program):
             return
         uses = [_use(call, program) for call in _autocasts(program)]
-        live = [one for one in scalers if _decision(one).who != "never"]
+        live = [scaler for scaler in scalers if _decision(scaler).who != "never"]
         uses += _by_helpers(program) if not uses else []
-        there = tell_uses(told, uses) or _by_scaler(told, live, program)
+        there = tell_uses(writer, uses) or _by_scaler(writer, live, program)
         for call in (*_autocasts(program), *live) if there else ():
             for name in (*call.names, _partial(call)):
                 if _AUTOCAST.fullmatch(name) or _SCALER.fullmatch(name):
                     api = "torch.cuda.amp" if ".cuda.amp" in name else "torch.amp"
-                    told.say("api", api, place_of(call))
+                    writer.say("api", api, place_of(call))
         half = any("fp16" in use.types and use.decision.who != "never" for use in uses)
-        _scaling(told, live, program, half or not uses)
-        yield from told.facts
+        _scaling(writer, live, program, half or not uses)
+        yield from writer.facts
 
 
 def _made(program: Program, pattern: re.Pattern[str]) -> Iterator[Call]:
@@ -73,7 +73,7 @@ def _made(program: Program, pattern: re.Pattern[str]) -> Iterator[Call]:
 
 
 def _partial(call: Call) -> str:
-    """Return what `functools.partial(torch.autocast, ...)` stands for."""
+    """Return the function that `functools.partial(torch.autocast, ...)` wraps."""
     if call.name == "functools.partial" and call.node.args:
         return call.module.resolve(call.node.args[0])
     return ""
@@ -115,10 +115,10 @@ def _use(call: Call, program: Program) -> Use:
     function = module.function_of(call.node)
     inside = function if function is not None else module.tree
     learns = any(
-        isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr in ("backward", "manual_backward")
-        for one in walk(inside)
+        isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr in ("backward", "manual_backward")
+        for inner in walk(inside)
     )
     return Use(place_of(call), decision, types, default, learns or _reached(call, program))
 
@@ -148,14 +148,14 @@ def _decision(call: Call) -> Decision:
 
 
 def _decided(call: Call, switch: ast.expr | None) -> Decision:
-    """Return who decides; of a switch that another file's function finds out, that is no constant.
+    """Return who decides; a switch computed by a function of another file is not constant.
 
     `enabled=check_amp(model)` is neither always on nor off.
     """
     module = call.module
     found = decide(conditions_of(call), switch, module)
     if found.who == "always" and switch is not None and _is_found_out(switch, module):
-        return replace(found, who="caller", usual=None, flag=module.text(switch))
+        return replace(found, who="caller", by_default=None, flag=module.text(switch))
     return found
 
 
@@ -168,7 +168,7 @@ def _is_found_out(switch: ast.expr, module: Module) -> bool:
 
 
 def _by_helpers(program: Program) -> list[Use]:
-    """Return what helpers of other files make of autocast: `get_autocast(args.precision)`."""
+    """Return uses of autocast through helpers of other files: `get_autocast(args.precision)`."""
     found = []
     for module in program.modules:
         for call in module.calls:
@@ -179,23 +179,25 @@ def _by_helpers(program: Program) -> list[Use]:
             if known or not name or not _CAST.fullmatch(last(name)):
                 continue
             given = [*call.node.args, *(k.value for k in call.node.keywords)]
-            switch = next((one for one in given if "device" not in module.text(one)), None)
+            switch = next(
+                (argument for argument in given if "device" not in module.text(argument)), None
+            )
             decision = _decided(call, switch)
             if decision.who != "never":
-                decision = replace(decision, usual=None)
+                decision = replace(decision, by_default=None)
                 found.append(Use(place_of(call), decision, ("fp16",), ""))
     return found
 
 
-def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
-    """Say what a scaler alone tells: where autocast is, another file knows."""
+def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) -> bool:
+    """Record the facts of a scaler if autocast is in another file."""
     helpers = list(_made(program, _HELPER))
     if not scalers:
         if by_caller := given_scalers(program):
             decision = Decision("caller", None)
-            return tell_uses(told, [Use(by_caller[0], decision, ("fp16",), "")])
+            return tell_uses(writer, [Use(by_caller[0], decision, ("fp16",), "")])
         return tell_uses(
-            told,
+            writer,
             [Use(place_of(c), of_helper(c, program), ("fp16",), "fp16") for c in helpers],
         )
     looped = any(step.loop is not None for step in training_steps(program))
@@ -205,10 +207,10 @@ def _by_scaler(told: Told, scalers: Sequence[Call], program: Program) -> bool:
         if decision.who == "always" and not looped:
             decision = Decision("caller", None, decision.under)
         uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
-    return tell_uses(told, uses)
+    return tell_uses(writer, uses)
 
 
-def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) -> None:
+def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half: bool) -> None:
     if scalers:
         given = False
         for call in scalers:
@@ -217,21 +219,21 @@ def _scaling(told: Told, scalers: Sequence[Call], program: Program, half: bool) 
                 if argument in bound and not _is_none(bound[argument]):
                     given = True
                     value = call.argument(argument) if argument in call.bound() else None
-                    told.number(path, value, place_of(call))
+                    writer.number(path, value, place_of(call))
         mode = "dynamic" if given else "framework_default"
         calls = (*scalers, *_made(program, _HELPER))
-        told.say("loss_scaling.mode", mode, *(place_of(call) for call in calls))
+        writer.say("loss_scaling.mode", mode, *(place_of(call) for call in calls))
         return
     helpers = list(_made(program, _HELPER))
     if helpers:
-        told.say(
+        writer.say(
             "loss_scaling.mode",
             "framework_default",
             *(place_of(call) for call in helpers),
             confidence="likely",
         )
     elif half and (brought := given_scalers(program)):
-        told.say("loss_scaling.mode", "caller", *brought, confidence="likely")
+        writer.say("loss_scaling.mode", "caller", *brought, confidence="likely")
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -12,8 +12,8 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, is_number, place_of
 from crosscast.readers.python.library_calls import calls_matching
-from crosscast.readers.torch.fact_writer import Told, content, flag_of, is_number, place_of
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.targets.parameter_words import scaling_words
 
@@ -38,35 +38,35 @@ class Apex:
     hints = ("apex",)
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what a program says about precision through apex."""
-        told = Told(NAME)
+        """Yield the facts about precision with apex."""
+        writer = FactWriter(NAME)
         started = calls_matching(program, _INITIALIZE)
         scaled = calls_matching(program, _SCALE_LOSS)
         if started:
-            _initialize(told, started)
+            _initialize(writer, started)
         elif scaled:
-            _only_scaled(told, scaled)
+            _only_scaled(writer, scaled)
         elif handles := calls_matching(program, _OLD_HANDLE):
-            _initialize(told, handles)
+            _initialize(writer, handles)
         if wrappers := calls_matching(program, _WRAPPER):
-            _wrapped(told, wrappers)
-        yield from told.facts
+            _wrapped(writer, wrappers)
+        yield from writer.facts
 
 
-def _initialize(told: Told, calls: Sequence[Call]) -> None:
+def _initialize(writer: FactWriter, calls: Sequence[Call]) -> None:
     uses = [_use(call) for call in calls]
-    if not tell_uses(told, uses, "full" if _level(calls[0]) in ("O2", "O3") else "mixed"):
+    if not tell_uses(writer, uses, "full" if _level(calls[0]) in ("O2", "O3") else "mixed"):
         return
     live = [c for c, use in zip(calls, uses, strict=True) if use.decision.who != "never"]
     for call in live:
         place = place_of(call)
-        told.say("api", "apex_amp", place)
+        writer.say("api", "apex_amp", place)
         level = call.argument("opt_level")
         if level is None or content(level) is not None:
             word = str(content(level)) if level is not None else "O1"
             origin = "library_default" if level is None else "flag" if flag_of(level) else "literal"
-            told.say("precision.level", word, place, origin=origin, expression=flag_of(level))  # type: ignore[arg-type]
-    _scale(told, live)
+            writer.say("precision.level", word, place, origin=origin, expression=flag_of(level))  # type: ignore[arg-type]
+    _scale(writer, live)
 
 
 def _level(call: Call) -> str:
@@ -83,48 +83,48 @@ def _use(call: Call) -> Use:
     return Use(place_of(call), decision, ("fp16",), "fp16")
 
 
-def _scale(told: Told, calls: Sequence[Call]) -> None:
-    """Say how `amp.initialize` scales the loss."""
+def _scale(writer: FactWriter, calls: Sequence[Call]) -> None:
+    """Record how `amp.initialize` scales the loss."""
     for call in calls:
         place = place_of(call)
         scale = call.argument("loss_scale")
         for argument, path in scaling_words("apex").items():
-            told.number(path, call.argument(argument), place)
+            writer.number(path, call.argument(argument), place)
         if scale is None or (isinstance(scale, Known) and not scale.flag and scale.value is None):
             unscaled = _level(call) in ("O0", "O3") and not flag_of(call.argument("opt_level"))
-            told.say("loss_scaling.mode", "none" if unscaled else "framework_default", place)
+            writer.say("loss_scaling.mode", "none" if unscaled else "framework_default", place)
             continue
-        _mode(told, scale, call.bound().get("loss_scale", call.node), call)
+        _mode(writer, scale, call.bound().get("loss_scale", call.node), call)
 
 
-def _mode(told: Told, scale: Value, node: ast.expr, call: Call) -> None:
+def _mode(writer: FactWriter, scale: Value, node: ast.expr, call: Call) -> None:
     place = call.module.owner_of(node).span(node)
     match scale:
         case Known(value="dynamic", flag=""):
-            told.say("loss_scaling.mode", "dynamic", place, origin="literal")
+            writer.say("loss_scaling.mode", "dynamic", place, origin="literal")
         case Known(value=number, flag="") if is_number(number) and scale.origin == "literal":
-            told.say("loss_scaling.mode", "static", place, origin="literal")
-            told.number("loss_scaling.scale", scale, place)
+            writer.say("loss_scaling.mode", "static", place, origin="literal")
+            writer.number("loss_scaling.scale", scale, place)
         case Choice() | Known():
             flag = scale.flag if isinstance(scale, Known) else call.module.text(node)
-            told.say("loss_scaling.mode", "selectable", place, origin="flag", expression=flag)
+            writer.say("loss_scaling.mode", "selectable", place, origin="flag", expression=flag)
         case _:
             text = call.module.text(node)
-            told.say("loss_scaling.mode", "selectable", place, origin="flag", expression=text)
+            writer.say("loss_scaling.mode", "selectable", place, origin="flag", expression=text)
 
 
-def _only_scaled(told: Told, calls: Sequence[Call]) -> None:
-    """Say what `scale_loss` alone tells: who calls this code starts apex."""
+def _only_scaled(writer: FactWriter, calls: Sequence[Call]) -> None:
+    """Record the facts of `scale_loss` alone, if the caller initializes apex."""
     uses = []
     for call in calls:
         decision = decide(conditions_of(call), None, call.module)
         if decision.who == "always":
             decision = Decision("caller", None, decision.under)
         uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
-    if tell_uses(told, uses):
+    if tell_uses(writer, uses):
         for call in calls:
-            told.say("api", "apex_amp", place_of(call))
-        told.say(
+            writer.say("api", "apex_amp", place_of(call))
+        writer.say(
             "loss_scaling.mode",
             "caller",
             *(place_of(call) for call in calls),
@@ -132,19 +132,19 @@ def _only_scaled(told: Told, calls: Sequence[Call]) -> None:
         )
 
 
-def _wrapped(told: Told, calls: Sequence[Call]) -> None:
-    """Say what FP16_Optimizer means: half weights, float32 masters, its own loss scale."""
+def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
+    """Record FP16_Optimizer: half weights, float32 masters, its own loss scale."""
     uses = [
         Use(place_of(c), decide(conditions_of(c), None, c.module), ("fp16",), "fp16") for c in calls
     ]
-    if not tell_uses(told, uses, "full"):
+    if not tell_uses(writer, uses, "full"):
         return
-    told.say("api", "apex_amp", *(place_of(call) for call in calls))
-    tell_wrapper_scale(told, calls)
+    writer.say("api", "apex_amp", *(place_of(call) for call in calls))
+    tell_wrapper_scale(writer, calls)
 
 
-def tell_wrapper_scale(told: Told, calls: Sequence[Call]) -> None:
-    """Say how an FP16_Optimizer scales the loss: by a constant, dynamically, or as a flag says."""
+def tell_wrapper_scale(writer: FactWriter, calls: Sequence[Call]) -> None:
+    """Record how an FP16_Optimizer scales the loss: by a constant, dynamically, or by a flag."""
     modes: dict[str, Call] = {}
     for call in calls:
         bound = call.bound()
@@ -154,27 +154,27 @@ def tell_wrapper_scale(told: Told, calls: Sequence[Call]) -> None:
             on = evaluate(dynamic, call.module)
             if isinstance(on, Known) and not on.flag and on.value is True:
                 modes["dynamic"] = call
-                _arguments(told, call)
+                _arguments(writer, call)
                 continue
             if not (isinstance(on, Known) and not on.flag):
                 modes["selectable"] = call
                 continue
         if constant is not None:
             modes["static"] = call
-            told.number("loss_scaling.scale", call.argument("static_loss_scale"), place_of(call))
+            writer.number("loss_scaling.scale", call.argument("static_loss_scale"), place_of(call))
     if not modes:
         return
     word = next(iter(modes)) if len(modes) == 1 else "selectable"
-    told.say("loss_scaling.mode", word, *(place_of(call) for call in modes.values()))
+    writer.say("loss_scaling.mode", word, *(place_of(call) for call in modes.values()))
 
 
-def _arguments(told: Told, call: Call) -> None:
-    """Say the parameters in `dynamic_loss_args`."""
+def _arguments(writer: FactWriter, call: Call) -> None:
+    """Record the parameters in `dynamic_loss_args`."""
     given = content(call.argument("dynamic_loss_args"))
     if isinstance(given, dict):
         for key, path in scaling_words("apex.fp16_utils").items():
             if is_number(given.get(key)):
-                told.say(path, given[key], place_of(call), origin="literal")
+                writer.say(path, given[key], place_of(call), origin="literal")
 
 
 READER = Apex()

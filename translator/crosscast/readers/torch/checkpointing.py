@@ -1,4 +1,4 @@
-"""Reads activation checkpointing: activations that the backward pass computes again."""
+"""Reads activation checkpointing: activations that the backward pass recomputes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import conditions, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.fact_writer import FactWriter, is_foreign, place_of, trains
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import Told, is_foreign, place_of, trains
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -56,21 +56,21 @@ class Checkpointing:
     hints = ("checkpoint", "recompute", "grad_ckpt")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield whether activations are computed again."""
-        told = Told(NAME)
+        """Yield whether activations are recomputed."""
+        writer = FactWriter(NAME)
         if not trains(program):
             return
         found = [*_calls(program), *_assigned(program)]
-        live = [(place, one) for place, one in found if one.who != "never"]
+        live = [(place, decision) for place, decision in found if decision.who != "never"]
         if not live:
             live = list(_flags(program))
         if live:
             order = ("flag", "config", "caller", "always")
-            place, chosen = min(live, key=lambda one: order.index(one[1].who))
+            place, chosen = min(live, key=lambda use: order.index(use[1].who))
             word = {"flag": "flag", "config": "config", "caller": "config"}.get(chosen.who, "yes")
-            if word == "flag" and chosen.usual:
+            if word == "flag" and chosen.by_default:
                 word = "yes"
-            told.say(
+            writer.say(
                 "activation_checkpointing",
                 word,
                 place,
@@ -78,7 +78,7 @@ class Checkpointing:
                 origin="flag" if word == "flag" else "presence",
                 expression=chosen.flag,
             )
-        yield from told.facts
+        yield from writer.facts
 
 
 def _calls(program: Program) -> Iterator[tuple[Span, Decision]]:
@@ -108,7 +108,7 @@ def _calls(program: Program) -> Iterator[tuple[Span, Decision]]:
 
 
 def _takes(name: str, method: str, keyword: ast.keyword) -> bool:
-    """Whether a keyword of this name can be about activations: not a path, not of a parser."""
+    """Whether a keyword of this name can concern activations: not a path, not of a parser."""
     if is_foreign(name) or method == "add_argument":
         return False
     if isinstance(keyword.value, ast.Constant) and not isinstance(keyword.value.value, bool):
@@ -117,7 +117,7 @@ def _takes(name: str, method: str, keyword: ast.keyword) -> bool:
 
 
 def _assigned(program: Program) -> Iterator[tuple[Span, Decision]]:
-    """Yield `config.gradient_checkpointing = True` and its like."""
+    """Yield assignments such as `config.gradient_checkpointing = True`."""
     for module in program.modules:
         for statement in module.every(ast.Assign):
             target = statement.targets[0]
@@ -132,7 +132,7 @@ def _assigned(program: Program) -> Iterator[tuple[Span, Decision]]:
 
 
 def _flags(program: Program) -> Iterator[tuple[Span, Decision]]:
-    """Yield the flags whose name says so, where the model itself is in another file."""
+    """Yield the flags named for it, if the model is in another file."""
     for flag in program.all_flags:
         if flag.dest in _KEYWORDS and _is_switch(flag):
             yield flag.span, Decision("flag", None, (), f"args.{flag.dest}")

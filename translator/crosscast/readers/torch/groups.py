@@ -1,4 +1,4 @@
-"""Groups of parameters that optimizers are given: their rates, and those without decay."""
+"""Parameter groups of optimizers: their rates, and groups without decay."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ _MAX = 16
 
 @dataclass(slots=True)
 class Groups:
-    """What a list of groups says."""
+    """The facts of a list of groups."""
 
     rates: list[tuple[Value, ast.expr, Module]] = field(default_factory=list)
     decays: list[tuple[Value, ast.expr, Module]] = field(default_factory=list)
     spared: bool = False
-    """Whether some groups are without decay and others are not."""
+    """Whether some groups have no decay and others have."""
     place: tuple[ast.expr, Module] | None = None
 
     @property
     def decay(self) -> tuple[Value, ast.expr, Module] | None:
         """The decay of the groups that have one."""
-        return next((one for one in self.decays if not _zero(one[0])), None)
+        return next((decay for decay in self.decays if not _zero(decay[0])), None)
 
 
 def groups_of(node: ast.expr | None, module: Module) -> Groups:
-    """Return what the first argument of an optimizer says about its groups."""
+    """Return the groups in the first argument of an optimizer."""
     found = Groups()
     if node is None:
         return found
     dictionaries = list(_dictionaries(node, module.owner_of(node)))
     without = 0
-    for one, where in dictionaries:
-        found.place = found.place or (one, where)
+    for dictionary, where in dictionaries:
+        found.place = found.place or (dictionary, where)
         entries = {
             key.value: value
-            for key, value in zip(one.keys, one.values, strict=True)
+            for key, value in zip(dictionary.keys, dictionary.values, strict=True)
             if isinstance(key, ast.Constant)
         }
         if (rate := entries.get("lr")) is not None:
@@ -88,8 +88,8 @@ def _zero(value: Value) -> bool:
 
 def _dictionaries(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module]]:
     count = 0
-    for one, where in chase(node, module):
-        listed = one.elts if isinstance(one, ast.List | ast.Tuple) else []
+    for here, where in chase(node, module):
+        listed = here.elts if isinstance(here, ast.List | ast.Tuple) else []
         for element in listed:
             for inner, place in chase(element, where):
                 if isinstance(inner, ast.Dict) and count < _MAX and _is_group(inner):
@@ -108,13 +108,16 @@ def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module
     if not isinstance(node, ast.Name):
         return
     scope: ast.AST = module.function_of(node) or module.tree
-    for one in walk(scope):
+    for statement in walk(scope):
         given: list[ast.expr] = []
-        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
-            if one.func.attr in ("append", "extend") and module.text(one.func.value) == node.id:
-                given = list(one.args)
-        elif isinstance(one, ast.AugAssign) and module.text(one.target) == node.id:
-            given = [one.value]
+        if isinstance(statement, ast.Call) and isinstance(statement.func, ast.Attribute):
+            if (
+                statement.func.attr in ("append", "extend")
+                and module.text(statement.func.value) == node.id
+            ):
+                given = list(statement.args)
+        elif isinstance(statement, ast.AugAssign) and module.text(statement.target) == node.id:
+            given = [statement.value]
         for part in given:
             listed = part.elts if isinstance(part, ast.List) else [part]
             for inner in listed:
@@ -123,9 +126,9 @@ def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module
 
 
 def _helper(node: ast.expr, module: Module) -> tuple[ast.Call, Module] | None:
-    for one, where in chase(node, module):
-        if isinstance(one, ast.Call):
-            name = where.resolve(one.func) or where.text(one.func)
+    for here, where in chase(node, module):
+        if isinstance(here, ast.Call):
+            name = where.resolve(here.func) or where.text(here.func)
             if name.rpartition(".")[2].rpartition(":")[2] in _HELPERS:
-                return one, where
+                return here, where
     return None

@@ -11,9 +11,9 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
-from crosscast.readers.config.lightning_settings import accumulation, clipping, precision
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of
 from crosscast.readers.python.library_calls import calls_matching, last
-from crosscast.readers.torch.fact_writer import Told, content, place_of
+from crosscast.readers.torch.lightning_settings import accumulation, clipping, precision
 from crosscast.readers.torch.schedule_calls import scheduled
 
 if TYPE_CHECKING:
@@ -46,54 +46,54 @@ class Lightning:
     hints = ("ightning", "Fabric")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what Lightning is told, and what it does by itself."""
-        told = Told(NAME)
+        """Yield the arguments of Lightning and its own behaviour."""
+        writer = FactWriter(NAME)
         trainers = calls_matching(program, _TRAINER)
         for call in trainers:
-            _trainer(told, call, program)
+            _trainer(writer, call, program)
         for call in calls_matching(program, _CLI):
-            _command_line(told, call)
+            _command_line(writer, call)
         for call in calls_matching(program, _FABRIC):
-            _fabric(told, call)
+            _fabric(writer, call)
         modules = list(_configured(program))
         for module, function in modules:
-            _module(told, module, function, program)
-        yield from told.facts
+            _module(writer, module, function, program)
+        yield from writer.facts
 
 
-def _trainer(told: Told, call: Call, program: Program) -> None:
+def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
     place = place_of(call)
-    told.say("api", "lightning", place)
-    told.say("parallel.kind", "library", place)
-    told.say("scaler_update.status", "library", place)
+    writer.say("api", "lightning", place)
+    writer.say("parallel.kind", "library", place)
+    writer.say("scaler_update.status", "library", place)
     bound = dict(call.bound())
     for keyword in call.node.keywords:
         if keyword.arg is not None:
             bound.setdefault(keyword.arg, keyword.value)
     parsers = calls_matching(program, _PARSER)
     by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
-    places = [place, *(place_of(one) for one in parsers)] if by_flags else [place]
-    _strategy(told, bound, call)
-    _processes(told, bound, call)
+    places = [place, *(place_of(parser) for parser in parsers)] if by_flags else [place]
+    _strategy(writer, bound, call)
+    _processes(writer, bound, call)
     chosen = bound.get("precision") or _plugin(bound.get("plugins"), call)
-    precision(told, chosen, call, places, by_flags=by_flags)
-    accumulation(told, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
-    clipping(told, bound, call, places, by_flags=by_flags)
+    precision(writer, chosen, call, places, by_flags=by_flags)
+    accumulation(writer, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
+    clipping(writer, bound, call, places, by_flags=by_flags)
     for name in ("max_epochs", "n_epochs"):
         if name in bound:
-            told.number("run.epochs", evaluate(bound[name], call.module), place)
+            writer.number("run.epochs", evaluate(bound[name], call.module), place)
 
 
 def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
-    """Return what a precision plugin among the plugins is told: `MixedPrecision("16-mixed", …)`."""
-    for one in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
-        if isinstance(one, ast.Call) and last(call.module.resolve(one.func)) in _PLUGINS:
-            named = {keyword.arg: keyword.value for keyword in one.keywords}
-            return named.get("precision", one.args[0] if one.args else None)
+    """Return the precision argument of a plugin: `MixedPrecision("16-mixed", …)`."""
+    for plugin in node.elts if isinstance(node, ast.List | ast.Tuple) else [node]:
+        if isinstance(plugin, ast.Call) and last(call.module.resolve(plugin.func)) in _PLUGINS:
+            named = {keyword.arg: keyword.value for keyword in plugin.keywords}
+            return named.get("precision", plugin.args[0] if plugin.args else None)
     return None
 
 
-def _strategy(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
+def _strategy(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
     for name in ("strategy", "accelerator", "distributed_backend"):
         if name not in bound:
             continue
@@ -103,22 +103,22 @@ def _strategy(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
             text = text if isinstance(content(value), str) else call.module.text(bound[name])
         for pattern, kind in _KINDS:
             if pattern.search(text.lower()):
-                told.say("parallel.kind", kind, call.module.span(bound[name]))
+                writer.say("parallel.kind", kind, call.module.span(bound[name]))
 
 
-def _processes(told: Told, bound: dict[str, ast.expr], call: Call) -> None:
-    """Say how many processes Lightning starts, where `devices` and `num_nodes` are numbers."""
+def _processes(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
+    """Record the number of processes, if `devices` and `num_nodes` are numbers."""
     devices = bound.get("devices", bound.get("gpus"))
     if devices is None or _text(bound.get("strategy"), call) in ("dp", "ddp2"):
         return
     count = _count(devices, call)
     nodes = _count(bound["num_nodes"], call) if "num_nodes" in bound else 1
     if count is not None and nodes is not None and count * nodes > 1:
-        told.say("parallel.world_size", count * nodes, call.module.span(devices))
+        writer.say("parallel.world_size", count * nodes, call.module.span(devices))
 
 
 def _count(node: ast.expr, call: Call) -> int | None:
-    """Return how many devices or nodes an argument asks for; None if it is not to be seen."""
+    """Return the number of devices or nodes in an argument; None if unknown."""
     value = evaluate(node, call.module)
     found = value.value if isinstance(value, Known) and not value.flag else None
     if isinstance(found, bool):
@@ -134,11 +134,11 @@ def _text(node: ast.expr | None, call: Call) -> str:
     return "" if node is None else str(content(evaluate(node, call.module)) or "")
 
 
-def _command_line(told: Told, call: Call) -> None:
-    """Say what the command line of Lightning starts with."""
+def _command_line(writer: FactWriter, call: Call) -> None:
+    """Record the facts of Lightning's command line."""
     place = place_of(call)
-    told.say("api", "lightning", place)
-    told.say("parallel.kind", "library", place)
+    writer.say("api", "lightning", place)
+    writer.say("parallel.kind", "library", place)
     defaults = call.bound().get("trainer_defaults")
     if defaults is None:
         for keyword in call.node.keywords:
@@ -150,24 +150,24 @@ def _command_line(told: Told, call: Call) -> None:
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 bound[key.value] = value
     if "precision" in bound:
-        precision(told, bound["precision"], call, [place], by_flags=False)
+        precision(writer, bound["precision"], call, [place], by_flags=False)
     if "accumulate_grad_batches" in bound:
         steps = bound["accumulate_grad_batches"]
-        accumulation(told, steps, call, [place], by_flags=False)
-    clipping(told, bound, call, [place], by_flags=False)
+        accumulation(writer, steps, call, [place], by_flags=False)
+    clipping(writer, bound, call, [place], by_flags=False)
     if "max_epochs" in bound:
-        told.number("run.epochs", evaluate(bound["max_epochs"], call.module), place)
+        writer.number("run.epochs", evaluate(bound["max_epochs"], call.module), place)
 
 
-def _fabric(told: Told, call: Call) -> None:
+def _fabric(writer: FactWriter, call: Call) -> None:
     place = place_of(call)
-    told.say("api", "lightning_fabric", place)
-    told.say("parallel.kind", "library", place)
+    writer.say("api", "lightning_fabric", place)
+    writer.say("parallel.kind", "library", place)
     chosen = call.bound().get("precision") or _plugin(call.bound().get("plugins"), call)
-    precision(told, chosen, call, [place], by_flags=False)
-    told.say("scaler_update.status", "library", place)
-    _strategy(told, dict(call.bound()), call)
-    _processes(told, dict(call.bound()), call)
+    precision(writer, chosen, call, [place], by_flags=False)
+    writer.say("scaler_update.status", "library", place)
+    _strategy(writer, dict(call.bound()), call)
+    _processes(writer, dict(call.bound()), call)
 
 
 def _configured(program: Program) -> Iterator[tuple[Module, Function]]:
@@ -187,26 +187,26 @@ def _imports(module: Module) -> bool:
     return any("lightning" in name for name in module.imported)
 
 
-def _module(told: Told, module: Module, function: Function, program: Program) -> None:
+def _module(writer: FactWriter, module: Module, function: Function, program: Program) -> None:
     span = module.span(function)
-    told.say("api", "lightning", span)
+    writer.say("api", "lightning", span)
     if not _by_hand(module, function):
-        told.say("zero_grad.where", "library", span)
+        writer.say("zero_grad.where", "library", span)
     if not _makes_schedule(program, module, function):
         return
     interval, place = _interval(module, function)
-    told.say("schedule.stepped_per", interval, place or span)
+    writer.say("schedule.stepped_per", interval, place or span)
     if interval == "step":
-        told.say("schedule.on_skip", "library", place or span)
+        writer.say("schedule.on_skip", "library", place or span)
 
 
 def _makes_schedule(program: Program, module: Module, function: Function) -> bool:
-    """Whether a schedule is made in a function."""
+    """Whether a function creates a schedule."""
     end = function.end_lineno or function.lineno
     return any(
         place.file == module.source.name and function.lineno <= place.line <= end
-        for one in scheduled(program)
-        for place in one.places
+        for schedule in scheduled(program)
+        for place in schedule.places
     )
 
 

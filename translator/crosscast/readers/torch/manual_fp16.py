@@ -1,4 +1,4 @@
-"""Reads half precision by hand: a half model, float32 copies of its weights, own loss scalers."""
+"""Reads hand-written half precision: a half model, float32 weight copies, custom loss scalers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import decide
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, word_of_type
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.torch.apex import tell_wrapper_scale
-from crosscast.readers.torch.fact_writer import Told, place_of, trains, word_of_type
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.trainstep.frames.object_kinds import is_model_name, kind_by_name, last_name
 
@@ -43,7 +43,7 @@ _FROZEN = frozenset(
 
 
 class ManualFp16:
-    """Reads half precision by hand."""
+    """Reads hand-written half precision."""
 
     name = NAME
     hints = (
@@ -59,8 +59,8 @@ class ManualFp16:
     )
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what a program says; nothing if half weights only serve predictions."""
-        told = Told(NAME)
+        """Yield the facts; none if half weights are only for inference."""
+        writer = FactWriter(NAME)
         if not trains(program):
             return
         wrappers = _calls(program, _WRAPPER)
@@ -75,36 +75,36 @@ class ManualFp16:
         if not found:
             return
         uses = [_use(call) for call in found]
-        if not tell_uses(told, uses, "full"):
+        if not tell_uses(writer, uses, "full"):
             return
         live = [c for c, use in zip(found, uses, strict=True) if use.decision.who != "never"]
         if wrappers or masters or scalers or stepping:
-            told.say("api", "custom_fp16", *(place_of(call) for call in live))
-        tell_wrapper_scale(told, wrappers)
+            writer.say("api", "custom_fp16", *(place_of(call) for call in live))
+        tell_wrapper_scale(writer, wrappers)
         if not wrappers and not scalers:
-            _by_hand(told, program)
+            _by_hand(writer, program)
         for call in scalers:
             dynamic = "Dynamic" in call.name
-            told.say("loss_scaling.mode", "dynamic" if dynamic else "static", place_of(call))
+            writer.say("loss_scaling.mode", "dynamic" if dynamic else "static", place_of(call))
         if stepping and not (wrappers or scalers):
             places = [place_of(call) for call in stepping]
-            told.say("loss_scaling.mode", "library", *places, confidence="likely")
-        yield from told.facts
+            writer.say("loss_scaling.mode", "library", *places, confidence="likely")
+        yield from writer.facts
 
 
-def _by_hand(told: Told, program: Program) -> None:
-    """Say how a loss is scaled that is multiplied itself: `(loss * scale).backward()`."""
+def _by_hand(writer: FactWriter, program: Program) -> None:
+    """Record how a loss is scaled by hand: `(loss * scale).backward()`."""
     for call, scale in _scaled(program)[:1]:
         place = place_of(call)
         if _changes(scale, call.module):
-            told.say("loss_scaling.mode", "dynamic", place)
+            writer.say("loss_scaling.mode", "dynamic", place)
         else:
-            told.say("loss_scaling.mode", "static", place)
-            told.number("loss_scaling.scale", evaluate(scale, call.module), place)
+            writer.say("loss_scaling.mode", "static", place)
+            writer.number("loss_scaling.scale", evaluate(scale, call.module), place)
 
 
 def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
-    """Return the backward passes of a loss that is multiplied by a scale, and the scales."""
+    """Return the backward passes of scaled losses, and the scales."""
     found = []
     for module in program.modules:
         for call in module.calls:
@@ -113,15 +113,15 @@ def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
                 continue
             if isinstance(product.op, ast.Mult):
                 factors = (product.right, product.left)
-                found += [(call, one) for one in factors if _is_scale(one, module)][:1]
+                found += [(call, factor) for factor in factors if _is_scale(factor, module)][:1]
     return found
 
 
 def _is_scale(node: ast.expr, module: Module) -> bool:
-    """Whether a factor is called a scale, itself or what it is computed from."""
+    """Whether a factor or the value it is computed from is named a scale."""
     texts = [module.text(node)]
-    for one in walk(node):
-        for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
+    for inner in walk(node):
+        for binding in definitions(inner, module) if isinstance(inner, ast.Name) else ():
             if binding.kind == "assign" and binding.value is not None:
                 texts.append(module.text(binding.value))
     return any(_SCALE.search(text) for text in texts)
@@ -130,13 +130,14 @@ def _is_scale(node: ast.expr, module: Module) -> bool:
 def _changes(node: ast.expr, module: Module) -> bool:
     """Whether the program changes a scale while it trains."""
     words = set(_SCALE.findall(module.text(node)))
-    for one in walk(node):
-        for binding in definitions(one, module) if isinstance(one, ast.Name) else ():
+    for inner in walk(node):
+        for binding in definitions(inner, module) if isinstance(inner, ast.Name) else ():
             if binding.kind == "assign" and binding.value is not None:
                 words |= set(_SCALE.findall(module.text(binding.value)))
     return any(
-        isinstance(one, ast.AugAssign) and words & set(_SCALE.findall(module.text(one.target)))
-        for one in module.nodes
+        isinstance(statement, ast.AugAssign)
+        and words & set(_SCALE.findall(module.text(statement.target)))
+        for statement in module.nodes
     )
 
 
@@ -152,7 +153,7 @@ def _backwards(program: Program) -> list[Call]:
 
 
 def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
-    """Return calls of names that are no library's own amp, once each."""
+    """Return calls of names outside the amp modules of libraries, once each."""
     found = []
     for module in program.modules:
         for call in module.calls:
@@ -167,7 +168,7 @@ def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
 
 
 def _scales_loss(program: Program) -> bool:
-    """Whether anything is called that only a loss scaler is for."""
+    """Whether a method is called that only loss scalers have."""
     methods = {call.method for module in program.modules for call in module.calls}
     return bool(methods & {"update_scale", "has_overflow", "scale_gradient"})
 
@@ -183,7 +184,7 @@ def _halved(program: Program) -> Iterator[Call]:
 
 
 def _model_of(call: Call) -> ast.expr | None:
-    """Return what is halved: the receiver, or what `Net().to(device).half()` is assigned to."""
+    """Return the halved model: the receiver, or the target of `Net().to(device).half()`."""
     if not isinstance(call.receiver, ast.Call):
         return call.receiver
     statement = call.module.statement_of(call.node)
@@ -197,13 +198,13 @@ def _to_half(call: Call) -> str:
     if call.method != "to":
         return ""
     given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
-    words = {word_of_type(last(call.module.resolve(one))) for one in given
-             if call.module.resolve(one).startswith("torch.")}  # fmt: skip
+    words = {word_of_type(last(call.module.resolve(argument))) for argument in given
+             if call.module.resolve(argument).startswith("torch.")}  # fmt: skip
     return next(iter(words & {"fp16", "bf16"}), "")
 
 
 def _matters(call: Call, masters: bool) -> bool:
-    """Whether a halved model is the one that is trained."""
+    """Whether the halved model is trained."""
     function = call.module.function_of(call.node)
     where = parts_of(function.name) if function is not None else frozenset()
     receiver = call.receiver
@@ -225,10 +226,10 @@ def _used_after(call: Call) -> bool:
     name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
-        isinstance(one, ast.Attribute)
-        and one.attr in ("parameters", "named_parameters")
-        and call.module.text(one.value) == name
-        for one in walk(function)
+        isinstance(inner, ast.Attribute)
+        and inner.attr in ("parameters", "named_parameters")
+        and call.module.text(inner.value) == name
+        for inner in walk(function)
     )
 
 
@@ -240,10 +241,10 @@ def _handed_on(call: Call) -> bool:
     name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
-        isinstance(one, ast.Call)
-        and re.search(r"optim|Parallel|DDP", call.module.text(one.func))
-        and any(call.module.text(given) == name for given in one.args)
-        for one in walk(function)
+        isinstance(inner, ast.Call)
+        and re.search(r"optim|Parallel|DDP", call.module.text(inner.func))
+        and any(call.module.text(given) == name for given in inner.args)
+        for inner in walk(function)
     )
 
 

@@ -1,4 +1,4 @@
-"""Names for the objects that calls make: the variables they are given to."""
+"""Names for the objects that calls create: the variables they are assigned to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def subject_of(call: Call) -> str:
-    """Return the variable that a call's result goes to, the key or the function it is for."""
+    """Return the variable that a call is assigned to, or its key or enclosing function."""
     module = call.module
     child: ast.AST = call.node
     here = module.parent(child)
@@ -29,9 +29,9 @@ def subject_of(call: Call) -> str:
     if isinstance(here, ast.Assign):
         target = here.targets[0]
         if isinstance(target, ast.Tuple) and isinstance(here.value, ast.Tuple):
-            for one, value in zip(target.elts, here.value.elts, strict=False):
+            for target_name, value in zip(target.elts, here.value.elts, strict=False):
                 if any(node is call.node for node in walk(value)):
-                    return module.text(one)
+                    return module.text(target_name)
         if isinstance(target, ast.Tuple) and target.elts:
             return module.text(target.elts[0])
         return module.text(target)
@@ -44,7 +44,7 @@ def subject_of(call: Call) -> str:
 
 
 class Subjects:
-    """Gives every object a name of its own."""
+    """Gives every object a unique name."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -58,6 +58,6 @@ class Subjects:
             f"{plain} ({last(made_by) or 'line'} {call.node.lineno})",
             f"{plain} ({call.module.source.name} {call.node.lineno})",
         )
-        found = next((one for one in options if one not in self._taken), options[-1])
+        found = next((name for name in options if name not in self._taken), options[-1])
         self._taken.add(found)
         return found

@@ -1,11 +1,11 @@
-"""Which calls make optimizers, and what the arguments of each mean."""
+"""Calls that create optimizers, and the meaning of their arguments."""
 
 from __future__ import annotations
 
 import re
 
-from crosscast.readers.python.library_calls import last, parts_of
-from crosscast.readers.torch.fact_writer import is_foreign
+from crosscast.readers.python.fact_writer import is_foreign
+from crosscast.readers.python.library_calls import last
 from crosscast.readers.words import family_of
 
 _CLASS = re.compile(
@@ -29,16 +29,16 @@ WRAPPERS = re.compile(
     r"(DistributedOptimizer|FP16_?Optimizer|ZeroRedundancyOptimizer|LARC|Lookahead|SAM|ASAM|GSAM"
     r"|NoamOpt|ScheduledOptim|AcceleratedOptimizer|OSS|SWA|FairseqOptimizer)$"
 )
-"""Wrap an optimizer, or make one of a class that they are given."""
+"""Names of functions that wrap an optimizer or create it from a class."""
 BASES = ("optimizer_class", "base_optimizer", "optim", "optimizer_cls", "base_optimizer_cls")
-"""Arguments that give a class of optimizers to a wrapper."""
+"""Arguments that pass an optimizer class to a wrapper."""
 
 _COUPLED = frozenset({"sgd", "adam", "rmsprop", "adagrad", "adadelta", "lars", "radam"})
 _DECOUPLED_ADAM = re.compile(r"(Fused|CPU|Bert|OpenAI|Paged|Distributed)\w*Adam|Adam\w*Fused")
 
 
 def is_optimizer(name: str) -> bool:
-    """Whether a qualified name is a class of optimizers."""
+    """Whether a qualified name is an optimizer class."""
     word = last(name)
     if not name or is_foreign(name) or word in _NOT_MADE or _NO_CLASS.search(word):
         return False
@@ -46,12 +46,12 @@ def is_optimizer(name: str) -> bool:
 
 
 def is_factory(name: str) -> bool:
-    """Whether a function of this name makes an optimizer."""
+    """Whether a function of this name creates an optimizer."""
     return bool(_FACTORY.fullmatch(last(name))) and not is_foreign(name)
 
 
 def is_library_class(name: str) -> bool:
-    """Whether a class is of a module that holds nothing but optimizers."""
+    """Whether a class belongs to a module that only contains optimizers."""
     if name.startswith(("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")):
         return False
     return name.startswith(_MODULES) and last(name)[:1].isupper() and "LR" not in last(name)
@@ -74,18 +74,3 @@ def family(name: str) -> str:
 def decay_field(name: str) -> str:
     """Return the field of `weight_decay=`: coupled (`l2`) or decoupled (`weight_decay`)."""
     return "l2" if family(name) in _COUPLED and "W" not in last(name) else "weight_decay"
-
-
-_GENERATORS = frozenset({"g", "gen", "generator", "netg", "optimg", "gopt", "optg"})
-_DISCRIMINATORS = frozenset({"d", "disc", "discriminator", "critic", "netd", "dis", "optd"})
-
-
-def role(*texts: str) -> str:
-    """Return the part that an optimizer trains by the names around it: generator, ...; or empty."""
-    for text in texts:
-        words = parts_of(text)
-        if words & _GENERATORS:
-            return "generator"
-        if words & _DISCRIMINATORS:
-            return "discriminator"
-    return ""

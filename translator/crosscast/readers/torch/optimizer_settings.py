@@ -1,4 +1,4 @@
-"""What the arguments of an optimizer say."""
+"""The arguments of PyTorch optimizers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
-from crosscast.readers.torch.fact_writer import Told, content, flag_of, place_of
+from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, place_of
 from crosscast.readers.torch.groups import groups_of
 from crosscast.readers.torch.optimizer_names import decay_field
 from crosscast.targets.parameter_words import fields_of, optimizer_words
@@ -22,21 +22,23 @@ _CONSTANTS = ("betas.0", "betas.1", "eps", "momentum")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A call that makes an optimizer."""
+class OptimizerCall:
+    """A call that creates an optimizer."""
 
     call: Call
     name: str
-    """Qualified name of the class; empty if only a run can tell."""
+    """Qualified name of the class; empty if only known at run time."""
     family: str
 
 
-def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) -> None:
-    """Say rates, betas, epsilon, decay, momentum and groups of an optimizer."""
-    call = made.call
+def tell_settings(
+    writer: FactWriter, optimizer: OptimizerCall, subject: str, under: tuple[str, ...]
+) -> None:
+    """Record rates, betas, epsilon, decay, momentum and groups of an optimizer."""
+    call = optimizer.call
     bound = call.bound()
     place = place_of(call)
-    coupled = decay_field(made.name) if made.name else "weight_decay"
+    coupled = decay_field(optimizer.name) if optimizer.name else "weight_decay"
     if not _decoupled(call):
         coupled = "l2"
 
@@ -48,7 +50,7 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
             spans.append(module.span(node))
             if isinstance(value, Known) and not value.flag and not isinstance(node, ast.Constant):
                 more = {"expression": module.text(node)[:200]}
-        told.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
+        writer.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
 
     groups = groups_of(bound.get("params") or _first(call), call.module)
     for rate in _WORDS["optimizer.learning_rate"]:
@@ -64,7 +66,7 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
                 number(field, call.argument(name), bound[name])
                 break
     if "betas" in bound:
-        _betas(told, call, bound["betas"], subject, under)
+        _betas(writer, call, bound["betas"], subject, under)
     decay = groups.decay
     if decay is not None and not _positive(call.argument("weight_decay")):
         number(coupled, decay[0], decay[1])
@@ -73,14 +75,14 @@ def tell_settings(told: Told, made: Made, subject: str, under: tuple[str, ...]) 
     if (nesterov := call.argument("nesterov")) is not None:
         on = content(nesterov)
         if isinstance(on, bool):
-            told.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
+            writer.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
     if groups.spared and groups.place is not None:
         span = groups.place[1].span(groups.place[0])
-        told.say("optimizer.no_decay", "yes", span, subject=subject, under=under)
+        writer.say("optimizer.no_decay", "yes", span, subject=subject, under=under)
 
 
 def _decoupled(call: Call) -> bool:
-    """Whether `adam_w_mode` does not switch the decoupled decay off."""
+    """Whether the decay is decoupled: not switched off by `adam_w_mode`."""
     for name in ("adam_w_mode", "adamw_mode"):
         if (mode := call.argument(name)) is not None and content(mode) is False:
             return False
@@ -97,12 +99,14 @@ def _first(call: Call) -> ast.expr | None:
     return None
 
 
-def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[str, ...]) -> None:
+def _betas(
+    writer: FactWriter, call: Call, node: ast.expr, subject: str, under: tuple[str, ...]
+) -> None:
     module: Module = call.module.owner_of(node)
     span = module.span(node)
     values: list[Value] = []
     if isinstance(node, ast.Tuple | ast.List):
-        values = [evaluate(one, module) for one in node.elts]
+        values = [evaluate(element, module) for element in node.elts]
     else:
         given = evaluate(node, module)
         if isinstance(given, Choice):
@@ -110,17 +114,17 @@ def _betas(told: Told, call: Call, node: ast.expr, subject: str, under: tuple[st
         both = content(given)
         if isinstance(both, tuple | list) and len(both) == 2:
             values = [
-                one if isinstance(one, Known | Choice) else Known(one, "derived", flag_of(given))
-                for one in both
+                beta if isinstance(beta, Known | Choice) else Known(beta, "derived", flag_of(given))
+                for beta in both
             ]
         else:
             values = [given, given]
     for index, value in enumerate(values[:2]):
-        told.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
+        writer.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
 
 
-def tell_from_flags(told: Told, call: Call, subject: str) -> None:
-    """Say the settings that timm's factory takes from flags of its own names."""
+def tell_from_flags(writer: FactWriter, call: Call, subject: str) -> None:
+    """Record the settings that timm's factory takes from its own flags."""
     program = call.module.program
     if program is None:
         return
@@ -130,4 +134,4 @@ def tell_from_flags(told: Told, call: Call, subject: str) -> None:
             value = flag.given or flag.default
             if isinstance(value, Known):
                 value = Known(value.value, "flag", f"args.{name}")
-            told.number(field, value, flag.span, subject=subject)
+            writer.number(field, value, flag.span, subject=subject)

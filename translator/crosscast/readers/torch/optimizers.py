@@ -13,10 +13,11 @@ from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Symbol
 from crosscast.readers.python.conditions import conditions
-from crosscast.readers.python.default_conditions import is_usual
+from crosscast.readers.python.default_conditions import holds_by_default
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import Told, place_of, trains
+from crosscast.readers.python.optimizers import role
 from crosscast.readers.torch.object_names import Subjects, subject_of
 from crosscast.readers.torch.optimizer_names import (
     BASES,
@@ -25,9 +26,8 @@ from crosscast.readers.torch.optimizer_names import (
     is_factory,
     is_library_class,
     is_optimizer,
-    role,
 )
-from crosscast.readers.torch.optimizer_settings import Made, tell_from_flags, tell_settings
+from crosscast.readers.torch.optimizer_settings import OptimizerCall, tell_from_flags, tell_settings
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
@@ -47,22 +47,22 @@ class TorchOptimizers:
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the optimizers of a program with their settings."""
-        told = Told(NAME)
+        writer = FactWriter(NAME)
         if framework_of(program) not in ("", "pytorch"):
             return
         if not trains(program) and not _configures(program):
             return
         subjects = Subjects()
         seen: set[tuple[str, str]] = set()
-        for made in sorted(_made(program), key=_unusual):
-            key = (subject_of(made.call), made.name)
+        for optimizer in sorted(_optimizer_calls(program), key=_off_by_default):
+            key = (subject_of(optimizer.call), optimizer.name)
             if key in seen and key[0]:
-                continue  # the same again in another branch
+                continue  # the same optimizer in another branch
             seen.add(key)
-            _tell(told, made, subjects)
-        if not told.facts:
-            _given(told, program)
-        yield from told.facts
+            _tell(writer, optimizer, subjects)
+        if not writer.facts:
+            _given(writer, program)
+        yield from writer.facts
 
 
 def _configures(program: Program) -> bool:
@@ -73,41 +73,41 @@ def _configures(program: Program) -> bool:
     )
 
 
-def _made(program: Program) -> Iterator[Made]:
+def _optimizer_calls(program: Program) -> Iterator[OptimizerCall]:
     for module in program.modules:
         for call in module.calls:
-            if made := _as_optimizer(call, program):
-                yield made
+            if optimizer := _as_optimizer(call, program):
+                yield optimizer
 
 
-def _as_optimizer(call: Call, program: Program) -> Made | None:
+def _as_optimizer(call: Call, program: Program) -> OptimizerCall | None:
     names = [n for n in call.names if is_optimizer(n) or is_library_class(n)]
     names = [n for n in names if not WRAPPERS.search(last(n)) or is_optimizer(n)]
     classes = list(dict.fromkeys(last(n) for n in names))
     if names and not _inside_own_class(call):
         if len(classes) == 1 or len({family(n) for n in names}) == 1:
-            return Made(call, names[0], family(names[0]))
-        return Made(call, "", "selectable")
+            return OptimizerCall(call, names[0], family(names[0]))
+        return OptimizerCall(call, "", "selectable")
     if _by_name(call):
-        return Made(call, "", "selectable")
+        return OptimizerCall(call, "", "selectable")
     if any(WRAPPERS.search(last(n)) for n in call.names):
         for name in BASES:
             node = call.bound().get(name)
             symbol = evaluate(node, call.module) if node is not None else None
             if isinstance(symbol, Symbol) and is_optimizer(symbol.name):
-                return Made(call, symbol.name, family(symbol.name))
+                return OptimizerCall(call, symbol.name, family(symbol.name))
         return None
     if any(is_factory(n) for n in (*call.names, call.method)) and _is_outside(call, program):
         timm = any(n.startswith("timm.") for n in call.names)
-        return Made(call, call.name or call.method, "selectable" if timm else "elsewhere")
+        return OptimizerCall(call, call.name or call.method, "selectable" if timm else "elsewhere")
     return _by_caller(call)
 
 
-def _unusual(made: Made) -> bool:
+def _off_by_default(optimizer: OptimizerCall) -> bool:
     """Whether the defaults of flags rule an optimizer out."""
-    call = made.call
+    call = optimizer.call
     around = conditions(call.node, call.module, callers=False)
-    return any(is_usual(one) is False for one in around)
+    return any(holds_by_default(condition) is False for condition in around)
 
 
 def _inside_own_class(call: Call) -> bool:
@@ -136,7 +136,7 @@ def _by_name(call: Call) -> bool:
 
 
 def _is_outside(call: Call, program: Program) -> bool:
-    """Whether the files given do not define the factory that is called."""
+    """Whether the called factory is not defined in the given files."""
     if program.function(call) is not None or any(":" in name for name in call.names):
         return False
     subject = subject_of(call)
@@ -145,61 +145,67 @@ def _is_outside(call: Call, program: Program) -> bool:
     return call.receiver is None or bool(call.name) or "opt" in subject.lower()
 
 
-def _by_caller(call: Call) -> Made | None:
-    """Return an optimizer that a function given as an argument makes: `optimizer_fn(model)`."""
+def _by_caller(call: Call) -> OptimizerCall | None:
+    """Return an optimizer created by a function argument: `optimizer_fn(model)`."""
     function = call.node.func
     if not isinstance(function, ast.Name) or "optim" not in function.id.lower() or call.names:
         return None
     scope = call.module.scope_of(call.node).lookup(function.id)
     bindings = scope.bindings.get(function.id, []) if scope is not None else []
-    if any(one.kind == "parameter" for one in bindings):
-        return Made(call, function.id, "caller")
+    if any(binding.kind == "parameter" for binding in bindings):
+        return OptimizerCall(call, function.id, "caller")
     return None
 
 
-def _tell(told: Told, made: Made, subjects: Subjects) -> None:
-    call = made.call
-    under = tuple(one.text for one in conditions(call.node, call.module, callers=False))
-    name = subjects.name(call, made.name)
+def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> None:
+    call = optimizer.call
+    under = tuple(condition.text for condition in conditions(call.node, call.module, callers=False))
+    name = subjects.name(call, optimizer.name)
     place = place_of(call)
 
-    if made.family:
-        word = "presence" if made.family in ("elsewhere", "caller", "selectable") else "literal"
-        told.say(
+    if optimizer.family:
+        word = (
+            "presence" if optimizer.family in ("elsewhere", "caller", "selectable") else "literal"
+        )
+        writer.say(
             "optimizer.family",
-            made.family,
+            optimizer.family,
             place,
             subject=name,
             under=under,
             origin=word,  # type: ignore[arg-type]
             expression=call.module.text(call.node.func) if word == "presence" else "",
-            confidence="certain" if made.family != "elsewhere" else "likely",
+            confidence="certain" if optimizer.family != "elsewhere" else "likely",
         )
     else:
-        told.unknown("optimizer.family", "a recipe knows no such optimizer", place)
-        told.facts[-1] = replace(told.facts[-1], subject=name, under=under)
-    if made.name and made.family not in ("elsewhere", "caller") and not is_factory(made.name):
-        told.say("optimizer.name", last(made.name), place, subject=name, under=under)
-    if made.family == "elsewhere" or made.family == "caller":
+        writer.unknown("optimizer.family", "recipes have no such optimizer", place)
+        writer.facts[-1] = replace(writer.facts[-1], subject=name, under=under)
+    if (
+        optimizer.name
+        and optimizer.family not in ("elsewhere", "caller")
+        and not is_factory(optimizer.name)
+    ):
+        writer.say("optimizer.name", last(optimizer.name), place, subject=name, under=under)
+    if optimizer.family == "elsewhere" or optimizer.family == "caller":
         return
-    if made.family == "selectable" and is_factory(made.name):
-        tell_from_flags(told, call, name)
+    if optimizer.family == "selectable" and is_factory(optimizer.name):
+        tell_from_flags(writer, call, name)
         return
-    tell_settings(told, made, name, under)
+    tell_settings(writer, optimizer, name, under)
     part = role(name, call.module.text(call.node.args[0]) if call.node.args else "")
     if part:
-        told.say("optimizer.role", part, place, subject=name, under=under)
+        writer.say("optimizer.role", part, place, subject=name, under=under)
 
 
-def _given(told: Told, program: Program) -> None:
-    """Say that the caller brings the optimizer that is stepped here, or that another file does."""
+def _given(writer: FactWriter, program: Program) -> None:
+    """Record that the caller or another file provides the optimizer that is stepped here."""
     for step in training_steps(program):
         for event in step.of("step"):
             receiver = event.node.func if isinstance(event.node, ast.Call) else None
             if not event.subject or not isinstance(receiver, ast.Attribute):
                 continue
             if _is_parameter(receiver.value, event.module):
-                _say_whose(told, "caller", event)
+                _say_whose(writer, "caller", event)
                 return
     told_of: set[str] = set()
     for step in training_steps(program):
@@ -207,20 +213,20 @@ def _given(told: Told, program: Program) -> None:
             own = isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute)
             if own and "opt" in event.subject.lower() and event.subject not in told_of:
                 told_of.add(event.subject)
-                _say_whose(told, "elsewhere", event)
+                _say_whose(writer, "elsewhere", event)
 
 
-def _say_whose(told: Told, who: str, event: Event) -> None:
-    told.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
+def _say_whose(writer: FactWriter, who: str, event: Event) -> None:
+    writer.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
 
 
 def _is_parameter(node: ast.expr, module: Module) -> bool:
-    """Whether an object comes in through a parameter, also if an attribute keeps it."""
+    """Whether an object comes from a parameter, directly or through an attribute."""
     return any(
-        binding.kind == "parameter" and one.id != "self"
-        for one, where in chase(node, module)
-        if isinstance(one, ast.Name)
-        for binding in definitions(one, where)
+        binding.kind == "parameter" and here.id != "self"
+        for here, where in chase(node, module)
+        if isinstance(here, ast.Name)
+        for binding in definitions(here, where)
     )
 
 

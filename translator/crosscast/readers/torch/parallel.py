@@ -1,4 +1,4 @@
-"""Reads how PyTorch programs spread over devices: DDP, DataParallel, FSDP, Horovod, apex, XLA."""
+"""Reads data parallelism of PyTorch: DDP, DataParallel, FSDP, Horovod, apex, XLA."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
 from crosscast.readers.python.library_calls import last, parts_of
-from crosscast.readers.torch.fact_writer import Told, content, place_of, trains
 from crosscast.trainstep.frames.object_kinds import is_model_name, last_name
 
 if TYPE_CHECKING:
@@ -56,20 +56,20 @@ class TorchParallel:
     hints = ("arallel", "horovod", "hvd", "fsdp", "FSDP", "init_process_group", "xla", "istributed")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield how the work is spread."""
-        told = Told(NAME)
+        """Yield how training is distributed."""
+        writer = FactWriter(NAME)
         if not trains(program):
             return
         for module in program.modules:
             for call in module.calls:
                 kind = _kind(call)
                 if kind and not _never(call):
-                    told.say("parallel.kind", kind, place_of(call), under=_under(call))
+                    writer.say("parallel.kind", kind, place_of(call), under=_under(call))
                 elif call.name == "torch.distributed.init_process_group":
-                    _group(told, call)
-        if not any(fact.field == "parallel.kind" for fact in told.facts):
-            _prepared(told, program)
-        yield from told.facts
+                    _group(writer, call)
+        if not any(fact.field == "parallel.kind" for fact in writer.facts):
+            _prepared(writer, program)
+        yield from writer.facts
 
 
 def _kind(call: Call) -> str:
@@ -87,7 +87,7 @@ def _kind(call: Call) -> str:
 
 
 def _of_base(name: str, call: Call) -> str:
-    """Return what a class of the program spreads by, from the library's class below it."""
+    """Return the kind of parallelism of a class of the program, from its base class."""
     program = call.module.program
     scope = program.class_named(name) if program is not None else None
     if scope is None or not isinstance(scope.node, ast.ClassDef):
@@ -101,7 +101,7 @@ def _of_base(name: str, call: Call) -> str:
 
 
 def _is_own_wrapper(call: Call) -> bool:
-    """Whether a function of another file wraps a model: `model = smart_DDP(model)`."""
+    """Whether a function of another file wraps the model: `model = smart_DDP(model)`."""
     name = last(call.name)
     program = call.module.program
     if (
@@ -120,20 +120,20 @@ def _is_own_wrapper(call: Call) -> bool:
 
 def _never(call: Call) -> bool:
     """Whether a condition that the source fixes keeps the call from running."""
-    for one in conditions(call.node, call.module):
-        value = evaluate(one.node, one.module)
+    for condition in conditions(call.node, call.module):
+        value = evaluate(condition.node, condition.module)
         fixed = isinstance(value, Known) and not value.flag and value.origin in ("literal",)
-        if fixed and bool(value.value) != one.holds:  # type: ignore[union-attr]
+        if fixed and bool(value.value) != condition.holds:  # type: ignore[union-attr]
             return True
     return False
 
 
 def _under(call: Call) -> tuple[str, ...]:
-    return tuple(one.text for one in conditions(call.node, call.module, callers=False))
+    return tuple(condition.text for condition in conditions(call.node, call.module, callers=False))
 
 
-def _group(told: Told, call: Call) -> None:
-    """Say the backend and the number of processes."""
+def _group(writer: FactWriter, call: Call) -> None:
+    """Record the backend and the number of processes."""
     place = place_of(call)
     value = call.argument("backend")
     node = call.bound().get("backend")
@@ -143,14 +143,14 @@ def _group(told: Told, call: Call) -> None:
         if (flag and not isinstance(node, ast.IfExp)) or (
             isinstance(value, Unknown) and _is_setting(node)
         ):
-            told.say(
+            writer.say(
                 "parallel.backend", "flag", place, origin="flag", expression=call.module.text(node)
             )
         elif plain in ("nccl", "gloo", "mpi"):
             likely = isinstance(value, Choice) or isinstance(node, ast.IfExp)
             if isinstance(node, ast.IfExp) and "nccl" in call.module.text(node):
-                plain = "nccl"  # what runs on a GPU
-            told.say(
+                plain = "nccl"  # it runs on a GPU
+            writer.say(
                 "parallel.backend",
                 str(plain),
                 place,
@@ -160,24 +160,24 @@ def _group(told: Told, call: Call) -> None:
     size = call.argument("world_size")
     if isinstance(size, Known) and not (isinstance(size.value, int) and size.value > 0):
         return
-    told.number("parallel.world_size", size, place)
+    writer.number("parallel.world_size", size, place)
 
 
 def _is_setting(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute | ast.Subscript)
 
 
-def _prepared(told: Told, program: Program) -> None:
-    """Say what helpers of other files are asked for: the model wraps itself, a flag's backend."""
+def _prepared(writer: FactWriter, program: Program) -> None:
+    """Record requests to helpers of other files: a model that wraps itself, a flag's backend."""
     for flag in program.all_flags:
-        if flag.dest in _BACKENDS and not any(f.field == "parallel.backend" for f in told.facts):
-            told.say(
+        if flag.dest in _BACKENDS and not any(f.field == "parallel.backend" for f in writer.facts):
+            writer.say(
                 "parallel.backend", "flag", flag.span, origin="flag", expression=f"args.{flag.dest}"
             )
     for module in program.modules:
         for call in module.calls:
             if call.method in _PREPARE:
-                told.say("parallel.kind", "ddp", place_of(call), confidence="likely")
+                writer.say("parallel.kind", "ddp", place_of(call), confidence="likely")
 
 
 READER = TorchParallel()

@@ -1,4 +1,4 @@
-"""Places of a PyTorch program that run in half precision, and the facts that they make together."""
+"""Places of a PyTorch program that run in half precision, and their combined facts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.readers.python.decisions import Decision
-from crosscast.readers.torch.fact_writer import Told
+from crosscast.readers.python.fact_writer import FactWriter
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -24,15 +24,15 @@ class Use:
     types: tuple[str, ...]
     """Types below float32 that it can select."""
     default: str
-    """The type it is by default, if it runs; empty: not known."""
+    """The default type; empty if unknown."""
     trains: bool = True
-    """Whether the function that it stands in computes gradients."""
+    """Whether the enclosing function computes gradients."""
     also: tuple[Span, ...] = ()
-    """More places that tell it."""
+    """More places that show it."""
 
 
-def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
-    """Say what the uses of half precision mean together; False if there is none."""
+def tell_uses(writer: FactWriter, uses: Sequence[Use], mode: str = "mixed") -> bool:
+    """Record the combined facts of uses of half precision; return False if there are none."""
     live = [use for use in uses if use.decision.who != "never" and set(use.types) - {"fp32"}]
     if not live:
         return False
@@ -44,7 +44,7 @@ def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
     places = tuple(
         dict.fromkeys((chosen.place, *(p for use in live for p in (use.place, *use.also))))
     )
-    told.say(
+    writer.say(
         "precision.enabled",
         decision.who,
         *places,
@@ -52,28 +52,28 @@ def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
         expression=decision.flag,
         confidence="likely" if decision.who == "caller" else "certain",
     )
-    types = dict.fromkeys(one for use in live for one in use.types if one != "fp32")
-    told.say("precision.dtypes", tuple(types), *places)
+    types = dict.fromkeys(dtype for use in live for dtype in use.types if dtype != "fp32")
+    writer.say("precision.dtypes", tuple(types), *places)
     if decision.flag:
-        told.say("precision.flag", decision.flag, chosen.place, origin="flag")
-    told.say("precision.mode", mode, chosen.place)
-    _default(told, chosen)
+        writer.say("precision.flag", decision.flag, chosen.place, origin="flag")
+    writer.say("precision.mode", mode, chosen.place)
+    _default(writer, chosen)
     return True
 
 
-def _default(told: Told, use: Use) -> None:
+def _default(writer: FactWriter, use: Use) -> None:
     decision = use.decision
-    if decision.usual is False:
+    if decision.by_default is False:
         word = "fp32"
-    elif decision.usual and use.default:
+    elif decision.by_default and use.default:
         word = use.default
     else:
-        reason = "who calls it decides" if decision.who == "caller" else "the switch is not known"
-        if decision.usual:
-            reason = "the type is not known"
-        told.unknown("precision.compute_dtype", reason, use.place, expression=decision.flag)
+        reason = "the caller decides" if decision.who == "caller" else "the switch is unknown"
+        if decision.by_default:
+            reason = "the type is unknown"
+        writer.unknown("precision.compute_dtype", reason, use.place, expression=decision.flag)
         return
-    told.say(
+    writer.say(
         "precision.compute_dtype",
         word,
         use.place,

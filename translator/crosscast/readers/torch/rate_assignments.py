@@ -1,4 +1,4 @@
-"""Rates that a program writes into an optimizer itself, or lets objects of other files move."""
+"""Learning rates that a program assigns itself, or that objects of other files change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.default_conditions import runs_usually
+from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.torch.rate_formulas import Part, foreign_call, shape_of, tests_around
 from crosscast.readers.torch.schedule_calls import shape_by_name
 from crosscast.readers.torch.schedule_parts import SchedulePart, branches_together
@@ -82,11 +82,11 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
         decay = "step_custom"
     if not decay:
         return None
-    return SchedulePart(decay, tuple(places), warms, usual=runs_usually(node, module))
+    return SchedulePart(decay, tuple(places), warms, by_default=runs_by_default(node, module))
 
 
 def _arguments(value: ast.expr, module: Module) -> Iterator[Part]:
-    """Yield the rates that calls give to a function such as `set_lr(optimizer, rate)`."""
+    """Yield the rates that calls pass to a function such as `set_lr(optimizer, rate)`."""
     program = module.program
     if program is not None and isinstance(value, ast.Name):
         for binding in definitions(value, module):
@@ -104,7 +104,7 @@ def _is_handed_on(module: Module, function: Function) -> bool:
 
 
 def stepped_rates(program: Program) -> Iterator[SchedulePart]:
-    """Yield what the steps of schedules say that are not made in the files."""
+    """Yield the facts of steps of schedules that the files do not create."""
     for step in training_steps(program):
         for event in step.of("schedule"):
             if event.loops and not event.library:
@@ -112,7 +112,7 @@ def stepped_rates(program: Program) -> Iterator[SchedulePart]:
 
 
 def _decided_by(event: Event) -> str:
-    """Return who decides the decay: caller, elsewhere; custom if the event itself does."""
+    """Return the decay: `caller`, `elsewhere`, or `custom` if the event itself decides it."""
     node, module = event.node, event.module
     if isinstance(node, ast.Call):
         mover = node.func.value if isinstance(node.func, ast.Attribute) else node.func
@@ -126,7 +126,7 @@ def _decided_by(event: Event) -> str:
 
 
 def _is_given(node: ast.expr, module: Module) -> bool:
-    """Whether a parameter brings it, whose function none of the files calls."""
+    """Whether it is a parameter of a function that none of the files calls."""
     program = module.program
     return any(
         found.kind == "parameter"

@@ -1,4 +1,4 @@
-"""Which shape the formula of a learning rate has: linear, cosine, step, with or without warm-up.
+"""The shape of learning rate formulas: linear, cosine, step, with or without warm-up.
 
 A formula is looked at together with what its names are assigned and what the program's functions
 return. The structure of the code decides, not its numbers: most of them come from flags, files or
@@ -42,15 +42,15 @@ Part = tuple[ast.AST, "Module"]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a rate falls, and whether it rises first."""
+    """The decay of a rate, and whether it has a warm-up."""
 
     decay: str
-    """A word of the vocabulary; empty: it does not depend on the course of training."""
+    """A word of the vocabulary; empty if it does not depend on training progress."""
     warms: bool = False
 
 
 def shape_of(formulas: Iterable[Part]) -> Shape:
-    """Return the shape of formulas, looked at together."""
+    """Return the combined shape of formulas."""
     parts = list(_followed(formulas))
     words = frozenset(word for node, _ in parts for word in _words(node))
     warms = any(word.startswith("warm") or word == "rampup" for word in words)
@@ -86,7 +86,7 @@ def head_start(formulas: Iterable[Part]) -> str:
 
 
 def _is_ahead(node: ast.expr) -> bool:
-    """Whether a number is added to the count of steps."""
+    """Whether a number is added to the step counter."""
     while isinstance(node, ast.Call) and identifier(node.func) in ("float", "int") and node.args:
         node = node.args[0]
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
@@ -136,7 +136,7 @@ def _powers(parts: list[Part]) -> Iterator[tuple[ast.expr, ast.expr, str]]:
 
 
 def _is_share(base: ast.expr, exponent: ast.expr, text: str) -> bool:
-    """Whether a power is of a share of the run: `(1 - step / total) ** power`."""
+    """Whether the base of a power is a share of the run: `(1 - step / total) ** power`."""
     shared = any(isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub | ast.Div)
                  for inner in walk(base))  # fmt: skip
     constant = isinstance(exponent, ast.Constant)
@@ -144,7 +144,7 @@ def _is_share(base: ast.expr, exponent: ast.expr, text: str) -> bool:
 
 
 def _compares(node: ast.AST) -> bool:
-    """Whether the rate changes at steps that a comparison names."""
+    """Whether the rate changes at steps given by a comparison."""
     if isinstance(node, ast.Call):
         return identifier(node.func) in ("bisect", "bisect_right")
     if not isinstance(node, ast.Compare) or not _words_within(node) & _PROGRESS:
@@ -156,7 +156,7 @@ def _compares(node: ast.AST) -> bool:
 
 
 def _is_linear(node: ast.AST) -> bool:
-    """Whether something is subtracted in proportion to the steps made."""
+    """Whether a term proportional to the step is subtracted."""
     if isinstance(node, ast.Call):
         return "linear" in identifier(node.func) or identifier(node.func) == "interp"
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
@@ -168,9 +168,9 @@ def _is_linear(node: ast.AST) -> bool:
 
 
 def _followed(formulas: Iterable[Part]) -> Iterator[Part]:
-    """Yield every node of formulas and of what their names are assigned or functions return.
+    """Yield every node of formulas, of the values of their names and of returned expressions.
 
-    What goes into a function that nothing is known of is not followed.
+    Arguments of unknown functions are not followed.
     """
     waiting = [(node, module, 0) for node, module in formulas]
     seen: set[int] = set()
@@ -216,7 +216,7 @@ def _behind(node: ast.AST, module: Module) -> Iterator[Part]:
 
 
 def _is_unrelated(node: ast.Call, module: Module) -> bool:
-    """Whether a call makes something that has nothing to do with a rate."""
+    """Whether a call creates an object unrelated to learning rates."""
     name = module.resolve(node.func)
     return name.endswith(("parse_args", "load", "DataLoader", "parameters")) or not name
 
@@ -258,7 +258,7 @@ def _results(function: Function) -> Iterator[ast.expr]:
 
 
 def foreign_call(node: ast.expr, module: Module, hops: int = 0) -> Call | None:
-    """Return the call of another file's function that gives a rate: `rates[step]`, `policy(it)`."""
+    """Return a call of another file's function that gives a rate: `rates[step]`, `policy(it)`."""
     if hops > _HOPS:
         return None
     match node:
@@ -276,7 +276,7 @@ def foreign_call(node: ast.expr, module: Module, hops: int = 0) -> Call | None:
 
 
 def _is_foreign(node: ast.Call, module: Module) -> bool:
-    """Whether a call is of a function that is not among the files and that may give a rate."""
+    """Whether a call is of a function outside the files that may return a rate."""
     program = module.program
     if program is None or program.function(module.call(node)) is not None:
         return False
@@ -288,7 +288,7 @@ def _words_within(node: ast.AST) -> frozenset[str]:
 
 
 def _words(node: ast.AST) -> frozenset[str]:
-    """Return the words of the name or key that a node is."""
+    """Return the words of a name or key."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
             return parts_of(name)

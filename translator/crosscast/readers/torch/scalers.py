@@ -1,4 +1,4 @@
-"""Loss scalers of which the files given show no more than that one is used."""
+"""Loss scalers whose creation is not in the given files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _SWITCHES = ("use_amp", "amp", "fp16", "use_fp16", "mixed_precision", "use_mixed_precision")
-"""Arguments by which a switch is handed on."""
+"""Arguments that pass a switch on."""
 
 
 def of_helper(call: Call, program: Program) -> Decision:
-    """Return who decides where only a wrapper of a scaler is made: a switch that is handed on."""
+    """Return who decides if only a scaler wrapper is created: the origin of a switch passed on."""
     found = decide(conditions_of(call), None, call.module)
     if found.who != "always":
         return found
@@ -33,7 +33,7 @@ def of_helper(call: Call, program: Program) -> Decision:
 
 
 def given_scalers(program: Program) -> tuple[Span, ...]:
-    """Return where a step works with a scaler that a parameter brings."""
+    """Return the places where a step uses a scaler from a parameter."""
     found = []
     for step in training_steps(program):
         for event in step.of("backward", "step", "update_scale"):
@@ -46,7 +46,7 @@ def given_scalers(program: Program) -> tuple[Span, ...]:
             while function is not None:
                 arguments = function.args
                 every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-                if any(one.arg == name for one in every) and name != "self":
+                if any(keyword.arg == name for keyword in every) and name != "self":
                     found.append(event.span)
                 function = event.module.function_of(function)
     return tuple(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Calls that make schedules of the learning rate."""
+"""Calls that create learning rate schedules."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.default_conditions import runs_usually
+from crosscast.readers.python.default_conditions import runs_by_default
+from crosscast.readers.python.fact_writer import content, is_number, place_of
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.python.schedule_names import decay_of
 from crosscast.readers.torch import schedule_table as table
-from crosscast.readers.torch.fact_writer import content, is_number, place_of
 from crosscast.readers.torch.rate_formulas import (
     Shape,
     head_start,
@@ -36,12 +36,12 @@ _OPTIMIZER = re.compile(r"optim|\bopt\b")
 
 
 def scheduled(program: Program) -> Iterator[SchedulePart]:
-    """Yield the schedules that calls make."""
+    """Yield the schedules that calls create."""
     for module in program.modules:
         for call in module.calls:
             part = _of_call(call, program)
             if part is not None:
-                part.usual = runs_usually(call.node, module)
+                part.by_default = runs_by_default(call.node, module)
                 yield part
 
 
@@ -77,7 +77,7 @@ def _is_partial(call: Call) -> bool:
 
 
 def _of_library(call: Call, name: str) -> SchedulePart:
-    """Return what a class or function says that makes a schedule."""
+    """Return the schedule of a library class or function."""
     word = last(name)
     place = place_of(call)
     if word in table.BY_ARGUMENTS:
@@ -105,7 +105,7 @@ def _of_library(call: Call, name: str) -> SchedulePart:
 
 
 def _of_function(call: Call) -> SchedulePart:
-    """Return what the function says that LambdaLR is given."""
+    """Return the schedule of the function passed to LambdaLR."""
     node = call.bound().get("lr_lambda") or (call.node.args[1] if len(call.node.args) > 1 else None)
     place = place_of(call)
     if node is None:
@@ -124,7 +124,7 @@ def _of_function(call: Call) -> SchedulePart:
 
 
 def _is_made_elsewhere(node: ast.expr, call: Call) -> bool:
-    """Whether one of several functions behind a name is made by what another file defines."""
+    """Whether a function behind a name is created by code of another file."""
     program = call.module.program
     found = [binding for binding in definitions(node, call.module) if binding.kind == "assign"]
     if program is None or len(found) < 2:
@@ -138,7 +138,7 @@ def _is_made_elsewhere(node: ast.expr, call: Call) -> bool:
 
 
 def _by_style(call: Call) -> str:
-    """Return the decay that an argument names, of a class that says nothing itself."""
+    """Return the decay that an argument names, for a class that implies none."""
     for argument in table.STYLES:
         if argument in call.bound():
             word = str(content(call.argument(argument))).lower()
@@ -147,7 +147,7 @@ def _by_style(call: Call) -> str:
 
 
 def _of_linear(call: Call) -> SchedulePart:
-    """Return LinearLR: a warm-up if it rises, as it does by default."""
+    """Return the schedule of LinearLR: a warm-up if it rises, as by default."""
     start = content(call.argument("start_factor"))
     end = content(call.argument("end_factor"))
     first: float = start if is_number(start) else 1 / 3  # type: ignore[assignment]
@@ -161,7 +161,7 @@ def _of_linear(call: Call) -> SchedulePart:
 
 
 def _add_warmup(part: SchedulePart, call: Call) -> None:
-    """Add that a schedule warms up, and how long, unless the length that it is given is 0."""
+    """Add a warm-up and its length, unless the given length is 0."""
     argument = next((argument for argument in table.WARMUPS if argument in call.bound()), "")
     value = call.argument(argument) if argument else None
     if isinstance(value, Known) and not value.flag and value.value in (0, None, False):
@@ -172,7 +172,7 @@ def _add_warmup(part: SchedulePart, call: Call) -> None:
 
 
 def _number(field: str, call: Call, argument: str) -> Fact | None:
-    """Return the fact that an argument gives; None if it is certainly no number."""
+    """Return the fact of an argument; None if it is certainly no number."""
     value = call.argument(argument)
     plain = isinstance(value, Known) or (isinstance(value, Unknown) and value.has_default)
     if value is None or (plain and not is_number(content(value))):
@@ -198,7 +198,7 @@ def _of_word(call: Call) -> SchedulePart:
 
 
 def _of_bert(call: Call) -> SchedulePart | None:
-    """Return the schedule that the BertAdam of the first BERT ports brings along."""
+    """Return the schedule built into the BertAdam of the first BERT ports."""
     word = str(content(call.argument("schedule")))
     if not re.fullmatch(r"warmup_(linear|cosine|constant|poly)", word):
         return None
@@ -209,7 +209,7 @@ def _of_bert(call: Call) -> SchedulePart | None:
 
 
 def _of_factory(call: Call, program: Program) -> SchedulePart:
-    """Return what is known of a schedule that a function of another file makes."""
+    """Return the known facts of a schedule that a function of another file creates."""
     if not call.name.startswith("timm."):
         return SchedulePart("elsewhere", (place_of(call),), confidence="likely")
     names = ("warmup_epochs", "warmup_steps", "warmup")
@@ -219,7 +219,7 @@ def _of_factory(call: Call, program: Program) -> SchedulePart:
 
 
 def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
-    """Return what a function for the rate that is not among the files says by its name."""
+    """Return the schedule of a rate function outside the files, from its name."""
     given = [*call.node.args, *(argument.value for argument in call.node.keywords)]
     if not _is_partial(call) and not any(
         _OPTIMIZER.search(call.module.text(argument)) for argument in given
@@ -248,14 +248,14 @@ def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
 
 
 def _keeps_rates(call: Call) -> bool:
-    """Whether what a function makes is kept under a name of learning rates."""
+    """Whether the result of a function is assigned to a name about learning rates."""
     statement = call.module.parent(call.node)
     targets = getattr(statement, "targets", ())
     return any(parts_of(call.module.text(target)) & _RATE_WORDS for target in targets)
 
 
 def shape_by_name(call: Call) -> Shape:
-    """Return the shape that the name and the arguments of another file's function tell."""
+    """Return the shape suggested by name and arguments of another file's function."""
     function, module = call.node.func, call.module
     warms = any(
         (keyword.arg or "").startswith("warm")

@@ -1,4 +1,4 @@
-"""What a program says about its schedule in several places, and what they say together."""
+"""Parts of a schedule from several places of a program, and their combination."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crosscast.facts.fact import Confidence, Fact
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.readers.torch.fact_writer import Told
+    from crosscast.readers.python.fact_writer import FactWriter
 
 _UNSEEN = ("none", "elsewhere", "caller")
 _TELLING = ("cosine", "noam", "rsqrt", "poly", "exponential", "linear", "step", "step_custom")
@@ -26,10 +26,10 @@ class SchedulePart:
     warms: bool = False
     warmup: Fact | None = None
     start: str = ""
-    """What makes the first rate of the warm-up more than 0; empty if it is 0 or not known."""
+    """Expression for the first rate of the warm-up above 0; empty if it is 0 or unknown."""
     total: Fact | None = None
-    usual: bool | None = None
-    """Whether it is the one that runs with the defaults of flags."""
+    by_default: bool | None = None
+    """Whether it runs with the defaults of flags."""
     flag: str = ""
     confidence: Confidence = "certain"
     rising: bool = False
@@ -38,9 +38,9 @@ class SchedulePart:
 
 
 def branches_together(parts: list[SchedulePart]) -> SchedulePart:
-    """Return what the branches of a rule say together; the most telling decay counts."""
+    """Return the combination of the branches of a rule; the most specific decay counts."""
     decays = [part.decay for part in parts]
-    if len(set(decays)) > 1:  # what is seen says more than what another file decides
+    if len(set(decays)) > 1:  # a visible schedule is more specific than one of another file
         decays = [word for word in decays if word != "elsewhere"]
     best = next((word for word in _TELLING if word in decays), decays[0])
     together = next(part for part in parts if part.decay == best)
@@ -49,38 +49,38 @@ def branches_together(parts: list[SchedulePart]) -> SchedulePart:
     return together
 
 
-def tell_schedule(told: Told, parts: Iterable[SchedulePart]) -> None:
-    """Say what the parts of a program's schedule say together."""
+def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
+    """Record the combined facts of the parts of a schedule."""
     parts = list(parts)
-    live = [part for part in parts if part.usual is not False] or parts
+    live = [part for part in parts if part.by_default is not False] or parts
     for part in live:
         if part.warmup is not None:
-            told.facts.append(part.warmup)
+            writer.facts.append(part.warmup)
         if part.warms:
-            told.say("schedule.has_warmup", "yes", *part.places)
+            writer.say("schedule.has_warmup", "yes", *part.places)
         if part.warms and part.start:
-            told.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
+            writer.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
         if part.total is not None:
-            told.facts.append(part.total)
+            writer.facts.append(part.total)
     falling = [part for part in live if part.decay]
     seen = [part for part in falling if part.decay not in _UNSEEN]
-    certain = [part for part in seen if part.usual]
+    certain = [part for part in seen if part.by_default]
     if len({part.decay for part in certain}) == 1:
         seen = certain
     chosen = seen or falling
     if chosen:
-        _tell_decay(told, chosen)
+        _tell_decay(writer, chosen)
 
 
-def _tell_decay(told: Told, parts: list[SchedulePart]) -> None:
+def _tell_decay(writer: FactWriter, parts: list[SchedulePart]) -> None:
     first = parts[0]
     if len({part.decay for part in parts}) > 1:
         if not any(part.rising or part.chained for part in parts):  # one of them runs, not all
             places = (place for part in parts for place in part.places)
-            told.say("schedule.decay", "selectable", *places)
+            writer.say("schedule.decay", "selectable", *places)
             return
         first = next((part for part in parts if not part.rising), first)
-    told.say(
+    writer.say(
         "schedule.decay",
         first.decay,
         *(place for part in parts if part.decay == first.decay for place in part.places),

@@ -1,11 +1,11 @@
-"""Schedules of PyTorch and the libraries around it: what their names and arguments mean."""
+"""Schedules of PyTorch and related libraries: the meaning of their names and arguments."""
 
 from __future__ import annotations
 
 import re
 
+from crosscast.readers.python.fact_writer import is_foreign
 from crosscast.readers.python.library_calls import last
-from crosscast.readers.torch.fact_writer import is_foreign
 
 _CLASS = re.compile(
     r"\w*(LR|Scheduler|Schedule|LRPolicy)|Warmup\w*|Noam\w*|PiecewiseLinear|Gradual\w*"
@@ -21,10 +21,10 @@ _NO_SCHEDULE = re.compile(
     r"|Diffusion|Sampler|Temperature|Teacher|Mask|Length|LogLR|Log|Image)",
 )
 BY_ARGUMENTS = frozenset({"LambdaLR", "SequentialLR", "ChainedScheduler", "LambdaScheduler"})
-"""Schedules whose shape is in their arguments."""
+"""Schedules whose arguments determine the shape."""
 CHAINS = frozenset({"SequentialLR", "ChainedScheduler", "ConcatScheduler"})
 BY_WORD = frozenset({"get_scheduler", "get_schedule"})
-"""Functions that a word tells which schedule to make."""
+"""Functions that create the schedule named by an argument."""
 FACTORY = re.compile(
     r"(create|build|get|make|init|setup|initialize)_(\w*_)?(lr_?)?(scheduler|schedule|sched)(_v2)?",
     re.I,
@@ -39,7 +39,7 @@ POLICY_FLAG = re.compile(
     r"(lr_?)?(policy|sched|scheduler|schedule)(_type|_name)?|lr_(mode|type|decay_style|decay_type)"
 )
 RATES = re.compile(r"(cosine|linear|poly\w*|exp\w*|inv\w*)_(lr_)?(scheduler|schedule|sched)")
-"""Functions that return all rates of a run, as many files around vision models have them."""
+"""Functions that return all rates of a run, common in code for vision models."""
 WARMUPS = (
     *("num_warmup_steps", "warmup_steps", "warmup", "warmup_iters", "warmup_epochs"),
     *("n_warmup_steps", "warmup_num_steps", "warmup_t", "num_warmup_epochs", "total_epoch"),
@@ -53,7 +53,7 @@ STYLES = ("decay_style", "lr_decay_style", "decay_type", "schedule_type", "lr_sc
 
 
 def is_schedule(name: str) -> bool:
-    """Whether a qualified name is a class or function that makes a schedule."""
+    """Whether a qualified name is a class or function that creates a schedule."""
     word = last(name)
     if not word or is_foreign(name) or _NO_SCHEDULE.search(word):
         return False
@@ -65,5 +65,5 @@ def is_schedule(name: str) -> bool:
 
 
 def warms_up(name: str) -> bool:
-    """Whether the name says that there is a warm-up."""
+    """Whether a name implies a warm-up."""
     return "warm" in last(name).lower().replace("warmrestarts", "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.torch.fact_writer import Told, trains
+from crosscast.readers.python.fact_writer import FactWriter, trains
 from crosscast.readers.torch.rate_assignments import assigned_rates, stepped_rates
 from crosscast.readers.torch.schedule_calls import scheduled
 from crosscast.readers.torch.schedule_parts import tell_schedule
@@ -24,22 +24,22 @@ class TorchSchedules:
     hints = ("chedul", "LR", "lr'", 'lr"', "Noam", "arm", "anneal", "earning_rate")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield how the learning rate of a program moves."""
-        told = Told(NAME)
+        """Yield the learning rate schedule of a program."""
+        writer = FactWriter(NAME)
         if not trains(program) and not _configures(program):
             return
         parts = list(scheduled(program))
         falls = any(part.decay and part.decay != "none" for part in parts)
         for part in assigned_rates(program):
-            if falls and part.warms:  # what is written by hand only warms up
+            if falls and part.warms:  # the hand-written part only warms up
                 part.decay, part.rising = "", True
             parts.append(part)
         if not any(part.decay for part in parts):
             parts += stepped_rates(program)
-        tell_schedule(told, parts)
+        tell_schedule(writer, parts)
         if parts:
-            _tell_engine(told, program)
-        yield from told.facts
+            _tell_engine(writer, program)
+        yield from writer.facts
 
 
 def _configures(program: Program) -> bool:
@@ -51,8 +51,8 @@ def _configures(program: Program) -> bool:
     )
 
 
-def _tell_engine(told: Told, program: Program) -> None:
-    """Say when an engine with events moves the rate on: `on ITERATION_STARTED, scheduler`."""
+def _tell_engine(writer: FactWriter, program: Program) -> None:
+    """Record when an event-driven engine advances the rate: `on ITERATION_STARTED, scheduler`."""
     for module in program.modules:
         for call in module.calls:
             if call.method != "add_event_handler" or len(call.node.args) < 2:
@@ -62,10 +62,10 @@ def _tell_engine(told: Told, program: Program) -> None:
                 continue
             place = module.span(call.node)
             if "ITERATION" in event:
-                told.say("schedule.stepped_per", "micro", place)
-                told.say("schedule.on_skip", "steps", place)
+                writer.say("schedule.stepped_per", "micro", place)
+                writer.say("schedule.on_skip", "steps", place)
             elif "EPOCH" in event:
-                told.say("schedule.stepped_per", "epoch", place)
+                writer.say("schedule.stepped_per", "epoch", place)
 
 
 READER = TorchSchedules()

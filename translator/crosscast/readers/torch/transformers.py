@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.readers.config.hf_arguments import tell_trainer
-from crosscast.readers.config.settings import Said, Settings
-from crosscast.readers.config.trainer_settings import (
+from crosscast.readers.config.paddlenlp_arguments import tell_trainer_flags
+from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.fact_writer import FactWriter, place_of
+from crosscast.readers.python.library_calls import last
+from crosscast.readers.python.trainer_settings import (
     from_call,
     from_flags,
     texts_of,
     with_expressions,
 )
-from crosscast.readers.python.decisions import Decision, decide
-from crosscast.readers.python.library_calls import last
-from crosscast.readers.shell.flags_paddle import tell_trainer_flags
-from crosscast.readers.torch.fact_writer import Told, place_of
+from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.torch.precision import Use, tell_uses
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Transformers:
     hints = ("TrainingArguments", "SFTConfig", "DPOConfig", "ORPOConfig", "KTOConfig", "GRPOConfig")
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield what the arguments of a Trainer mean."""
+        """Yield the facts of the arguments of a Trainer."""
         for call in program.calls():
             if any(_is_arguments(name, program) for name in call.names):
                 yield from _by_call(call)
@@ -67,44 +67,44 @@ def _is_arguments(name: str, program: Program) -> bool:
 
 def _by_call(call: Call) -> Iterator[Fact]:
     settings = from_call(call)
-    said = Said(NAME, layer=Layer.SCRIPT)
+    writer = SettingWriter(NAME, layer=Layer.SCRIPT)
     paddle = any(name.startswith(_PADDLE) for name in call.names)
-    (tell_trainer_flags if paddle else tell_trainer)(said, settings)
-    facts = with_expressions(said, texts_of(call))
+    (tell_trainer_flags if paddle else tell_trainer)(writer, settings)
+    facts = with_expressions(writer, texts_of(call))
     switches = [name for name in ("fp16", "bf16") if name in call.bound()]
     fixed = all(isinstance(call.bound()[name], ast.Constant) for name in switches)
     if switches and not fixed:
-        facts = [one for one in facts if not one.field.startswith(_HALF)]
+        facts = [fact for fact in facts if not fact.field.startswith(_HALF)]
         facts += _switched(call, switches)
     if call.has_star:
-        facts = [one for one in facts if one.layer is not Layer.LIBRARY]
+        facts = [fact for fact in facts if fact.layer is not Layer.LIBRARY]
     place = place_of(call)
-    told = Told(NAME)
-    told.say("parallel.kind", "library", place)
-    told.say("api", "paddle_cli_flags" if paddle else "hf_trainer", place)
-    yield from (one if one.places else replace(one, places=(place,)) for one in facts)
-    yield from told.facts
+    extra = FactWriter(NAME)
+    extra.say("parallel.kind", "library", place)
+    extra.say("api", "paddle_cli_flags" if paddle else "hf_trainer", place)
+    yield from (fact if fact.places else replace(fact, places=(place,)) for fact in facts)
+    yield from extra.facts
 
 
 def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
-    """Say the precision that switches decide about."""
-    told = Told(NAME)
+    """Record the precision that switches control."""
+    writer = FactWriter(NAME)
     uses = []
     for name in names:
         node = call.bound()[name]
         module = call.module.owner_of(node)
         decision = decide((), node, module)
         uses.append(Use(module.span(node), decision, (name,), name))
-    on = [use for use in uses if use.decision.usual]
-    tell_uses(told, [*on, *(use for use in uses if use not in on)])
+    on = [use for use in uses if use.decision.by_default]
+    tell_uses(writer, [*on, *(use for use in uses if use not in on)])
     if on and on[0].decision.who != "never":
-        told.facts = [one for one in told.facts if one.field != "precision.compute_dtype"]
-        told.say("precision.compute_dtype", on[0].default, on[0].place, origin="flag",
+        writer.facts = [fact for fact in writer.facts if fact.field != "precision.compute_dtype"]
+        writer.say("precision.compute_dtype", on[0].default, on[0].place, origin="flag",
                  expression=on[0].decision.flag)  # fmt: skip
-    if told.facts:
-        told.say("loss_scaling.mode", "library", *(use.place for use in uses))
-        told.say("scaler_update.status", "library", *(use.place for use in uses))
-    return told.facts
+    if writer.facts:
+        writer.say("loss_scaling.mode", "library", *(use.place for use in uses))
+        writer.say("scaler_update.status", "library", *(use.place for use in uses))
+    return writer.facts
 
 
 def _parsed(program: Program) -> tuple[Call, str] | None:
@@ -114,32 +114,32 @@ def _parsed(program: Program) -> tuple[Call, str] | None:
             continue
         for given in call.node.args[:1]:
             listed = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
-            for one in listed:
-                name = call.module.resolve(one)
+            for target in listed:
+                name = call.module.resolve(target)
                 if _is_arguments(name, program):
                     return call, name
     return None
 
 
 def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]:
-    """Yield what arguments of the Trainer mean that the command line fills."""
+    """Yield the facts of Trainer arguments that the command line fills."""
     fields = _fields(owner, program)
     settings = from_flags(fields)
-    said = Said(NAME, layer=Layer.SCRIPT)
-    tell_trainer(said, settings)
+    writer = SettingWriter(NAME, layer=Layer.SCRIPT)
+    tell_trainer(writer, settings)
     place = place_of(call)
-    told = Told(NAME)
+    extra = FactWriter(NAME)
     half = [fields[name] for name in ("fp16", "bf16") if name in fields]
-    said.facts = [
-        replace(one, expression=_expression(one, fields))
-        for one in said.facts
-        if not one.field.startswith(_HALF)
+    writer.facts = [
+        replace(fact, expression=_expression(fact, fields))
+        for fact in writer.facts
+        if not fact.field.startswith(_HALF)
     ]
-    _half(told, half, settings, place, program)
+    _half(extra, half, settings, place, program)
     if settings.get("gradient_accumulation_steps") is None:
-        said.facts = [one for one in said.facts if one.field != "accumulation.steps"]
-        told.say("accumulation.present", "yes", place, origin="flag", confidence="likely")
-        told.say(
+        writer.facts = [fact for fact in writer.facts if fact.field != "accumulation.steps"]
+        extra.say("accumulation.present", "yes", place, origin="flag", confidence="likely")
+        extra.say(
             "accumulation.steps",
             1,
             place,
@@ -148,27 +148,27 @@ def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]
             expression="training_args.gradient_accumulation_steps",
         )
         for name in ("loss_divided", "tail", "no_sync"):
-            told.say(f"accumulation.{name}", "library", place)
-    told.say("clipping.per", "library", place)
-    told.say("parallel.kind", "library", place)
-    said.facts = [one for one in said.facts if one.field != "clipping.per"]
-    yield from (one if one.places else replace(one, places=(place,)) for one in said.facts)
-    yield from told.facts
+            extra.say(f"accumulation.{name}", "library", place)
+    extra.say("clipping.per", "library", place)
+    extra.say("parallel.kind", "library", place)
+    writer.facts = [fact for fact in writer.facts if fact.field != "clipping.per"]
+    yield from (fact if fact.places else replace(fact, places=(place,)) for fact in writer.facts)
+    yield from extra.facts
 
 
 def _fields(owner: str, program: Program) -> dict[str, Flag]:
-    """Return the fields that the program's own class adds, by name."""
+    """Return the fields that the program's class adds, by name."""
     return {flag.dest: flag for flag in program.all_flags if flag.owner and flag.owner == owner}
 
 
-def _expression(one: Fact, fields: dict[str, Flag]) -> str:
-    if one.expression or not one.places:
-        return one.expression
-    return next((name for name, flag in fields.items() if flag.span == one.places[0]), "")
+def _expression(fact: Fact, fields: dict[str, Flag]) -> str:
+    if fact.expression or not fact.places:
+        return fact.expression
+    return next((name for name, flag in fields.items() if flag.span == fact.places[0]), "")
 
 
 def _read(program: Program) -> list[Span]:
-    """Return where the program itself looks at the switches of precision."""
+    """Return the places where the program itself reads the precision switches."""
     return [
         module.span(node)
         for module in program.modules
@@ -178,7 +178,7 @@ def _read(program: Program) -> list[Span]:
 
 
 def _half(
-    told: Told, fields: list[Flag], settings: Settings, place: Span, program: Program
+    writer: FactWriter, fields: list[Flag], settings: Settings, place: Span, program: Program
 ) -> None:
     on = [name for name in ("fp16", "bf16") if settings.is_on(name)]
     spans = [flag.span for flag in fields] or [place]
@@ -190,9 +190,9 @@ def _half(
         on[0] if on else "",
         also=tuple(spans[1:]),
     )
-    tell_uses(told, [use])
-    told.say("loss_scaling.mode", "library", *spans)
-    told.say("scaler_update.status", "library", *spans)
+    tell_uses(writer, [use])
+    writer.say("loss_scaling.mode", "library", *spans)
+    writer.say("scaler_update.status", "library", *spans)
 
 
 READER = Transformers()

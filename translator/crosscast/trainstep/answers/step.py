@@ -52,7 +52,7 @@ def _where(zero: Event, step: TrainingStep) -> str:
     if any(g.window is not None and g.window.opens for g in zero.guards):
         return "window_start"
     inside = with_windows(step, step.inside("forward", "backward", "step"))
-    if zero.usual:
+    if zero.by_default:
         inside = default_events(inside)
     before = [e for e in inside if e.order < zero.order and not e.excludes(zero)]
     if any(e.kind == "step" for e in before):

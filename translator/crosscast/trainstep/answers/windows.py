@@ -38,13 +38,13 @@ def answer(value: str, *events: Event) -> Answer:
 def windows_of(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     """Return the optimizer steps that stand under a window test, usual ones first."""
     found = [(e, e.window) for e in step.of("step") if e.window is not None]
-    return sorted(found, key=lambda pair: not pair[0].usual)
+    return sorted(found, key=lambda pair: not pair[0].by_default)
 
 
 def default_events(events: Iterable[Event]) -> list[Event]:
     """Return the events that happen with the defaults of the flags; all, if that leaves none."""
     every = list(events)
-    return [e for e in every if e.usual] or every
+    return [e for e in every if e.by_default] or every
 
 
 def with_windows(step: TrainingStep, events: Iterable[Event]) -> list[Event]:
@@ -69,7 +69,7 @@ def steps_value(step: TrainingStep) -> Value | None:
     if isinstance(value, Choice) and value.options:
         value = value.options[0][1]
     if isinstance(value, Symbol):
-        value = Unknown(value.name, "it is not to be seen where it is set")
+        value = Unknown(value.name, "its assignment was not found")
     if isinstance(value, Known) and not isinstance(value.value, int | float):
         return Unknown("", "it is no number")
     if isinstance(value, Unknown) and not value.has_default and not windows_of(step):

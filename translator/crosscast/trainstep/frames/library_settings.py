@@ -16,7 +16,7 @@ def library_steps(node: ast.expr, frame: Frame) -> Value:
     text = frame.module.text(node)
     made = maker_call(node, frame)
     if made is None:
-        return Unknown(text, f"it is not to be seen what {text} is")
+        return Unknown(text, f"the value of {text} is unknown")
     if not made.name.endswith("Accelerator"):
         return Unknown(text, "the configuration of the library says it", "config")
     for name in _ARGUMENTS:

@@ -195,7 +195,7 @@ def _window(
         return True, True, _length(walker, loop)
     kinds = {e.kind for e in events}
     if "accumulate" in kinds and "step" in kinds:
-        return True, True, Unknown("", "it is not to be seen how many gradients are summed up")
+        return True, True, Unknown("", "the number of summed gradients is unknown")
     libraries = {e.library for e in events if e.kind == "backward"}
     if libraries & {"deepspeed", "mmengine"}:
         return False, False, Unknown("", "the configuration of the library says it", "config")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import settings_of_flags
 from crosscast.readers.shell.launch import Launch
@@ -20,12 +20,12 @@ from crosscast.targets.parameter_words import scaling_words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classic:
-    """A script, by the flags that are always given, and what its flags do not say."""
+    """A script, identified by the flags that are always given, with its fixed behaviour."""
 
     own: frozenset[str]
     """Flags that not all of the scripts have."""
     late: int = 0
-    """By how much it counts further than its flags of the loss scale say."""
+    """Steps by which the loss scale changes later than the flags state."""
     carries: bool = True
     """Whether batches are cut across the end of an epoch."""
     scaled_limit: bool = False
@@ -73,12 +73,12 @@ _FIXED = {
     "activation_checkpointing": False,
     "schedule.tick": "attempt",
 }
-"""What no flag of these scripts changes."""
+"""Fields that no flag of these scripts changes."""
 _COUNTS = frozenset({"loss_scaling.growth_interval", "loss_scaling.hysteresis"})
 
 
 def classic_of(settings: Settings) -> str:
-    """Return the script whose flags these all are, empty if they are of none."""
+    """Return the script that has all of these flags, empty if there is none."""
     for name, script in CLASSICS.items():
         needed = COMMON | script.own
         if len(settings.having(needed)) == len(needed):
@@ -86,11 +86,11 @@ def classic_of(settings: Settings) -> str:
     return ""
 
 
-def tell_emitted(said: Said, launch: Launch, scope: Scope) -> None:
-    """Say by the recipe's own names what a run.sh means; nothing for any other launch.
+def tell_emitted(writer: SettingWriter, launch: Launch, scope: Scope) -> None:
+    """Record the facts of a run.sh as fields of a recipe; other launches have none.
 
     Args:
-        said: takes the facts.
+        writer: takes the facts.
         launch: the command with its flags.
         scope: variables at the end of run.sh.
     """
@@ -98,7 +98,7 @@ def tell_emitted(said: Said, launch: Launch, scope: Scope) -> None:
     name = classic_of(settings)
     if not name or not settings.is_on("do_train") or settings.is_on("in_tokens"):
         return
-    telling = _Telling(said, settings, CLASSICS[name], launch, scope)
+    telling = _Telling(writer, settings, CLASSICS[name], launch, scope)
     for path, value in _FIXED.items():
         telling.fact(path, value)
     telling.run(name)
@@ -109,24 +109,24 @@ def tell_emitted(said: Said, launch: Launch, scope: Scope) -> None:
 
 @dataclass(slots=True)
 class _Telling:
-    said: Said
+    writer: SettingWriter
     settings: Settings
     script: Classic
     launch: Launch
     scope: Scope
 
     def fact(self, path: str, value: object, *settings: Setting | None) -> None:
-        self.said.tell(f"recipe.{path}", value, *settings)  # type: ignore[arg-type]
+        self.writer.tell(f"recipe.{path}", value, *settings)  # type: ignore[arg-type]
 
     def number(self, path: str, flag: str, *, more: int = 0, whole: bool = False) -> None:
-        """Say that a field is the number of a flag."""
+        """Record the number of a flag as a field."""
         setting = self.settings.get(flag)
         value = None if setting is None else setting.number
         if value is not None:
             self.fact(path, int(value) + more if whole else float(value), setting)
 
     def run(self, name: str) -> None:
-        """Say the name, the seed and what is known of model and data."""
+        """Record name, seed, and what is known of model and data."""
         folder = self.settings.get("checkpoints")
         called = re.fullmatch(rf"runs/(.+)-paddle-{name}", folder.text if folder else "")
         if called:
@@ -141,23 +141,25 @@ class _Telling:
         self.fact("data.shuffle", self.script.shuffles or self.settings.is_on("shuffle"), shuffle)
 
     def batches(self) -> None:
-        """Say batches and processes: one process drives all GPUs, each has a batch of its own."""
+        """Record batches and processes: one process drives all GPUs, each with its own batch."""
         self.number("batch.micro_batch_size", "batch_size", whole=True)
         self.fact("accumulation.tail", "carry" if self.script.carries else "flush_renormalized")
-        for one in self.launch.command.environment:
-            if not one.known:
+        for variable in self.launch.command.environment:
+            if not variable.known:
                 continue
-            setting = Setting(name=one.expression, value=one.value, places=one.places)
-            if one.expression == "CUDA_VISIBLE_DEVICES":
+            setting = Setting(
+                name=variable.expression, value=variable.value, places=variable.places
+            )
+            if variable.expression == "CUDA_VISIBLE_DEVICES":
                 count = len(setting.text.split(","))
                 self.fact("distributed.processes_per_node", count, setting)
                 strategy = "data_parallel" if count > 1 else "none"
                 self.fact("distributed.strategy", strategy, setting)
-            elif one.expression == "NVIDIA_TF32_OVERRIDE":
+            elif variable.expression == "NVIDIA_TF32_OVERRIDE":
                 self.fact("precision.tf32", setting.text != "0", setting)
 
     def half(self) -> None:
-        """Say number formats, loss scale and the limit of the norm, which may depend on it."""
+        """Record number formats, loss scale and the limit of the norm (which may be scaled)."""
         switch = self.settings.get("use_fp16")
         on = self.settings.is_on("use_fp16")
         self.fact("precision.mode", "mixed" if on else "none", switch)
@@ -186,7 +188,7 @@ class _Telling:
             self.number(path, flag, more=more, whole=counts)
 
     def schedule(self) -> None:
-        """Say the rate: without a warm-up the scripts keep it constant."""
+        """Record the learning rate; without a warm-up the scripts keep it constant."""
         self.number("optimizer.learning_rate", "learning_rate")
         self.number("optimizer.weight_decay", "weight_decay")
         chosen, share = (self.settings.get(n) for n in ("lr_scheduler", "warmup_proportion"))

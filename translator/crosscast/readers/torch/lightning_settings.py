@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.readers.python.fact_writer import FactWriter, content, is_number
 from crosscast.readers.python.origins import origin
-from crosscast.readers.torch.fact_writer import Told, content, is_number
 from crosscast.readers.words import PRECISIONS
 
 if TYPE_CHECKING:
@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 
 def precision(
-    told: Told, node: ast.expr | None, call: Call, places: list[Span], *, by_flags: bool
+    writer: FactWriter, node: ast.expr | None, call: Call, places: list[Span], *, by_flags: bool
 ) -> None:
-    """Say what `precision=` means; Lightning runs in float32 without it."""
+    """Record the meaning of `precision=`; Lightning runs in float32 without it."""
     if node is None:
         if by_flags:
-            told.say("precision.enabled", "flag", *places, origin="flag", expression="--precision")
-            told.say("precision.compute_dtype", "fp32", *places, confidence="likely")
-            told.say("precision.flag", "--precision", *places)
-            told.say("loss_scaling.mode", "library", *places)
+            writer.say(
+                "precision.enabled", "flag", *places, origin="flag", expression="--precision"
+            )
+            writer.say("precision.compute_dtype", "fp32", *places, confidence="likely")
+            writer.say("precision.flag", "--precision", *places)
+            writer.say("loss_scaling.mode", "library", *places)
         elif not call.has_star:
-            told.say("precision.enabled", "never", *places, origin="library_default")
-            told.say("precision.compute_dtype", "fp32", *places, origin="library_default")
-            told.say("loss_scaling.mode", "none", *places, origin="library_default")
+            writer.say("precision.enabled", "never", *places, origin="library_default")
+            writer.say("precision.compute_dtype", "fp32", *places, origin="library_default")
+            writer.say("loss_scaling.mode", "none", *places, origin="library_default")
         return
     module = call.module.owner_of(node)
     value = evaluate(node, module)
@@ -39,29 +41,29 @@ def precision(
     text = module.text(node)
     if who == "always":
         if word is None:
-            told.unknown("precision.compute_dtype", "the precision is not known", *spans)
-            told.say("precision.enabled", "config", *spans, confidence="likely")
+            writer.unknown("precision.compute_dtype", "the precision is unknown", *spans)
+            writer.say("precision.enabled", "config", *spans, confidence="likely")
             return
         dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
-        told.say("precision.enabled", "never" if dtype == "fp32" else "always", *spans)
-        told.say("precision.compute_dtype", dtype, *spans)
+        writer.say("precision.enabled", "never" if dtype == "fp32" else "always", *spans)
+        writer.say("precision.compute_dtype", dtype, *spans)
         if dtype != "fp32":
-            told.say("precision.dtypes", dtype, *spans)
-            told.say("precision.mode", mode, *spans)
+            writer.say("precision.dtypes", dtype, *spans)
+            writer.say("precision.mode", mode, *spans)
         scaled = dtype == "fp16" and mode == "mixed"
-        told.say("loss_scaling.mode", "library" if scaled else "none", *spans)
+        writer.say("loss_scaling.mode", "library" if scaled else "none", *spans)
         return
-    told.say("precision.enabled", who, *spans, expression=text)
-    told.say("precision.flag", text, *spans)
-    told.say("loss_scaling.mode", "library", *spans)
+    writer.say("precision.enabled", who, *spans, expression=text)
+    writer.say("precision.flag", text, *spans)
+    writer.say("loss_scaling.mode", "library", *spans)
     if word is None:
-        told.unknown("precision.compute_dtype", "the switch is not known", *spans, expression=text)
+        writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
         return
     dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
-    told.say("precision.compute_dtype", dtype, *spans, expression=text)
-    told.say("precision.dtypes", dtype, *spans)
+    writer.say("precision.compute_dtype", dtype, *spans, expression=text)
+    writer.say("precision.dtypes", dtype, *spans)
     if dtype != "fp32":
-        told.say("precision.mode", mode, *spans)
+        writer.say("precision.mode", mode, *spans)
 
 
 def _word(value: Value) -> str | None:
@@ -76,15 +78,15 @@ def _defaulted(value: Value) -> bool:
 
 
 def accumulation(
-    told: Told, node: ast.expr | None, call: Call, places: list[Span], *, by_flags: bool
+    writer: FactWriter, node: ast.expr | None, call: Call, places: list[Span], *, by_flags: bool
 ) -> None:
-    """Say what `accumulate_grad_batches=` means."""
+    """Record the facts of `accumulate_grad_batches=`."""
     if node is None:
         if not by_flags:
             return
         spans = places
         text = "args.accumulate_grad_batches"
-        told.say("accumulation.steps", 1, *spans, origin="flag", expression=text,
+        writer.say("accumulation.steps", 1, *spans, origin="flag", expression=text,
                  confidence="likely")  # fmt: skip
     else:
         module = call.module.owner_of(node)
@@ -93,24 +95,29 @@ def accumulation(
         if isinstance(value, Known) and not is_number(value.value):
             if not isinstance(value.value, dict):
                 return
-            told.unknown("accumulation.steps", "it changes with the epoch", *spans)
+            writer.unknown("accumulation.steps", "it changes with the epoch", *spans)
         else:
-            told.value("accumulation.steps", value, *spans)
-    told.say("accumulation.present", "yes", *spans)
+            writer.value("accumulation.steps", value, *spans)
+    writer.say("accumulation.present", "yes", *spans)
     for name in ("loss_divided", "tail", "no_sync"):
-        told.say(f"accumulation.{name}", "library", *spans)
+        writer.say(f"accumulation.{name}", "library", *spans)
 
 
 def clipping(
-    told: Told, bound: dict[str, ast.expr], call: Call, places: list[Span], *, by_flags: bool
+    writer: FactWriter,
+    bound: dict[str, ast.expr],
+    call: Call,
+    places: list[Span],
+    *,
+    by_flags: bool,
 ) -> None:
-    """Say what `gradient_clip_val=` and `gradient_clip_algorithm=` mean."""
+    """Record the facts of `gradient_clip_val=` and `gradient_clip_algorithm=`."""
     node = bound.get("gradient_clip_val")
     if node is None:
         if not by_flags:
             return
         text = "args.gradient_clip_val"
-        told.say(
+        writer.say(
             "clipping.value", 0.0, *places, origin="flag", expression=text, confidence="likely"
         )
         spans = places
@@ -121,7 +128,7 @@ def clipping(
         plain = content(value)
         if isinstance(value, Known) and not value.flag and (plain is None or plain == 0):
             return
-        told.number("clipping.value", value, *spans)
+        writer.number("clipping.value", value, *spans)
     kind = "global_norm"
     algorithm = bound.get("gradient_clip_algorithm")
     if algorithm is not None:
@@ -133,6 +140,6 @@ def clipping(
             if word in ("norm", None)
             else "selectable"
         )
-    told.say("clipping.kind", kind, *spans)
-    told.say("clipping.unscaled_first", "library", *spans)
-    told.say("clipping.per", "library", *spans)
+    writer.say("clipping.kind", kind, *spans)
+    writer.say("clipping.unscaled_first", "library", *spans)
+    writer.say("clipping.per", "library", *spans)

@@ -1,4 +1,4 @@
-"""What readers of flags and configurations share: settings as written, facts told about them."""
+"""What readers of flags and configurations share: settings as written, and their facts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Setting:
 
     @property
     def switch(self) -> bool | None:
-        """The value as yes or no, also of text such as `true`; None if it is neither."""
+        """The value as a boolean, also of text such as `true`; None if it is none."""
         return switch_of(self.value) if self.known else None
 
     @property
@@ -60,7 +60,7 @@ def number_of(value: object) -> int | float | None:
 
 
 def switch_of(value: object) -> bool | None:
-    """Return what a text or number says as yes or no, None if it says neither."""
+    """Return a text or number as a boolean, None if it is none."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower() if isinstance(value, str | int) else ""
@@ -78,7 +78,7 @@ class Settings:
         self.entries[normal(setting.name)] = setting
 
     def get(self, *names: str) -> Setting | None:
-        """Return the first of these that is set."""
+        """Return the first of these settings that is present."""
         for name in names:
             if (found := self.entries.get(normal(name))) is not None:
                 return found
@@ -89,7 +89,7 @@ class Settings:
         return frozenset(name for name in names if normal(name) in self.entries)
 
     def is_on(self, *names: str) -> bool:
-        """Return whether the first of these that is set says yes."""
+        """Return whether the first of these settings that is present is true."""
         found = self.get(*names)
         return found is not None and found.switch is True
 
@@ -109,8 +109,8 @@ def normal(name: str) -> str:
 
 
 @dataclass(slots=True)
-class Said:
-    """Collects the facts of one source."""
+class SettingWriter:
+    """Collects the facts that the settings of a source state."""
 
     reader: str
     layer: Layer = Layer.CONFIG
@@ -118,7 +118,7 @@ class Said:
     subject: str = ""
     under: tuple[str, ...] = ()
     home: tuple[Span, ...] = ()
-    """Where things stand that follow from the source as a whole."""
+    """Places of facts that follow from the source as a whole."""
     facts: list[Fact] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     mentions: list[str] = field(default_factory=list)
@@ -133,8 +133,8 @@ class Said:
         confidence: Confidence | None = None,
         subject: str | None = None,
     ) -> None:
-        """Say that a field has a value, because of these settings."""
-        given = [one for one in settings if one is not None]
+        """Record that a field has a value, with the settings that determine it."""
+        given = [setting for setting in settings if setting is not None]
         places = _places(given)
         if not places and origin != "library_default":
             places = self.home
@@ -148,35 +148,37 @@ class Said:
                 layer=self.layer,
                 origin=origin or _origin(given),
                 confidence=confidence or self.confidence,
-                under=tuple(dict.fromkeys((*self.under, *(c for one in given for c in one.under)))),
+                under=tuple(
+                    dict.fromkeys((*self.under, *(c for setting in given for c in setting.under)))
+                ),
                 reader=self.reader,
             )
         )
 
     def unknown(self, name: str, reason: str, *settings: Setting | None, text: str = "") -> None:
-        """Say that a field is decided here, but not by a value that can be read."""
+        """Record that these settings determine a field, but its value is not known."""
         self.tell(name, None, *settings, confidence="likely", expression=text)
         self.facts[-1] = replace(self.facts[-1], known=False, reason=reason)
 
     def number(self, name: str, setting: Setting | None, factor: float = 1) -> None:
-        """Say that a field is the number of a setting, if that is set and no null."""
+        """Record the number of a setting as a field, if it is set and not null."""
         if setting is None or (setting.known and setting.value is None):
             return
         value = setting.number
         if value is None:
             text = setting.text
-            reason = setting.reason or f"{setting.name} is {text!r}, which is no number"
+            reason = setting.reason or f"{setting.name} is {text!r}, which is not a number"
             self.unknown(name, reason, setting, text=text)
         else:
             self.tell(name, value if factor == 1 else value * factor, setting)
 
     def default(self, name: str, value: PlainValue, subject: str | None = None) -> None:
-        """Say what the library does because nothing is set."""
+        """Record a default of the library."""
         self.tell(name, value, origin="library_default", confidence="likely", subject=subject)
         self.facts[-1] = replace(self.facts[-1], layer=Layer.LIBRARY)
 
     def by_library(self, *names: str) -> None:
-        """Say of fields that the library takes care of them."""
+        """Record that the library takes care of these fields."""
         for name in names:
             self.tell(name, "library", origin="presence")
 
@@ -189,7 +191,7 @@ class Said:
         hint: str = "",
         severity: Severity = Severity.WARNING,
     ) -> None:
-        """Report what could not be understood, or what contradicts itself."""
+        """Report a setting that is not understood or contradictory."""
         span = place if isinstance(place, Span) else None
         if isinstance(place, Setting) and place.places:
             span = place.places[0]
@@ -205,13 +207,13 @@ class Said:
 
 def settings_of(entries: Mapping[str, Setting]) -> Settings:
     """Return settings from a mapping by name."""
-    return Settings({normal(name): one for name, one in entries.items()})
+    return Settings({normal(name): entry for name, entry in entries.items()})
 
 
 def _places(settings: Iterable[Setting]) -> tuple[Span, ...]:
     found: dict[tuple[str, int], Span] = {}
-    for one in settings:
-        for place in one.places:
+    for setting in settings:
+        for place in setting.places:
             found.setdefault((place.file, place.line), place)
     return tuple(found.values())
 
@@ -219,6 +221,6 @@ def _places(settings: Iterable[Setting]) -> tuple[Span, ...]:
 def _origin(settings: list[Setting]) -> Origin:
     if not settings:
         return "presence"
-    if len(settings) == 1 or all(one.origin == settings[0].origin for one in settings):
+    if len(settings) == 1 or all(setting.origin == settings[0].origin for setting in settings):
         return settings[0].origin
     return "derived"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from crosscast.facts.fact import Origin, Plain, PlainValue
 from crosscast.messages.diagnostics import Diagnostic, Span
-from crosscast.readers.config.settings import Setting, Settings, normal
+from crosscast.readers.settings import Setting, Settings, normal
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Tree:
     """Whether it is a scalar without quotes."""
 
     def get(self, *path: str | int) -> Tree | None:
-        """Return what stands under a path of keys, None if it is not there."""
+        """Return the entry under a path of keys, None if there is none."""
         found: Tree | None = self
         for part in path:
             if found is None:
@@ -43,7 +43,7 @@ class Tree:
         return found
 
     def setting(self, *path: str) -> Setting | None:
-        """Return a value as a setting, named by its path; None if it is not there."""
+        """Return the entry under a path of keys as a setting, None if there is none."""
         found = self.get(*path)
         return None if found is None else found.as_setting(".".join(map(str, path)))
 
@@ -60,9 +60,9 @@ class Tree:
 
     @property
     def shown(self) -> PlainValue:
-        """The value; of a list of plain values the tuple of them; None of other things."""
+        """The value; a tuple for a list of plain values; None for anything else."""
         if self.items is not None:
-            return tuple(one.value for one in self.items)
+            return tuple(item.value for item in self.items)
         return self.value
 
     @property
@@ -77,24 +77,24 @@ class Tree:
     def settings(self) -> Settings:
         """Return the plain entries and lists of a mapping as settings."""
         found = Settings()
-        for name, one in (self.keys or {}).items():
-            if one.keys is None:
-                found.entries[normal(name)] = one.as_setting(name)
+        for name, entry in (self.keys or {}).items():
+            if entry.keys is None:
+                found.entries[normal(name)] = entry.as_setting(name)
         return found
 
     def walk(self) -> Iterator[Tree]:
         """Yield this value and everything below it."""
         waiting = [self]
         while waiting:
-            one = waiting.pop()
-            yield one
-            waiting += (one.keys or {}).values()
-            waiting += one.items or []
+            tree = waiting.pop()
+            yield tree
+            waiting += (tree.keys or {}).values()
+            waiting += tree.items or []
 
 
 @dataclass(slots=True)
 class Document:
-    """What was read of a text: its tree (None if it is not of the format) and what was odd."""
+    """A parsed text: its tree (None if it is not of the format) and diagnostics."""
 
     tree: Tree | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)

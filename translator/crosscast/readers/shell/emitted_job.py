@@ -1,8 +1,8 @@
 """Reads the section `launch` back from the job.sbatch and launch.sh that crosscast emits.
 
-Both are known by lines that only they have. What was edited afterwards says what it says now; what
-is not understood is left out. Other scripts say nothing of this section: it changes how emitted
-files start, and a script of one's own has no such files.
+Both are recognized by lines that no other file has. Lines that were edited afterwards count as they
+are now; what is not understood is left out. Other scripts yield no facts about this section: it
+changes how emitted files start.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from crosscast.readers.config.settings import Said, Setting
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.shell.text import ShellText
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
 
@@ -24,27 +24,29 @@ _MEMORY = re.compile(r"([1-9]\d{0,11})([MG]?)")
 _NODE = re.compile(r'^here=\$\(cd -- "\$\(dirname -- "\$\{BASH_SOURCE\[0\]\}"\)" && pwd\)$', re.M)
 _RESUMES = '"$here/train.py" --auto-resume "$@"'
 _ELASTIC = re.compile(r" --rdzv-backend c10d --rdzv-endpoint | --standalone(?= )")
-"""Several nodes meet; one has nobody to meet, and only an elastic start resumes by itself."""
+"""How several nodes meet, or how a single node starts so that it resumes by itself (elastic)."""
 _RESTARTS = re.compile(r"--max-restarts ([1-9]\d{0,8})\b")
 _COUNT = re.compile(r"[1-9]\d{0,8}")
 
 
-def tell_start(said: Said, text: ShellText) -> None:
-    """Say what an emitted job.sbatch or launch.sh means; nothing for any other script."""
+def tell_start(writer: SettingWriter, text: ShellText) -> None:
+    """Record the facts of an emitted job.sbatch or launch.sh; other scripts have none."""
     body = text.bytes.decode("utf-8", "replace")
     if _JOB.search(body) and _STARTS.search(body):
         for name, value, match in _job(body):
-            _tell(said, text, name, value, match)
+            _tell(writer, text, name, value, match)
     elif _NODE.search(body) and _RESUMES in body and (elastic := _ELASTIC.search(body)):
-        _tell(said, text, "rendezvous", "elastic", elastic)
+        _tell(writer, text, "rendezvous", "elastic", elastic)
         if restarts := _RESTARTS.search(body):
-            _tell(said, text, "max_restarts", int(restarts[1]), restarts)
+            _tell(writer, text, "max_restarts", int(restarts[1]), restarts)
 
 
-def _tell(said: Said, text: ShellText, name: str, value: int | str, match: re.Match[str]) -> None:
+def _tell(
+    writer: SettingWriter, text: ShellText, name: str, value: int | str, match: re.Match[str]
+) -> None:
     at = len(match.string[: match.start()].encode())
     place = text.span(at, at + len(match[0].encode()))
-    said.tell(f"recipe.launch.{name}", value, Setting(name=name, value=value, places=(place,)))
+    writer.tell(f"recipe.launch.{name}", value, Setting(name=name, value=value, places=(place,)))
 
 
 def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
@@ -54,23 +56,28 @@ def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
     yield "scheduler", "slurm", starts
     command = re.search(r"^[ \t]*[^#\s]", body, re.M)  # SLURM reads no line after it
     end = command.start() if command else len(body)
-    asked = {one[1]: one for one in _DIRECTIVE.finditer(body, 0, end)}
+    directives = {directive[1]: directive for directive in _DIRECTIVE.finditer(body, 0, end)}
     for option, field in (("time", "time_limit_minutes"), ("gpus-per-node", "gpus_per_node")):
-        found = asked.get(option)
+        found = directives.get(option)
         if found is not None and found[2] and _COUNT.fullmatch(found[2]):
             yield field, int(found[2]), found
     for option in ("partition", "account"):
-        found = asked.get(option)
+        found = directives.get(option)
         if found is not None and found[2] and re.match(SLURM_NAME_PATTERN, found[2]):
             yield option, found[2], found
-    memory = asked.get("mem")
+    memory = directives.get("mem")
     if memory is not None and memory[2] and (size := _MEMORY.fullmatch(memory[2])):
         yield "memory_mib_per_node", int(size[1]) * (1024 if size[2] == "G" else 1), memory
     threads = _THREADS.search(body)
-    if threads is not None and "cpus-per-task" in asked:
+    if threads is not None and "cpus-per-task" in directives:
         yield "cpus_per_process", int(threads[1]), threads
-    requeues, signal = _REQUEUES.search(body), asked.get("signal")
+    requeues, signal = _REQUEUES.search(body), directives.get("signal")
     seconds = _SIGNAL.fullmatch(signal[2] or "") if signal is not None else None
-    if requeues is not None and signal is not None and seconds is not None and "requeue" in asked:
+    if (
+        requeues is not None
+        and signal is not None
+        and seconds is not None
+        and "requeue" in directives
+    ):
         yield "max_requeues", int(requeues[1]), requeues
         yield "signal_seconds", int(seconds[1]), signal

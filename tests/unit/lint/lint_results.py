@@ -1,4 +1,4 @@
-"""What lint says to a program, in short."""
+"""Lint results of a program in short forms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosscast.lint.result import Result
 from crosscast.messages.source import Source
 
 
-def said(text: str, *, outdated: bool = False) -> list[str]:
+def code_lines(text: str, *, outdated: bool = False) -> list[str]:
     """Return code and line of every finding; those about outdated interfaces only if asked."""
     found = lint_sources([Source("train.py", text)])
     assert [finding.message for finding in found if not finding.is_finding] == []
@@ -25,7 +25,7 @@ def said(text: str, *, outdated: bool = False) -> list[str]:
 
 def codes(text: str) -> set[str]:
     """Return the codes of the findings."""
-    return {word.partition(":")[0] for word in said(text)}
+    return {word.partition(":")[0] for word in code_lines(text)}
 
 
 def repaired(text: str, *wanted: str) -> str:

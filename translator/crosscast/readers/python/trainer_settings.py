@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact, Plain, PlainValue
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
-from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.python.library_calls import last
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -72,20 +72,20 @@ def plain_of(value: object) -> PlainValue:
         return last(value.name).lower()
     if isinstance(value, tuple | list):
         parts: list[Plain] = [
-            one if one is None or isinstance(one, bool | int | float | str) else str(one)
-            for one in value
+            item if item is None or isinstance(item, bool | int | float | str) else str(item)
+            for item in value
         ]
         return tuple(parts)
     return str(value)
 
 
-def with_expressions(said: Said, texts: Mapping[object, str]) -> list[Fact]:
+def with_expressions(writer: SettingWriter, texts: Mapping[object, str]) -> list[Fact]:
     """Return the facts, each with the text of the source at its place."""
     return [
-        replace(one, expression=one.expression or texts.get(one.places[0], ""))
-        if one.places and one.origin not in ("literal", "library_default", "presence")
-        else one
-        for one in said.facts
+        replace(setting, expression=setting.expression or texts.get(setting.places[0], ""))
+        if setting.places and setting.origin not in ("literal", "library_default", "presence")
+        else setting
+        for setting in writer.facts
     ]
 
 

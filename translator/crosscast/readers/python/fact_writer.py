@@ -1,4 +1,4 @@
-"""What the readers of PyTorch programs share: collecting facts, words of types, who trains."""
+"""Shared parts of the readers of PyTorch programs: fact writer, names of types, training calls."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ _OTHERS = ("tensorflow", "keras", "tf_keras", "paddle", "jax", "flax", "optax", 
 
 
 @dataclass(slots=True)
-class Told:
-    """Collects the facts that one reader tells."""
+class FactWriter:
+    """Collects the facts that a reader finds in a program."""
 
     reader: str
     facts: list[Fact] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Told:
         confidence: Confidence = "certain",
         expression: str = "",
     ) -> None:
-        """Say that a field has a value."""
+        """Record that a field has a value."""
         self.facts.append(
             Fact(
                 field=name,
@@ -76,7 +76,7 @@ class Told:
     def value(
         self, name: str, value: Value | None, *places: Span, subject: str = "", **more: object
     ) -> None:
-        """Say that a field has the value of an expression; None says nothing."""
+        """Record that a field has the value of an expression; None adds nothing."""
         if value is None:
             return
         fact = fact_of(name, value, *places, subject=subject, reader=self.reader)
@@ -85,7 +85,7 @@ class Told:
     def number(
         self, name: str, value: Value | None, *places: Span, subject: str = "", **more: object
     ) -> None:
-        """Say a number; what is certainly no number (None, text) says nothing."""
+        """Record a number; a value that is certainly no number (None, text) adds nothing."""
         if value is None:
             return
         if isinstance(value, Choice):
@@ -99,7 +99,7 @@ class Told:
         self.value(name, value, *places, subject=subject, **more)
 
     def unknown(self, name: str, reason: str, *places: Span, expression: str = "") -> None:
-        """Say that a field is decided here, but by nothing that can be read."""
+        """Record that a field is determined here, but its value is unknown."""
         self.facts.append(
             Fact(
                 field=name,
@@ -114,7 +114,7 @@ class Told:
 
 
 def settled(value: Value) -> Value:
-    """Return the option that holds with the defaults of flags, where they decide a choice."""
+    """Return the option that holds with the defaults of flags, if they decide a choice."""
     if isinstance(value, Choice) and value.options:
         first = value.options[0]
         if isinstance(first[1], Known) and first[1].flag:
@@ -128,12 +128,12 @@ def flag_of(value: Value | None) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number and no truth value."""
+    """Whether a value is a number and not a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def content(value: Value | None) -> object:
-    """Return what a value is, or is by default; None if that is not known."""
+    """Return the content or default of a value; None if unknown."""
     match value:
         case Known(value=plain):
             return plain
@@ -147,7 +147,7 @@ def content(value: Value | None) -> object:
 
 
 def word_of_type(value: object) -> str:
-    """Return fp16, bf16, fp32 or fp8 for the name of a type; empty if it is none."""
+    """Return fp16, bf16, fp32 or fp8 for the name of a type; empty for any other."""
     if isinstance(value, Symbol):
         value = last(value.name)
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
@@ -155,13 +155,13 @@ def word_of_type(value: object) -> str:
 
 
 def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
-    """Return the types that an expression can be, and the one it is by default (or empty)."""
+    """Return the types that an expression can be, and the default type (or empty)."""
     module = module.owner_of(node)
     value = evaluate(node, module)
     found: dict[str, None] = {}
     default = ""
     if isinstance(value, Choice):
-        words = [word_of_type(_inner(one)) for _, one in value.options]
+        words = [word_of_type(_inner(option)) for _, option in value.options]
         found.update(dict.fromkeys(w for w in words if w))
         device = any("is_bf16_supported" in condition for condition, _ in value.options)
         default = "bf16_or_fp16" if device else words[0] if _by_flag(value) else ""
@@ -169,8 +169,8 @@ def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
         default = word_of_type(_inner(value))
         if default:
             found[default] = None
-    for one in _mentioned(node, module, 0):
-        found.setdefault(one)
+    for dtype in _mentioned(node, module, 0):
+        found.setdefault(dtype)
     if not default and len(found) == 1:
         default = next(iter(found))
     if set(found) >= {"fp16", "bf16"} and "is_bf16_supported" in _behind(node, module):
@@ -190,28 +190,30 @@ def _by_flag(value: Choice) -> bool:
 
 
 def _mentioned(node: ast.AST, module: Module, depth: int) -> Iterator[str]:
-    """Yield the types named in an expression and in what its names are assigned."""
-    for one in walk(node):
-        if isinstance(one, ast.Attribute | ast.Name):
-            name = module.resolve(one)
+    """Yield the types named in an expression and in the values of its names."""
+    for inner in walk(node):
+        if isinstance(inner, ast.Attribute | ast.Name):
+            name = module.resolve(inner)
             if name.startswith("torch.") and (word := word_of_type(last(name))):
                 yield word
             program = module.program
             flag = (
-                program.flags.get(one.attr) if program and isinstance(one, ast.Attribute) else None
+                program.flags.get(inner.attr)
+                if program and isinstance(inner, ast.Attribute)
+                else None
             )
             if flag is not None:
                 yield from (w for c in flag.choices if (w := word_of_type(c)))
-        if isinstance(one, ast.Name) and depth < 3:
-            for binding in definitions(one, module):
+        if isinstance(inner, ast.Name) and depth < 3:
+            for binding in definitions(inner, module):
                 if binding.kind == "assign" and binding.value is not None and not binding.path:
                     yield from _mentioned(binding.value, binding.module, depth + 1)
 
 
 def _behind(node: ast.AST, module: Module, depth: int = 0) -> str:
     texts = [module.text(node)]
-    for one in walk(node) if depth < 3 else ():
-        for b in definitions(one, module) if isinstance(one, ast.Name) else ():
+    for inner in walk(node) if depth < 3 else ():
+        for b in definitions(inner, module) if isinstance(inner, ast.Name) else ():
             if b.kind == "assign" and b.value is not None:
                 texts.append(_behind(b.value, b.module, depth + 1))
     return " ".join(texts)
