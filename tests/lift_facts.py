@@ -40,7 +40,7 @@ PLAIN = (
 HALF = (
     fact("api", ("torch.cuda.amp",), 5),
     fact("precision.enabled", "always", 5),
-    fact("precision.dtypes", ("fp16",), 5),
-    fact("precision.compute_dtype", "fp16", 5),
+    fact("precision.dtypes", ("float16",), 5),
+    fact("precision.compute_dtype", "float16", 5),
     fact("loss_scaling.mode", "framework_default", 9),
 )

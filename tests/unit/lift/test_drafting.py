@@ -107,8 +107,8 @@ def test_a_limit_that_is_not_positive_means_no_clipping(value: float) -> None:
 def test_scaling_that_is_there_and_switched_off_is_off() -> None:
     facts = (
         fact("precision.enabled", "flag", 3, expression="args.amp"),
-        fact("precision.dtypes", ("fp16",), 3),
-        fact("precision.compute_dtype", "fp32", 3),
+        fact("precision.dtypes", ("float16",), 3),
+        fact("precision.compute_dtype", "float32", 3),
         fact("loss_scaling.mode", "framework_default", 4),
     )
     found = lifted(*PLAIN, *facts)
@@ -120,7 +120,7 @@ def test_scaling_that_is_there_and_switched_off_is_off() -> None:
 def test_who_starts_it_decides_is_left_to_the_user() -> None:
     facts = (
         fact("precision.enabled", "config", 3),
-        fact("precision.dtypes", ("fp16", "bf16"), 3),
+        fact("precision.dtypes", ("float16", "bfloat16"), 3),
         fact("precision.compute_dtype", "launcher_or_config", 3),
     )
     found = lifted(*PLAIN, *facts)

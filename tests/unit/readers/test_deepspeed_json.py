@@ -36,7 +36,7 @@ def test_a_whole_configuration() -> None:
     expected = {
         "framework": "pytorch",
         "precision.enabled": "always",
-        "precision.compute_dtype": "fp16",
+        "precision.compute_dtype": "float16",
         "loss_scaling.mode": "dynamic",
         "loss_scaling.init_scale": 4096.0,
         "loss_scaling.growth_interval": 500,
@@ -91,7 +91,7 @@ def test_auto_is_unknown_with_a_reason(section: dict[str, Any]) -> None:
 
 def test_bf16_has_no_scale() -> None:
     found = ds(bf16={"enabled": True}, fp16={"enabled": False, "loss_scale": 64})
-    assert told(found, "precision.compute_dtype") == "bf16"
+    assert told(found, "precision.compute_dtype") == "bfloat16"
     assert told(found, "loss_scaling.mode") == "none"
     assert codes(found) == ["CC927"]
 
@@ -103,7 +103,7 @@ def test_both_at_once_contradict() -> None:
 def test_nothing_about_precision_is_float32() -> None:
     found = ds()
     assert told(found, "precision.enabled") == "never"
-    assert told(found, "precision.compute_dtype") == "fp32"
+    assert told(found, "precision.compute_dtype") == "float32"
 
 
 def test_accumulation_from_the_batch_sizes() -> None:

@@ -139,7 +139,7 @@ SCALED = """
 
 
 @pytest.mark.parametrize("handed", [False, True])
-@pytest.mark.parametrize(("default", "word"), [("True", "fp16"), ("False", "fp32")])
+@pytest.mark.parametrize(("default", "word"), [("True", "float16"), ("False", "float32")])
 def test_a_scaler_that_may_be_none(handed: bool, default: str, word: str) -> None:
     text = ARGS.replace("default=True", f"default={default}")
     text += "scaler = None\nif args.half:\n    scaler = torch.cuda.amp.GradScaler()\n"
@@ -194,7 +194,7 @@ def test_masters_of_a_file_of_the_same_package() -> None:
             self.lg_loss_scale += 0.001
     """
     found = said(py_manual_fp16.READER, text)
-    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.dtypes"] == ("float16",)
     assert found["loss_scaling.mode"] == "dynamic"
 
 
@@ -204,7 +204,7 @@ def test_a_switch_handed_on_beside_a_wrapped_scaler() -> None:
         "from utils import NativeScaler\nfrom engine import train\nloss_scaler = NativeScaler()\n"
     )
     found = said(py_torch_amp.READER, text + "train(model, loss_scaler, use_amp=args.half)\n")
-    assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("flag", "fp32")
+    assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("flag", "float32")
     found = said(py_torch_amp.READER, text + "train(model, loss_scaler)\n")
     assert found["precision.enabled"] == "always"
 
@@ -310,7 +310,7 @@ def test_a_wrapped_optimizer_whose_policy_is_elsewhere() -> None:
         optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
     """
     found = told(text)
-    assert (found["precision.enabled"], found["precision.dtypes"]) == ("config", ("fp16",))
+    assert (found["precision.enabled"], found["precision.dtypes"]) == ("config", ("float16",))
     always = "\n".join(line.replace("        opt", "    opt") for line in text.splitlines()
                        if "if params" not in line)  # fmt: skip
     assert "precision.enabled" not in told(always)

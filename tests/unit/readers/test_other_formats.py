@@ -38,7 +38,7 @@ def test_ernie() -> None:
     found = read(paddle_json.READER, ernie(), "c.json")
     expected = {
         "framework": "paddle",
-        "precision.compute_dtype": "fp16",
+        "precision.compute_dtype": "float16",
         "loss_scaling.mode": "dynamic",
         "loss_scaling.init_scale": 256,
         "loss_scaling.growth_interval": 50,
@@ -78,7 +78,7 @@ def test_trainer_arguments() -> None:
     )
     found = read(hf_arguments_json.READER, text, "args.json")
     assert told(found, "accumulation.steps") == 2
-    assert told(found, "precision.compute_dtype") == "bf16"
+    assert told(found, "precision.compute_dtype") == "bfloat16"
     assert line_of(found, "accumulation.steps") == 4
 
 

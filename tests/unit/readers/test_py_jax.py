@@ -107,7 +107,7 @@ def test_dynamic_scale() -> None:
     assert found["loss_scaling.mode"] == "dynamic"
     assert found["loss_scaling.growth_interval"] == 500
     assert found["scaler_update.status"] == "custom"
-    assert set(found["precision.dtypes"]) == {"fp16", "bf16"}
+    assert set(found["precision.dtypes"]) == {"float16", "bfloat16"}
     assert found["precision.enabled"] == "config"
     assert found["parallel.kind"] == ("pmap",)
     assert found["schedule.on_skip"] == "guarded"

@@ -40,8 +40,8 @@ def test_policies_of_every_generation(name: str) -> None:
     found = told(program(POLICIES[name]))
     assert found["framework"] == "tensorflow"
     assert found["precision.enabled"] == "always"
-    assert found["precision.dtypes"] == ("fp16",)
-    assert found["precision.compute_dtype"] == "fp16"
+    assert found["precision.dtypes"] == ("float16",)
+    assert found["precision.compute_dtype"] == "float16"
     assert found["precision.mode"] == "mixed"
     assert found["loss_scaling.mode"] == "library"
     assert found["optimizer.family"] == "adam"
@@ -60,7 +60,7 @@ def test_a_flag_decides_and_its_default_is_off() -> None:
     """
     found = told(program(text))
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "float32"
     assert found["precision.flag"] == "args.half"
 
 
@@ -86,7 +86,7 @@ def test_a_policy_of_a_configuration() -> None:
     """
     found = told(program(text))
     assert found["precision.enabled"] == "config"
-    assert found["precision.dtypes"] == ("bf16",)
+    assert found["precision.dtypes"] == ("bfloat16",)
     assert "loss_scaling.mode" not in found
 
 
@@ -96,7 +96,7 @@ def test_the_device_decides_between_two_types() -> None:
         tf.keras.mixed_precision.set_global_policy(name)
     """
     found = told(program(text))
-    assert set(found["precision.dtypes"]) == {"bf16", "fp16"}
+    assert set(found["precision.dtypes"]) == {"bfloat16", "float16"}
     assert found["precision.compute_dtype"] == "bf16_or_fp16"
 
 
@@ -118,7 +118,7 @@ def test_the_policy_of_single_layers() -> None:
         layer = keras.layers.Dense(2, dtype="mixed_bfloat16")
         other = keras.layers.Dense(2, dtype="float32")
     """
-    assert told(text)["precision.dtypes"] == ("bf16",)
+    assert told(text)["precision.dtypes"] == ("bfloat16",)
     assert "precision.dtypes" not in told(text.replace("mixed_bfloat16", "float32"))
 
 
@@ -259,7 +259,7 @@ def test_a_package_that_hands_keras_on() -> None:
         optimizer = keras.optimizers.Adam(1e-3)
     """
     found = told(text)
-    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.dtypes"] == ("float16",)
     assert found["optimizer.learning_rate"] == 1e-3
 
 

@@ -47,9 +47,9 @@ def test_every_way_to_ask_for_the_rewrite(name: str) -> None:
     text, api = REWRITES[name]
     found = told(HEAD + text)
     assert found["api"] == (api,)
-    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.dtypes"] == ("float16",)
     assert found["precision.enabled"] == "always"
-    assert found["precision.compute_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "float16"
 
 
 def test_what_scales_the_loss_then() -> None:
@@ -79,7 +79,7 @@ def test_off_reading_and_comments_are_no_request(text: str) -> None:
 def test_bfloat16_on_processors() -> None:
     option = '{"auto_mixed_precision_onednn_bfloat16": True}'
     found = told(f"{HEAD}tf.config.optimizer.set_experimental_options({option})")
-    assert found["precision.dtypes"] == ("bf16",)
+    assert found["precision.dtypes"] == ("bfloat16",)
 
 
 def test_a_flag_behind_the_rewrite() -> None:
@@ -98,7 +98,7 @@ def test_a_flag_behind_the_rewrite() -> None:
     """
     found = told(text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "float32"
 
 
 WRAPPERS = [

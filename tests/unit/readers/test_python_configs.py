@@ -71,7 +71,7 @@ def best(text: str) -> dict[str, Any]:
             ENGINE,
             {
                 "api": "mmengine",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "loss_scaling.mode": "dynamic",
                 "loss_scaling.init_scale": 1024.0,
                 "loss_scaling.growth_interval": 500,
@@ -94,7 +94,7 @@ def best(text: str) -> dict[str, Any]:
         ),
         (
             ENGINE.replace("'AmpOptimWrapper'", "'AmpOptimWrapper', dtype='bfloat16'"),
-            {"precision.compute_dtype": "bf16"},
+            {"precision.compute_dtype": "bfloat16"},
         ),
         (
             ENGINE.replace("AmpOptimWrapper", "OptimWrapper"),
@@ -104,7 +104,7 @@ def best(text: str) -> dict[str, Any]:
             MMCV,
             {
                 "api": "mmcv1",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "loss_scaling.mode": "static",
                 "loss_scaling.scale": 512.0,
                 "clipping.value": 35,
@@ -135,7 +135,7 @@ def best(text: str) -> dict[str, Any]:
             {
                 "framework": "tensorflow",
                 "api": "openseq2seq",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "loss_scaling.mode": "static",
                 "loss_scaling.scale": 1000.0,
                 "accumulation.steps": 2,

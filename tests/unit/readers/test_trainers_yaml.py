@@ -50,7 +50,7 @@ NEOX = """{
 def test_arguments_of_the_trainer_in_yaml() -> None:
     reading = read(hf_arguments_json.READER, TRL, "sft.yaml")
     assert told(reading, "api") == "hf_trainer"
-    assert told(reading, "precision.compute_dtype") == "bf16"
+    assert told(reading, "precision.compute_dtype") == "bfloat16"
     assert told(reading, "accumulation.steps") == 4
     assert told(reading, "optimizer.learning_rate") == 3e-4
     assert told(reading, "schedule.decay") == "cosine"

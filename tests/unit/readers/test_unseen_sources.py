@@ -55,7 +55,7 @@ def test_a_flag_that_is_off_by_default_can_be_switched_on(use: str, default: boo
         {use}
     """)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == ("fp16" if default else "fp32")
+    assert found["precision.compute_dtype"] == ("float16" if default else "float32")
 
 
 def test_what_is_always_off_is_nothing() -> None:
@@ -144,7 +144,7 @@ def test_the_first_strategies_of_fleet() -> None:
             strategy.forward_recompute = True
     """)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.dtypes"] == ("float16",)
     assert found["activation_checkpointing"] == "flag"
 
 

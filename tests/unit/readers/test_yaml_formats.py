@@ -106,7 +106,7 @@ def test_accelerate_with_deepspeed_inside() -> None:
 def test_axolotl_auto_precision_and_contradictions() -> None:
     found = read(axolotl_yaml.READER, AXOLOTL.replace("bf16: true", "bf16: auto"), "c.yaml")
     assert told(found, "precision.compute_dtype") == "bf16_or_fp16"
-    assert all_told(found, "precision.dtypes") == {"bf16", "fp16"}
+    assert all_told(found, "precision.dtypes") == {"bfloat16", "float16"}
     both = read(axolotl_yaml.READER, AXOLOTL + "fp16: true\nwarmup_ratio: 0.1\n", "c.yaml")
     assert sorted(codes(both)) == ["CC925", "CC930"]
 

@@ -206,7 +206,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         accelerate_yaml.READER,
         ACCELERATE,
         {
-            "precision.compute_dtype": "fp16",
+            "precision.compute_dtype": "float16",
             "loss_scaling.mode": "library",
             "parallel.kind": "ddp",
             "parallel.world_size": 4,
@@ -217,7 +217,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         axolotl_yaml.READER,
         AXOLOTL,
         {
-            "precision.compute_dtype": "bf16",
+            "precision.compute_dtype": "bfloat16",
             "loss_scaling.mode": "none",
             "accumulation.steps": 5,
             "batch.micro_batch_size": 3,
@@ -233,7 +233,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         llama_factory_yaml.READER,
         FACTORY,
         {
-            "precision.compute_dtype": "fp16",
+            "precision.compute_dtype": "float16",
             "accumulation.steps": 6,
             "optimizer.learning_rate": 1e-4,
             "clipping.value": 1.0,
@@ -246,7 +246,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         torchtune_yaml.READER,
         TORCHTUNE,
         {
-            "precision.compute_dtype": "bf16",
+            "precision.compute_dtype": "bfloat16",
             "precision.mode": "full",
             "loss_scaling.mode": "none",
             "accumulation.steps": 4,
@@ -263,7 +263,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         composer_yaml.READER,
         COMPOSER,
         {
-            "precision.compute_dtype": "bf16",
+            "precision.compute_dtype": "bfloat16",
             "accumulation.present": "yes",
             "clipping.kind": "global_norm",
             "clipping.value": 0.7,
@@ -280,7 +280,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         lightning_yaml.LITGPT,
         LITGPT,
         {
-            "precision.compute_dtype": "bf16",
+            "precision.compute_dtype": "bfloat16",
             "precision.mode": "full",
             "accumulation.steps": 4,
             "parallel.world_size": 2,
@@ -295,7 +295,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         lightning_yaml.READER,
         LIGHTNING,
         {
-            "precision.compute_dtype": "fp16",
+            "precision.compute_dtype": "float16",
             "loss_scaling.mode": "library",
             "accumulation.steps": 4,
             "clipping.value": 0.5,
@@ -310,7 +310,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         nemo_yaml.READER,
         NEMO,
         {
-            "precision.compute_dtype": "fp16",
+            "precision.compute_dtype": "float16",
             "precision.level": "O2",
             "accumulation.steps": 8,
             "parallel.kind": "megatron",
@@ -327,7 +327,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         neox_yaml.READER,
         NEOX,
         {
-            "precision.compute_dtype": "bf16",
+            "precision.compute_dtype": "bfloat16",
             "loss_scaling.mode": "none",
             "accumulation.steps": 2,
             "clipping.value": 0.9,
@@ -343,7 +343,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         GARDEN,
         {
             "framework": "tensorflow",
-            "precision.compute_dtype": "fp16",
+            "precision.compute_dtype": "float16",
             "parallel.kind": "mirrored",
             "optimizer.family": "sgd",
             "optimizer.l2": 0.0001,
@@ -358,7 +358,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         DETECTION,
         {
             "framework": "paddle",
-            "precision.compute_dtype": "fp16",
+            "precision.compute_dtype": "float16",
             "loss_scaling.mode": "framework_default",
             "clipping.kind": "global_norm",
             "clipping.value": 35,
@@ -373,7 +373,7 @@ CASES: list[tuple[YamlFormat, str, dict[str, Any]]] = [
         paddle_yaml.READER,
         CLAS,
         {
-            "precision.compute_dtype": "fp16",
+            "precision.compute_dtype": "float16",
             "precision.level": "O2",
             "loss_scaling.mode": "dynamic",
             "loss_scaling.init_scale": 128.0,

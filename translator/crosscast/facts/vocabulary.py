@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crosscast.facts.fact import PlainValue
+
 NUMBER = ("<number>",)
 TEXT = ("<text>",)
+HALVES = ("float16", "bfloat16")
+"""Types below float32 in which a recipe can compute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +53,12 @@ VOCABULARY: dict[str, Field] = {
         meaning="who decides whether half precision is used",
     ),
     "precision.dtypes": Field(
-        values=("fp32", "fp16", "bf16", "fp8"),
+        values=("float32", *HALVES, "fp8"),
         meaning="types below float32 that the source can select",
         many=True,
     ),
     "precision.compute_dtype": Field(
-        values=("fp32", "fp16", "bf16", "bf16_or_fp16", "launcher_or_config", "inherit"),
+        values=("float32", *HALVES, "bf16_or_fp16", "launcher_or_config", "inherit"),
         meaning="what runs with the defaults as written; bf16_or_fp16: the device decides",
         recipe="precision.compute_dtype",
     ),
@@ -249,7 +253,19 @@ _PRINTED = {
 }
 """Fields that version 1 of what `lift --json` prints has under another name."""
 
+_PRINTED_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_PRINTED_VALUES = dict.fromkeys(("precision.dtypes", "precision.compute_dtype"), _PRINTED_TYPES)
+"""Values that it has under another name, by the field that has them."""
+
 
 def printed_name(field: str) -> str:
     """Return what reports call a field of the vocabulary."""
     return _PRINTED.get(field, field)
+
+
+def printed_value(field: str, value: PlainValue) -> PlainValue:
+    """Return what reports call a value of a field of the vocabulary."""
+    values = _PRINTED_VALUES.get(field, {})
+    if isinstance(value, tuple):
+        return tuple(values.get(part, part) for part in value)
+    return values.get(value, value)

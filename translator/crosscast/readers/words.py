@@ -61,26 +61,23 @@ SCHEDULES: dict[str, str] = {
 }
 """Schedules as `get_scheduler` of transformers and the tools around it call them."""
 
-PRECISIONS: dict[str, tuple[str, str]] = {
-    "fp16": ("fp16", "mixed"),
-    "float16": ("fp16", "mixed"),
-    "half": ("fp16", "mixed"),
-    "16": ("fp16", "mixed"),
-    "16-mixed": ("fp16", "mixed"),
-    "16-true": ("fp16", "full"),
-    "bf16": ("bf16", "mixed"),
-    "bfloat16": ("bf16", "mixed"),
-    "bf16-mixed": ("bf16", "mixed"),
-    "bf16-true": ("bf16", "full"),
-    "amp_fp16": ("fp16", "mixed"),
-    "amp_bf16": ("bf16", "mixed"),
-    "amp_fp8": ("fp8", "mixed"),
-    "fp8": ("fp8", "mixed"),
-    "amp": ("fp16", "mixed"),
-    "mixed_float16": ("fp16", "mixed"),
-    "mixed_bfloat16": ("bf16", "mixed"),
+TYPES: dict[str, str] = {
+    **dict.fromkeys(("float16", "fp16", "half", "f16", "16"), "float16"),
+    **dict.fromkeys(("bfloat16", "bf16"), "bfloat16"),
+    **dict.fromkeys(("float32", "fp32", "float", "32", "no", "none", "single"), "float32"),
+    **dict.fromkeys(("fp8", "float8_e4m3fn", "float8_e5m2"), "fp8"),
 }
-_FULL = frozenset({"no", "fp32", "float32", "32", "32-true", "single", "none", "", "64", "64-true"})
+"""Names of types, and what recipes and facts call these."""
+
+PRECISIONS: dict[str, str] = {
+    **TYPES,
+    **dict.fromkeys(("16-mixed", "16-true", "amp", "amp_fp16", "mixed_float16"), "float16"),
+    **dict.fromkeys(("bf16-mixed", "bf16-true", "amp_bf16", "amp_bfloat16"), "bfloat16"),
+    **dict.fromkeys(("32-true", "64", "64-true"), "float32"),
+    "mixed_bfloat16": "bfloat16",
+    "amp_fp8": "fp8",
+}
+"""Names of precisions, and the type in which each computes."""
 
 
 def family_of(name: str, *, relatives: bool = False) -> str:
@@ -119,28 +116,33 @@ def tell_precision(
         scaled_by: the mode of loss scaling that comes with mixed float16.
     """
     word = setting.text.strip().lower() if setting.value is not None else "no"
-    if word in ("false", "off"):
+    if word in ("false", "off", ""):
         word = "no"
-    if not setting.known or (word not in PRECISIONS and word not in _FULL):
+    if not setting.known or word not in PRECISIONS:
         reason = setting.reason or f"{setting.name} is {word!r}"
         said.unknown("precision.compute_dtype", reason, setting, text=word)
         return ""
-    if word in _FULL:
+    dtype = PRECISIONS[word]
+    if dtype == "float32":
         said.tell("precision.enabled", "never", setting)
-        said.tell("precision.compute_dtype", "fp32", setting)
+        said.tell("precision.compute_dtype", dtype, setting)
         said.tell("loss_scaling.mode", "none", setting, origin="presence")
-        return "fp32"
-    dtype, mode = PRECISIONS[word]
-    mode = "full" if full else mode
+        return dtype
+    mode = "full" if full else mode_of(word)
     said.tell("precision.enabled", "always", setting)
     said.tell("precision.dtypes", dtype, setting)
     said.tell("precision.compute_dtype", dtype, setting)
     said.tell("precision.mode", mode, setting)
-    scaled = dtype == "fp16" and mode == "mixed"
+    scaled = dtype == "float16" and mode == "mixed"
     said.tell("loss_scaling.mode", scaled_by if scaled else "none", setting, origin="presence")
     if scaled:
         said.by_library("scaler_update.status")
     return dtype
+
+
+def mode_of(word: str) -> str:
+    """Return the mode that a word for a precision below float32 means: `16-true` is full."""
+    return "full" if word.endswith("-true") else "mixed"
 
 
 def tell_window(said: Said, steps: Setting | None, *, divided: str = "library") -> None:

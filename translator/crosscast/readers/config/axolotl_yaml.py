@@ -73,24 +73,24 @@ def _precision(said: Said, tree: Tree) -> None:
         said.warn("CC925", "fp16 and bf16 are both switched on", fp16)
     if bf16 is not None and bf16.value == "auto":
         said.tell("precision.enabled", "always", bf16)
-        for dtype in ("bf16", "fp16"):
+        for dtype in ("bfloat16", "float16"):
             said.tell("precision.dtypes", dtype, bf16)
         said.tell("precision.compute_dtype", "bf16_or_fp16", bf16)
         said.tell("loss_scaling.mode", "library", bf16, origin="presence")
     elif on:
         setting = on[0]
-        dtype = "bf16" if setting is bf16 else "fp16"
-        full = setting.text == "full" or (tree.get("bfloat16") is not None and dtype == "bf16")
+        dtype = "bfloat16" if setting is bf16 else "float16"
+        full = setting.text == "full" or (tree.get("bfloat16") is not None and dtype == "bfloat16")
         said.tell("precision.enabled", "always", setting)
         said.tell("precision.dtypes", dtype, setting)
         said.tell("precision.compute_dtype", dtype, setting)
         said.tell("precision.mode", "full" if full else "mixed", setting)
-        mode = "none" if dtype == "bf16" else "library"
+        mode = "none" if dtype == "bfloat16" else "library"
         said.tell("loss_scaling.mode", mode, setting, origin="presence")
     else:
         given = [one for one in (fp16, bf16) if one is not None]
         said.tell("precision.enabled", "never", *given)
-        said.tell("precision.compute_dtype", "fp32", *given)
+        said.tell("precision.compute_dtype", "float32", *given)
         said.tell("loss_scaling.mode", "none", *given, origin="presence")
         return
     said.by_library("scaler_update.status")

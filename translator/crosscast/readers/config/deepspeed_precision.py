@@ -31,14 +31,14 @@ def tell_precision_sections(said: Said, tree: Tree) -> None:
         one for one, on in ((fp16_on, half), (bf16_on, brain)) if one is not None and on is None
     ]
     if half is True or brain is True:
-        dtype, setting = ("fp16", fp16_on) if half is True else ("bf16", bf16_on)
+        dtype, setting = ("float16", fp16_on) if half is True else ("bfloat16", bf16_on)
         said.tell("precision.enabled", "always", setting)
         said.tell("precision.dtypes", dtype, setting)
         said.tell("precision.compute_dtype", dtype, setting)
         said.tell("precision.mode", "mixed", setting, origin="presence")
     elif auto:
         said.tell("precision.enabled", "config", *auto)
-        for one, on, dtype in ((fp16_on, half, "fp16"), (bf16_on, brain, "bf16")):
+        for one, on, dtype in ((fp16_on, half, "float16"), (bf16_on, brain, "bfloat16")):
             if one is not None and on is None:
                 said.tell("precision.dtypes", dtype, one)
         said.unknown("precision.compute_dtype", AUTO, *auto, text="auto")
@@ -46,10 +46,10 @@ def tell_precision_sections(said: Said, tree: Tree) -> None:
         given = [one for one in (fp16_on, bf16_on) if one is not None]
         if given:
             said.tell("precision.enabled", "never", *given)
-            said.tell("precision.compute_dtype", "fp32", *given)
+            said.tell("precision.compute_dtype", "float32", *given)
         else:
             said.default("precision.enabled", "never")
-            said.default("precision.compute_dtype", "fp32")
+            said.default("precision.compute_dtype", "float32")
         _unused_scale(said, fp16)
     if fp16 is not None and half is not False and brain is not True:
         _scaling(said, fp16, fp16_on)
@@ -80,8 +80,8 @@ def _switched(section: Tree | None) -> bool | None:
 def _apex(said: Said, amp: Tree) -> None:
     said.tell("api", "apex_amp", amp.setting("enabled"))
     said.tell("precision.enabled", "always", amp.setting("enabled"))
-    said.tell("precision.dtypes", "fp16", amp.setting("enabled"))
-    said.tell("precision.compute_dtype", "fp16", amp.setting("enabled"))
+    said.tell("precision.dtypes", "float16", amp.setting("enabled"))
+    said.tell("precision.compute_dtype", "float16", amp.setting("enabled"))
     if (level := amp.setting("opt_level")) is not None:
         said.tell("precision.level", level.text, level)
     said.tell("loss_scaling.mode", "library", amp.setting("enabled"), origin="presence")

@@ -72,14 +72,14 @@ def _precision(said: Said, settings: Settings) -> None:
         said.warn("CC925", f"{first} and {second} are both switched on", on[1][0])
     if on:
         setting, name = on[0]
-        dtype = "fp16" if name == "fp16" else "bf16"
+        dtype = "float16" if name == "fp16" else "bfloat16"
         said.tell("precision.enabled", "always", setting)
         said.tell("precision.dtypes", dtype, setting)
         said.tell("precision.compute_dtype", dtype, setting)
         said.tell("precision.mode", "full" if name == "pure_bf16" else "mixed", setting)
         said.tell(
             "loss_scaling.mode",
-            "library" if dtype == "fp16" else "none",
+            "library" if dtype == "float16" else "none",
             setting,
             origin="presence",
         )
@@ -91,10 +91,10 @@ def _precision(said: Said, settings: Settings) -> None:
         given = [one for one, _ in half if one is not None]
         if given:
             said.tell("precision.enabled", "never", *given)
-            said.tell("precision.compute_dtype", "fp32", *given)
+            said.tell("precision.compute_dtype", "float32", *given)
         else:
             said.default("precision.enabled", "never")
-            said.default("precision.compute_dtype", "fp32")
+            said.default("precision.compute_dtype", "float32")
         said.tell("loss_scaling.mode", "none", *given, origin="presence")
     if (tf32 := settings.get("tf32")) is not None and tf32.switch is not None:
         said.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)

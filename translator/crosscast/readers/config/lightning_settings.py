@@ -9,7 +9,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.origins import origin
 from crosscast.readers.torch.fact_writer import Told, content, is_number
-from crosscast.readers.words import PRECISIONS
+from crosscast.readers.words import PRECISIONS, mode_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -23,12 +23,12 @@ def precision(
     if node is None:
         if by_flags:
             told.say("precision.enabled", "flag", *places, origin="flag", expression="--precision")
-            told.say("precision.compute_dtype", "fp32", *places, confidence="likely")
+            told.say("precision.compute_dtype", "float32", *places, confidence="likely")
             told.say("precision.flag", "--precision", *places)
             told.say("loss_scaling.mode", "library", *places)
         elif not call.has_star:
             told.say("precision.enabled", "never", *places, origin="library_default")
-            told.say("precision.compute_dtype", "fp32", *places, origin="library_default")
+            told.say("precision.compute_dtype", "float32", *places, origin="library_default")
             told.say("loss_scaling.mode", "none", *places, origin="library_default")
         return
     module = call.module.owner_of(node)
@@ -42,13 +42,13 @@ def precision(
             told.unknown("precision.compute_dtype", "the precision is not known", *spans)
             told.say("precision.enabled", "config", *spans, confidence="likely")
             return
-        dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
-        told.say("precision.enabled", "never" if dtype == "fp32" else "always", *spans)
+        dtype, mode = PRECISIONS.get(word, "float32"), mode_of(word)
+        told.say("precision.enabled", "never" if dtype == "float32" else "always", *spans)
         told.say("precision.compute_dtype", dtype, *spans)
-        if dtype != "fp32":
+        if dtype != "float32":
             told.say("precision.dtypes", dtype, *spans)
             told.say("precision.mode", mode, *spans)
-        scaled = dtype == "fp16" and mode == "mixed"
+        scaled = dtype == "float16" and mode == "mixed"
         told.say("loss_scaling.mode", "library" if scaled else "none", *spans)
         return
     told.say("precision.enabled", who, *spans, expression=text)
@@ -57,11 +57,11 @@ def precision(
     if word is None:
         told.unknown("precision.compute_dtype", "the switch is not known", *spans, expression=text)
         return
-    dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
+    dtype = PRECISIONS.get(word, "float32")
     told.say("precision.compute_dtype", dtype, *spans, expression=text)
     told.say("precision.dtypes", dtype, *spans)
-    if dtype != "fp32":
-        told.say("precision.mode", mode, *spans)
+    if dtype != "float32":
+        told.say("precision.mode", mode_of(word), *spans)
 
 
 def _word(value: Value) -> str | None:

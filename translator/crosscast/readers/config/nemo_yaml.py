@@ -75,7 +75,7 @@ def _tell(said: Said, tree: Tree) -> None:
     said.number("seed", model.setting("seed") or tree.setting("seed"))
     said.number("schedule.total_steps", positive(settings.get("max_steps")))
     said.number("data.sequence_length", model.setting("encoder_seq_length"))
-    if any(f.field == "precision.compute_dtype" and f.value == "fp16" for f in said.facts):
+    if any(f.field == "precision.compute_dtype" and f.value == "float16" for f in said.facts):
         for name, field in scaling_words("nemo").items():
             said.number(field, model.setting(name))
 

@@ -19,6 +19,9 @@ _ONLY_THERE = frozenset(
     )
 )
 
+_SECTIONS = {"float16": "fp16", "bfloat16": "bf16"}
+"""Type to the section of DeepSpeed that switches it on."""
+
 
 def owns(source: Source, keys: frozenset[str]) -> bool:
     """Return whether the outermost keys are those of gpt-neox."""
@@ -67,9 +70,8 @@ def _named_precision(tree: Tree) -> None:
     named = tree.get("precision")
     if named is None or tree.keys is None:
         return
-    word = named.text.lower()
-    section, _ = PRECISIONS.get(word, ("", ""))
-    if section not in ("fp16", "bf16"):
+    section = _SECTIONS.get(PRECISIONS.get(named.text.lower(), ""))
+    if section is None:
         return
     existing = tree.get(section)
     keys = dict(existing.keys or {}) if existing is not None else {}

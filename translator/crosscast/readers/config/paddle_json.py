@@ -57,9 +57,9 @@ def _tell(said: Said, tree: Tree) -> None:
     if switch is not None:
         said.tell("precision.flag", switch.name, switch)
         said.tell("precision.enabled", "always" if on else "never", switch)
-        said.tell("precision.compute_dtype", "fp16" if on else "fp32", switch)
+        said.tell("precision.compute_dtype", "float16" if on else "float32", switch)
         if on:
-            said.tell("precision.dtypes", "fp16", switch)
+            said.tell("precision.dtypes", "float16", switch)
     dygraph = tree.setting("model", "is_dygraph")
     _scaling(said, optimization, on, dygraph is not None and dygraph.switch is True)
     fleet = trainer.setting("PADDLE_IS_FLEET")

@@ -31,12 +31,12 @@ def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tr
         return
     if not switch.switch:
         said.tell("precision.enabled", "never", switch)
-        said.tell("precision.compute_dtype", "fp32", switch)
+        said.tell("precision.compute_dtype", "float32", switch)
         said.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
     dtype = tree.setting("dtype") or tree.setting("amp_dtype") if tree is not None else None
-    brain = dtype is not None and dtype.text.lower() in ("bfloat16", "bf16")
-    word = "bf16" if brain else "fp16"
+    brain = dtype is not None and words.TYPES.get(dtype.text.lower()) == "bfloat16"
+    word = "bfloat16" if brain else "float16"
     said.tell("precision.enabled", "always", switch)
     said.tell("precision.dtypes", word, switch, dtype)
     said.tell("precision.compute_dtype", word, switch, dtype)

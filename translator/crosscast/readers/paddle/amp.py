@@ -74,8 +74,8 @@ def _switch(call: Call) -> str:
 def _types(call: Call) -> tuple[str, ...]:
     """Return what an auto_cast or a decorate casts to: float16 if it does not say."""
     if "dtype" not in call.bound():
-        return ("fp16",)
-    return types_in(call.argument("dtype")) or ("fp16",)
+        return ("float16",)
+    return types_in(call.argument("dtype")) or ("float16",)
 
 
 def _cast(name: str, call: Call) -> Site:

@@ -110,7 +110,7 @@ def _strategy(module: Module) -> Iterator[Fact]:
             continue
         if name in ("amp", "use_amp"):
             fixed = isinstance(node.value, ast.Constant)
-            one = site(node, module, ("fp16",), switch=None if fixed else node.value)
+            one = site(node, module, ("float16",), switch=None if fixed else node.value)
             yield from precision_facts([one], NAME)
             if not any(n == "amp_configs" for n, _, _ in attributes(module)):
                 yield from mode_facts(None, False, module.span(node), one.decision.under, NAME)

@@ -53,7 +53,7 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
     first = makers[0]
     span = first.module.span(first.node)
     yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
-    sites = [site(c.node, c.module, ("fp16",), mode="full") for c in makers]
+    sites = [site(c.node, c.module, ("float16",), mode="full") for c in makers]
     yield from precision_facts(sites, reader)
     dynamic = [c for c in calls if _DYNAMIC.fullmatch(c.method) and c.module is first.module]
     scale = _scale_of(first)
@@ -123,7 +123,7 @@ def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
             return
         if not here:
             yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
-        one = site(call.node, call.module, ("fp16",), switch=switch, mode="full")
+        one = site(call.node, call.module, ("float16",), switch=switch, mode="full")
         yield from precision_facts([one], reader)
         dynamic = words.get("use_dynamic_loss_scaling")
         fixed = words.get("loss_scaling")

@@ -108,8 +108,8 @@ def _seq2seq_precision(said: Said, params: Tree) -> None:
     word = "float32" if dtype is None else dtype.text.rpartition(".")[2]
     if word in ("mixed", "float16"):
         said.tell("precision.enabled", "always", dtype)
-        said.tell("precision.dtypes", "fp16", dtype)
-        said.tell("precision.compute_dtype", "fp16", dtype)
+        said.tell("precision.dtypes", "float16", dtype)
+        said.tell("precision.compute_dtype", "float16", dtype)
         said.tell("precision.mode", "mixed" if word == "mixed" else "full", dtype)
         said.tell("precision.level", word, dtype)
         if scale is None or scale.value is None:
@@ -125,7 +125,7 @@ def _seq2seq_precision(said: Said, params: Tree) -> None:
         said.unknown("precision.compute_dtype", f"a type called {word!r}", dtype)
         return
     said.tell("precision.enabled", "never", dtype)
-    said.tell("precision.compute_dtype", "fp32", dtype)
+    said.tell("precision.compute_dtype", "float32", dtype)
     said.tell("loss_scaling.mode", "none", dtype, origin="presence")
 
 
@@ -161,11 +161,11 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
     said.tell("framework", "pytorch", origin="presence", confidence="likely")
     said.tell("api", "config_overrides", origin="presence")
     dtype = get("dtype")
-    if dtype is not None and dtype.text in ("float16", "bfloat16", "float32"):
-        word = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[dtype.text]
+    word = "" if dtype is None else dtype.text
+    if word in ("float16", "bfloat16", "float32"):
         said.tell("precision.compute_dtype", word, dtype)
-        said.tell("precision.enabled", "never" if word == "fp32" else "always", dtype)
-        if word != "fp32":
+        said.tell("precision.enabled", "never" if word == "float32" else "always", dtype)
+        if word != "float32":
             said.tell("precision.dtypes", word, dtype)
     else:
         _inherited(said, "precision.enabled", "precision.compute_dtype")

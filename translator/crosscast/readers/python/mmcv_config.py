@@ -79,8 +79,8 @@ def _precision(said: Said, tree: Tree, hook: Tree | None) -> None:
     if apex is not None and apex.switch:
         said.tell("api", "apex_amp", apex)
         said.tell("precision.enabled", "always", apex)
-        said.tell("precision.dtypes", "fp16", apex)
-        said.tell("precision.compute_dtype", "fp16", apex)
+        said.tell("precision.dtypes", "float16", apex)
+        said.tell("precision.compute_dtype", "float16", apex)
         said.tell("loss_scaling.mode", "library", apex, origin="presence")
         said.by_library("scaler_update.status")
         return
@@ -89,13 +89,13 @@ def _precision(said: Said, tree: Tree, hook: Tree | None) -> None:
             said.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
         else:
             said.default("precision.enabled", "never")
-            said.default("precision.compute_dtype", "fp32")
+            said.default("precision.compute_dtype", "float32")
             said.tell("loss_scaling.mode", "none", origin="presence")
         return
     setting = fp16.as_setting("fp16") if half and fp16 is not None else kind
     said.tell("precision.enabled", "always", setting)
-    said.tell("precision.dtypes", "fp16", setting)
-    said.tell("precision.compute_dtype", "fp16", setting)
+    said.tell("precision.dtypes", "float16", setting)
+    said.tell("precision.compute_dtype", "float16", setting)
     said.tell("precision.mode", "mixed", setting, origin="presence")
     said.by_library("scaler_update.status")
     scale = fp16.get("loss_scale") if half and fp16 is not None else None

@@ -129,18 +129,18 @@ def _precision(said: Said, wrapper: Tree | None, based: bool) -> None:
         word = "inherit" if based else "never"
         said.tell("precision.enabled", word, origin="presence", confidence="likely")
         if not based:
-            said.default("precision.compute_dtype", "fp32")
+            said.default("precision.compute_dtype", "float32")
         return
     name = kind.text.rpartition(".")[2]
     if name not in ("AmpOptimWrapper", "ApexOptimWrapper") or wrapper is None:
         if name == "OptimWrapper":
             said.tell("precision.enabled", "never", kind)
-            said.tell("precision.compute_dtype", "fp32", kind)
+            said.tell("precision.compute_dtype", "float32", kind)
             said.tell("loss_scaling.mode", "none", kind, origin="presence")
         return
     dtype = wrapper.setting("dtype")
     brain = dtype is not None and "bf" in dtype.text
-    word = "bf16" if brain else "fp16"
+    word = "bfloat16" if brain else "float16"
     said.tell("precision.enabled", "always", kind)
     said.tell("precision.dtypes", word, kind, dtype)
     said.tell("precision.compute_dtype", word, kind, dtype)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
@@ -111,11 +112,11 @@ def types_in(value: Value | None) -> tuple[str, ...]:
     for word in words:
         small = word.lower()
         if "bfloat16" in small or "bf16" in small:
-            found.append("bf16")
+            found.append("bfloat16")
         elif "float16" in small or "fp16" in small or small in ("half", "o1", "o2"):
-            found.append("fp16")
+            found.append("float16")
         elif "float32" in small or "fp32" in small or small in ("float", "single"):
-            found.append("fp32")
+            found.append("float32")
     return tuple(found)
 
 
@@ -143,11 +144,11 @@ def precision_facts(
         beside: places of which another reader tells: together they say what is usual.
         told: whether to tell what is usual.
     """
-    half = [one for one in sites if set(one.dtypes) & {"fp16", "bf16"} and one.possible]
+    half = [one for one in sites if set(one.dtypes) & set(HALVES) and one.possible]
     for one in half:
         span = one.span
         under = one.decision.under
-        words = tuple(d for d in one.dtypes if d != "fp32")
+        words = tuple(d for d in one.dtypes if d != "float32")
         yield fact_of(
             "precision.enabled",
             Known(one.decision.who),
@@ -171,7 +172,7 @@ def precision_facts(
     elif half and all(_is_switch(one) for one in (*half, *beside)):
         # a switch whose default is in another file: they are off unless somebody says otherwise
         yield fact_of(
-            "precision.compute_dtype", Known("fp32"), *spans, reader=reader, confidence="guess"
+            "precision.compute_dtype", Known("float32"), *spans, reader=reader, confidence="guess"
         )
 
 
@@ -189,12 +190,12 @@ def usual_type(half: Sequence[Site]) -> str | None:
     if on:
         if any(one.decision.who == "caller" for one in on):
             return None
-        types = {d for one in on for d in one.dtypes if d != "fp32"}
-        if "fp32" in on[0].dtypes:
+        types = {d for one in on for d in one.dtypes if d != "float32"}
+        if "float32" in on[0].dtypes:
             return None
-        if types == {"bf16", "fp16"}:
+        if types == set(HALVES):
             return "bf16_or_fp16"
         return types.pop()
     if all(one.decision.usual is False for one in half):
-        return "fp32"
+        return "float32"
     return None

@@ -82,11 +82,11 @@ def tell_variable(said: Said, setting: Setting) -> None:
         if not setting.known:
             said.unknown("precision.compute_dtype", setting.reason, setting, text=name)
             said.tell("precision.enabled", "config", setting)
-            said.tell("precision.dtypes", "fp16", setting)
+            said.tell("precision.dtypes", "float16", setting)
         elif on:
             said.tell("precision.enabled", "always", setting)
-            said.tell("precision.dtypes", "fp16", setting)
-            said.tell("precision.compute_dtype", "fp16", setting)
+            said.tell("precision.dtypes", "float16", setting)
+            said.tell("precision.compute_dtype", "float16", setting)
             said.tell("loss_scaling.mode", "env_default", setting, origin="presence")
             said.by_library("scaler_update.status")
     elif name in _TF32:
@@ -99,6 +99,6 @@ def tell_variable(said: Said, setting: Setting) -> None:
     elif name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16") and switch_of(setting.value):
         said.tell("framework", "pytorch", setting, origin="presence")
         said.tell("precision.enabled", "always", setting)
-        said.tell("precision.dtypes", "bf16", setting)
-        said.tell("precision.compute_dtype", "bf16", setting)
+        said.tell("precision.dtypes", "bfloat16", setting)
+        said.tell("precision.compute_dtype", "bfloat16", setting)
         said.tell("parallel.kind", "tpu", setting, origin="presence")

@@ -89,14 +89,14 @@ def _precision(said: Said, settings: Settings) -> None:
     setting = half or brain
     if setting is None:
         said.default("precision.enabled", "never")
-        said.default("precision.compute_dtype", "fp32")
+        said.default("precision.compute_dtype", "float32")
         said.tell("loss_scaling.mode", "none", origin="presence")
         return
-    dtype = "fp16" if half is not None else "bf16"
+    dtype = "float16" if half is not None else "bfloat16"
     said.tell("precision.enabled", "always", setting)
     said.tell("precision.dtypes", dtype, setting)
     said.tell("precision.compute_dtype", dtype, setting)
-    if dtype == "bf16":
+    if dtype == "bfloat16":
         said.tell("loss_scaling.mode", "none", setting, origin="presence")
         return
     stated = {path: settings.get(name) for name, path in scaling_words("fairseq").items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import SCHEDULES, tell_numbers, tell_warmup
+from crosscast.readers.words import PRECISIONS, SCHEDULES, tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import fields_of
 
 _STEPS = fields_of("loop flags")["accumulation.steps"]
@@ -23,14 +23,6 @@ _SHORT = frozenset(
     )
 )
 """Flags of scripts that call the learning rate `--lr`."""
-_PRECISIONS = {
-    "amp": "fp16",
-    "fp16": "fp16",
-    "amp_bf16": "bf16",
-    "amp_bfloat16": "bf16",
-    "bf16": "bf16",
-    "fp32": "fp32",
-}
 _LAUNCHERS = ("torchrun", "torch.distributed.launch", "deepspeed", "accelerate")
 _LEAST = 4
 
@@ -61,18 +53,18 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.tell("schedule.decay", word, kind)
     tell_warmup(said, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
     named, half = get("precision"), get("fp16")
-    if named is not None and (dtype := _PRECISIONS.get(named.text.lower())) is not None:
-        said.tell("precision.enabled", "never" if dtype == "fp32" else "always", named)
+    if named is not None and (dtype := PRECISIONS.get(named.text.lower())) is not None:
+        said.tell("precision.enabled", "never" if dtype == "float32" else "always", named)
         said.tell("precision.compute_dtype", dtype, named)
-        if dtype != "fp32":
+        if dtype != "float32":
             said.tell("precision.dtypes", dtype, named)
     recompute = get("grad_checkpointing", "gradient_checkpointing")
     if recompute is not None and recompute.switch:
         said.tell("activation_checkpointing", "yes", recompute)
     if half is not None and half.switch is not None:
         said.tell("precision.enabled", "always" if half.switch else "never", half)
-        said.tell("precision.compute_dtype", "fp16" if half.switch else "fp32", half)
+        said.tell("precision.compute_dtype", "float16" if half.switch else "float32", half)
         if half.switch:
-            said.tell("precision.dtypes", "fp16", half)
+            said.tell("precision.dtypes", "float16", half)
     said.number("seed", get("seed"))
     said.number("run.epochs", get("num_train_epochs", "train_epochs", "epochs"))

@@ -71,15 +71,15 @@ def _precision(said: Said, settings: Settings) -> None:
         said.warn("CC925", "--fp16 and --bf16 are both given", bf16)
     if not on:
         said.default("precision.enabled", "never")
-        said.default("precision.compute_dtype", "fp32")
+        said.default("precision.compute_dtype", "float32")
         said.tell("loss_scaling.mode", "none", origin="presence")
         return
-    dtype = "fp16" if on[0] is fp16 else "bf16"
+    dtype = "float16" if on[0] is fp16 else "bfloat16"
     said.tell("precision.enabled", "always", on[0])
     said.tell("precision.dtypes", dtype, on[0])
     said.tell("precision.compute_dtype", dtype, on[0])
     said.tell("precision.mode", "mixed", on[0], origin="presence")
-    if dtype == "bf16":
+    if dtype == "bfloat16":
         said.tell("loss_scaling.mode", "none", on[0], origin="presence")
         scale = settings.get("loss_scale")
         if scale is not None:

@@ -121,7 +121,7 @@ def _precision(said: Said, settings: Settings) -> bool | None:
     switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
     if switch is None:
         said.default("precision.enabled", "never")
-        said.default("precision.compute_dtype", "fp32")
+        said.default("precision.compute_dtype", "float32")
         return False
     said.tell("precision.flag", f"--{switch.name}", switch)
     if isinstance(switch.value, tuple) and switch.value:
@@ -132,9 +132,9 @@ def _precision(said: Said, settings: Settings) -> bool | None:
         return None
     if not switch.switch:
         said.tell("precision.enabled", "never", switch)
-        said.tell("precision.compute_dtype", "fp32", switch)
+        said.tell("precision.compute_dtype", "float32", switch)
         return False
-    dtype = "bf16" if "bf16" in switch.name else "fp16"
+    dtype = "bfloat16" if "bf16" in switch.name else "float16"
     said.tell("precision.enabled", "always", switch)
     said.tell("precision.dtypes", dtype, switch)
     said.tell("precision.compute_dtype", dtype, switch)

@@ -33,7 +33,7 @@ class Use:
 
 def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
     """Say what the uses of half precision mean together; False if there is none."""
-    live = [use for use in uses if use.decision.who != "never" and set(use.types) - {"fp32"}]
+    live = [use for use in uses if use.decision.who != "never" and set(use.types) - {"float32"}]
     if not live:
         return False
     live = [use for use in live if use.trains] or live
@@ -52,7 +52,7 @@ def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
         expression=decision.flag,
         confidence="likely" if decision.who == "caller" else "certain",
     )
-    types = dict.fromkeys(one for use in live for one in use.types if one != "fp32")
+    types = dict.fromkeys(one for use in live for one in use.types if one != "float32")
     told.say("precision.dtypes", tuple(types), *places)
     if decision.flag:
         told.say("precision.flag", decision.flag, chosen.place, origin="flag")
@@ -64,7 +64,7 @@ def tell_uses(told: Told, uses: Sequence[Use], mode: str = "mixed") -> bool:
 def _default(told: Told, use: Use) -> None:
     decision = use.decision
     if decision.usual is False:
-        word = "fp32"
+        word = "float32"
     elif decision.usual and use.default:
         word = use.default
     else:
