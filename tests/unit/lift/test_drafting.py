@@ -33,7 +33,7 @@ def test_what_a_source_says_is_in_the_recipe_with_its_place() -> None:
         fact("accumulation.tail", "stepped", 22),
         fact("clipping.kind", "global_norm", 30),
         fact("clipping.value", 2.5, 30),
-        fact("schedule.decay", "linear", 50),
+        fact("schedule.name", "linear", 50),
         fact("schedule.warmup", 100, 51),
         fact("schedule.total_steps", 5000, 52),
         fact("schedule.on_skip", "steps", 53),
@@ -130,8 +130,8 @@ def test_who_starts_it_decides_is_left_to_the_user() -> None:
 
 CANNOT: tuple[tuple[Any, ...], ...] = (
     (fact("clipping.kind", "layerwise"),),
-    (fact("schedule.decay", "step"),),
-    (fact("schedule.decay", "cosine"), fact("schedule.stepped_per", "epoch")),
+    (fact("schedule.name", "step"),),
+    (fact("schedule.name", "cosine"), fact("schedule.stepped_per", "epoch")),
     (
         fact("accumulation.present", "yes"),
         fact("accumulation.steps", 2),
@@ -263,7 +263,7 @@ def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
 
 
 def test_a_warm_up_of_unknown_length_is_left_to_the_user() -> None:
-    warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
+    warm = (fact("schedule.name", "constant", 3), fact("schedule.has_warmup", "yes", 3))
     found = lifted(*PLAIN, *warm)
     assert found.fields["schedule.warmup_steps"].how == "stand_in"
     assert "schedule.warmup_steps" in found.unsaid
@@ -297,7 +297,7 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
 
 
 def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
-    warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
+    warm = (fact("schedule.name", "constant", 3), fact("schedule.has_warmup", "yes", 3))
     start = fact("schedule.warmup_start", "above_zero", 3, expression="(step + 1) / WARMUP")
     (note,) = [
         diagnostic

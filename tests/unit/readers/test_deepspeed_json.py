@@ -54,7 +54,7 @@ def test_a_whole_configuration() -> None:
         "optimizer.betas.1": 0.99,
         "optimizer.eps": 1e-7,
         "optimizer.weight_decay": 0.1,
-        "schedule.decay": "linear",
+        "schedule.name": "linear",
         "schedule.warmup": "10 steps",
         "schedule.total_steps": 99,
         "schedule.on_skip": "guarded",

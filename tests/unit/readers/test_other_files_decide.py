@@ -38,7 +38,7 @@ def loop(before: str = "pass", after: str = "pass") -> str:
 
 
 def decay(text: str) -> Any:
-    return said(py_torch_schedules.READER, "import torch\n" + text).get("schedule.decay")
+    return said(py_torch_schedules.READER, "import torch\n" + text).get("schedule.name")
 
 
 def test_a_schedule_that_another_file_makes() -> None:
@@ -69,7 +69,7 @@ def test_a_table_of_rates_that_another_file_makes(maker: str, word: str) -> None
     found = said(
         py_torch_schedules.READER, f"import torch\nimport tools\ntable = {maker}\n" + loop(body)
     )
-    assert found["schedule.decay"] == word
+    assert found["schedule.name"] == word
     assert ("schedule.has_warmup" in found) is ("warmup" in maker)
 
 
@@ -333,14 +333,14 @@ def test_optimizers_of_several_parts() -> None:
     assert found["optimizer.learning_rate generator"] == 0.0002
     assert found["optimizer.learning_rate discriminator"] == 0.0004
     assert found["optimizer.role generator"] == "generator"
-    assert found["schedule.decay"] == "linear"
+    assert found["schedule.name"] == "linear"
 
 
 def test_a_configuration_that_only_changes_the_model() -> None:
     text = "_base_ = ['../schedules/long.py', '../runtime.py']\nmodel = dict(head=dict(n=9))\n"
     found = mm(text)
-    assert found["precision.enabled"] == found["schedule.decay"] == "inherit"
-    assert "schedule.decay" not in mm(text.replace("schedules", "plans"))
+    assert found["precision.enabled"] == found["schedule.name"] == "inherit"
+    assert "schedule.name" not in mm(text.replace("schedules", "plans"))
     assert mm("_base_ = ['../a.py']\nwords = 3\n") == {}
 
 

@@ -44,7 +44,7 @@ def test_ernie() -> None:
         "loss_scaling.growth_interval": 50,
         "parallel.kind": "fleet",
         "optimizer.learning_rate": 5e-5,
-        "schedule.decay": "linear",
+        "schedule.name": "linear",
         "schedule.warmup": "0.1 of all",
     }
     assert {field: told(found, field) for field in expected} == expected

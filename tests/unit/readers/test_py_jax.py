@@ -49,14 +49,14 @@ SCHEDULES = [
         "yes",
     ),
     ("optax.exponential_decay(1e-3, 100, 0.5)", "exponential", "no"),
-    ("optax.warmup_constant_schedule(0.0, peak_value=1e-3, warmup_steps=10)", "none", "yes"),
+    ("optax.warmup_constant_schedule(0.0, peak_value=1e-3, warmup_steps=10)", "constant", "yes"),
 ]
 
 
 @pytest.mark.parametrize(("rate", "decay", "warm"), SCHEDULES)
 def test_schedules(rate: str, decay: str, warm: str) -> None:
     found = told(f"{HEAD}rate = {rate}\ntx = optax.adam(rate)")
-    assert found["schedule.decay"] == decay
+    assert found["schedule.name"] == decay
     assert found["schedule.has_warmup"] == warm
     assert found["schedule.stepped_per"] == "step"
     assert found["optimizer.learning_rate"] == 1e-3

@@ -237,7 +237,7 @@ def test_a_script_that_hands_its_flags_to_such_code() -> None:
     assert found["precision.compute_dtype"] == "float32"
     assert found["loss_scaling.mode"] == "static"
     assert found["loss_scaling.scale"] == 128.0
-    assert found["schedule.decay"] == "linear"
+    assert found["schedule.name"] == "linear"
     assert found["schedule.warmup"] == "100"
 
 
@@ -387,7 +387,7 @@ SCHEDULES = [
 @pytest.mark.parametrize(("rate", "decay", "warm"), SCHEDULES)
 def test_schedules(rate: str, decay: str, warm: str) -> None:
     found = told(f"import paddle, paddlenlp\nrate = {rate}\nopt = paddle.optimizer.SGD(rate)")
-    assert found["schedule.decay"] == decay
+    assert found["schedule.name"] == decay
     assert found["schedule.has_warmup"] == warm
 
 

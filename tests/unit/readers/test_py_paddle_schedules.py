@@ -28,4 +28,4 @@ def test_a_schedule_from_elsewhere() -> None:
             loss.backward()
             lr_scheduler.step()
     """
-    assert told(text)["schedule.decay"] == "elsewhere"
+    assert told(text)["schedule.name"] == "elsewhere"

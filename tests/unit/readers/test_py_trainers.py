@@ -36,7 +36,7 @@ def test_arguments_of_a_call() -> None:
     assert found["optimizer.learning_rate"] == 2e-5
     assert found["optimizer.family"] == "adafactor"
     assert found["clipping.value"] == 0.5
-    assert found["schedule.decay"] == "cosine"
+    assert found["schedule.name"] == "cosine"
     assert found["schedule.has_warmup"] == "yes"
     assert found["activation_checkpointing"] == "yes"
     assert found["precision.enabled"] == "flag"
@@ -102,7 +102,7 @@ def test_stock_arguments_of_the_command_line() -> None:
     found = said(READER, text)
     assert found["accumulation.steps"] == 1
     assert found["clipping.value"] == 1.0
-    assert found["schedule.decay"] == "linear"
+    assert found["schedule.name"] == "linear"
 
 
 def test_no_trainer() -> None:

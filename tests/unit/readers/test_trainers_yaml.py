@@ -53,7 +53,7 @@ def test_arguments_of_the_trainer_in_yaml() -> None:
     assert told(reading, "precision.compute_dtype") == "bfloat16"
     assert told(reading, "accumulation.steps") == 4
     assert told(reading, "optimizer.learning_rate") == 3e-4
-    assert told(reading, "schedule.decay") == "cosine"
+    assert told(reading, "schedule.name") == "cosine"
     assert told(reading, "activation_checkpointing") == "yes"
     assert told(reading, "data.sequence_length") == 1024
 
@@ -81,6 +81,6 @@ def test_gpt_neox_in_plain_json_is_not_deepspeeds_own_file() -> None:
     assert neox_yaml.READER.sniff(source)
     assert not deepspeed_json.READER.sniff(source)
     reading = read(neox_yaml.READER, NEOX, "model.yml")
-    assert told(reading, "schedule.decay") == "cosine"
+    assert told(reading, "schedule.name") == "cosine"
     assert told(reading, "optimizer.weight_decay") == 0.1
     assert told(reading, "activation_checkpointing") == "yes"

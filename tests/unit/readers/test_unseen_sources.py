@@ -85,7 +85,7 @@ def test_the_wrapped_optimizer_is_no_rate() -> None:
         ("1e-3, warmup_steps=10, total_steps=90", "elsewhere"),
         ("base=1e-3, warmup_steps=10, decay_epochs=3", "elsewhere"),
         ("d_model=64, warmup_steps=10", "noam"),
-        ("base=1e-3, warmup_steps=10", "none"),
+        ("base=1e-3, warmup_steps=10", "constant"),
     ],
 )
 def test_a_schedule_of_another_file(arguments: str, decay: str) -> None:
@@ -95,7 +95,7 @@ def test_a_schedule_of_another_file(arguments: str, decay: str) -> None:
         opt = tf.keras.optimizers.Adam(Rate({arguments}))
         model.compile(optimizer=opt, loss="mse")
     """)
-    assert found["schedule.decay"] == decay
+    assert found["schedule.name"] == decay
     assert found["schedule.has_warmup"] == "yes"
 
 

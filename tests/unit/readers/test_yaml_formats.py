@@ -129,7 +129,7 @@ def test_megatron_sizes_that_do_not_fit() -> None:
 def test_a_paddle_schedule_that_never_falls() -> None:
     text = DETECTION.replace("gamma: 0.1", "gamma: 1.0").replace("amp: true\n", "")
     found = read(paddle_yaml.READER, text, "c.yaml")
-    assert told(found, "schedule.decay") == "none"
+    assert told(found, "schedule.name") == "constant"
     assert told(found, "precision.enabled") == "inherit"
     assert found.mentions == ("base.yml",)
 
@@ -174,7 +174,7 @@ lr_scheduler:
 )
 def test_a_schedule_inside_a_warm_up(clip: str, kind: str, rate: str, decay: str) -> None:
     found = read(paddle_yaml.READER, WARMED.format(on=True, clip=clip, rate=rate), "c.yaml")
-    assert told(found, "schedule.decay") == decay
+    assert told(found, "schedule.name") == decay
     assert told(found, "schedule.warmup") == "40 steps"
     assert told(found, "optimizer.learning_rate") == 0.003
     assert told(found, "clipping.kind") == kind

@@ -178,11 +178,11 @@ VOCABULARY: dict[str, Field] = {
             ("role", "", TEXT, "which part it trains: generator, discriminator"),
         )
     },
-    "schedule.decay": Field(
+    "schedule.name": Field(
         values=(
-            *("none", "linear", "cosine", "poly", "exponential", "step", "multistep"),
-            *("step_custom", "plateau", "noam", "rsqrt", "onecycle", "custom", "selectable"),
-            *("elsewhere", "caller", "library_default", "inherit"),
+            *("constant", "linear", "cosine", "polynomial", "exponential", "step", "multistep"),
+            *("step_custom", "plateau", "noam", "inverse_sqrt", "onecycle", "custom"),
+            *("selectable", "elsewhere", "caller", "library_default", "inherit"),
         ),
         meaning="fall of the learning rate after the warm-up",
         recipe="schedule.name",
@@ -247,6 +247,7 @@ _PRINTED = {
     "optimizer.betas.1": "optimizer.beta2",
     **{f"clipping.{name}": f"clip.{name}" for name in ("kind", "value", "unscaled_first", "per")},
     "precision.compute_dtype": "precision.default_dtype",
+    "schedule.name": "schedule.decay",
     "activation_checkpointing": "activation_checkpointing.mode",
     "seed": "run.seed",
     "data.sequence_length": "run.sequence_length",
@@ -254,7 +255,11 @@ _PRINTED = {
 """Fields that version 1 of what `lift --json` prints has under another name."""
 
 _PRINTED_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
-_PRINTED_VALUES = dict.fromkeys(("precision.dtypes", "precision.compute_dtype"), _PRINTED_TYPES)
+_PRINTED_VALUES = {
+    "precision.dtypes": _PRINTED_TYPES,
+    "precision.compute_dtype": _PRINTED_TYPES,
+    "schedule.name": {"constant": "none", "polynomial": "poly", "inverse_sqrt": "rsqrt"},
+}
 """Values that it has under another name, by the field that has them."""
 
 

@@ -50,14 +50,14 @@ SCHEDULES: dict[str, str] = {
     "cosine": "cosine",
     "cosine_with_restarts": "cosine",
     "cosine_with_min_lr": "cosine",
-    "polynomial": "poly",
-    "constant": "none",
-    "constant_with_warmup": "none",
-    "inverse_sqrt": "rsqrt",
+    "polynomial": "polynomial",
+    "constant": "constant",
+    "constant_with_warmup": "constant",
+    "inverse_sqrt": "inverse_sqrt",
     "reduce_lr_on_plateau": "plateau",
     "one_cycle": "onecycle",
     "rex": "custom",
-    "quadratic": "poly",
+    "quadratic": "polynomial",
 }
 """Schedules as `get_scheduler` of transformers and the tools around it call them."""
 
@@ -169,9 +169,9 @@ def tell_decay(said: Said, kind: Setting, word: str, decays: Iterable[tuple[str,
     """
     decay = next((decay for part, decay in decays if part in word), "")
     if decay:
-        said.tell("schedule.decay", decay, kind)
+        said.tell("schedule.name", decay, kind)
     else:
-        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        said.unknown("schedule.name", f"a schedule called {kind.text!r}", kind)
 
 
 def numbers_of(

@@ -104,11 +104,11 @@ def _schedule(said: Said, tree: Tree) -> None:
     tell_warmup(said, steps, ratio)
     said.number("schedule.total_steps", tree.setting("max_steps"))
     if kind is None:
-        said.default("schedule.decay", "cosine")
+        said.default("schedule.name", "cosine")
     elif decay := SCHEDULES.get(kind.text.lower()):
-        said.tell("schedule.decay", decay, kind)
+        said.tell("schedule.name", decay, kind)
     else:
-        said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        said.unknown("schedule.name", f"a schedule called {kind.text!r}", kind)
     said.by_library("schedule.stepped_per", "schedule.on_skip")
 
 

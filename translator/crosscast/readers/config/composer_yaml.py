@@ -134,8 +134,8 @@ def _schedule(said: Said, tree: Tree, trainer: Tree) -> None:
         kind = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
         section = inner if inner.keys is not None else section
     word = kind.text.lower().replace("_", "")
-    decays = {"cosine": "cosine", "linear": "linear", "inv": "rsqrt", "poly": "poly"}
-    decays |= {"constant": "none", "multistep": "multistep", "exponential": "exponential"}
+    decays = {"cosine": "cosine", "linear": "linear", "inv": "inverse_sqrt", "poly": "polynomial"}
+    decays |= {"constant": "constant", "multistep": "multistep", "exponential": "exponential"}
     tell_decay(said, kind, word, decays.items())
     warmup = section.setting("t_warmup")
     if warmup is not None and (found := _TIME.fullmatch(warmup.text)):

@@ -9,7 +9,7 @@ from crosscast.readers.config.tree import Tree
 from crosscast.readers.words import family_of, numbers_of, setting_of, tell_nesterov, tell_warmup
 
 _SCHEDULERS = {
-    "WarmupLR": "none",
+    "WarmupLR": "constant",
     "WarmupDecayLR": "linear",
     "WarmupCosineLR": "cosine",
     "OneCycle": "onecycle",
@@ -169,9 +169,9 @@ def _schedule(said: Said, tree: Tree) -> None:
     if kind is None or kind.value is None:
         return
     if (decay := _SCHEDULERS.get(kind.text)) is not None:
-        said.tell("schedule.decay", decay, kind)
+        said.tell("schedule.name", decay, kind)
     else:
-        said.unknown("schedule.decay", f"a scheduler called {kind.text!r}", kind)
+        said.unknown("schedule.name", f"a scheduler called {kind.text!r}", kind)
     said.tell("schedule.stepped_per", "step", kind, origin="presence")
     said.tell("schedule.on_skip", "guarded", kind, origin="presence")
     params = tree.get("scheduler", "params")

@@ -154,12 +154,12 @@ def _schedule(said: Said, settings: Settings) -> None:
     tell_warmup(said, warmup, settings.get("warmup_ratio"))
     said.number("schedule.total_steps", positive(settings.get(*_WORDS["schedule.total_steps"])))
     if kind is None:
-        said.default("schedule.decay", "linear")
+        said.default("schedule.name", "linear")
     elif decay := SCHEDULES.get(kind.text.lower()):
-        said.tell("schedule.decay", decay, kind)
+        said.tell("schedule.name", decay, kind)
         _unused_warmup(said, settings, kind)
     else:
-        said.unknown("schedule.decay", kind.reason or f"a schedule called {kind.text!r}", kind)
+        said.unknown("schedule.name", kind.reason or f"a schedule called {kind.text!r}", kind)
     said.by_library("schedule.stepped_per", "schedule.on_skip")
     _end(said, settings, "" if kind is None else kind.text.lower())
 

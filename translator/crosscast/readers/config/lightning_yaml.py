@@ -30,7 +30,7 @@ _DECAYS = (
     ("exponential", "exponential"),
     ("multistep", "multistep"),
     ("steplr", "step"),
-    ("polynomial", "poly"),
+    ("polynomial", "polynomial"),
     ("onecycle", "onecycle"),
     ("plateau", "plateau"),
 )
@@ -64,7 +64,7 @@ def _tell_litgpt(said: Said, tree: Tree) -> None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
     # litgpt's recipes warm up linearly, then follow a cosine down to min_lr.
-    said.tell("schedule.decay", "cosine", warmup, train.setting("min_lr"), confidence="likely")
+    said.tell("schedule.name", "cosine", warmup, train.setting("min_lr"), confidence="likely")
     said.tell("schedule.stepped_per", "step", warmup, origin="presence")
     optimizer = tree.get("optimizer")
     if optimizer is not None and optimizer.keys is not None:

@@ -26,9 +26,9 @@ _STRATEGIES = {
 _DECAYS = {
     "stepwise": "multistep",
     "exponential": "exponential",
-    "polynomial": "poly",
+    "polynomial": "polynomial",
     "cosine": "cosine",
-    "constant": "none",
+    "constant": "constant",
     "power": "custom",
     "power_linear": "custom",
     "step_cosine_with_offset": "custom",
@@ -100,9 +100,9 @@ def _schedule(said: Said, config: Tree) -> None:
     if kind is not None and kind.text:
         section = config.get("learning_rate", kind.text)
         if decay := _DECAYS.get(kind.text):
-            said.tell("schedule.decay", decay, kind)
+            said.tell("schedule.name", decay, kind)
         else:
-            said.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+            said.unknown("schedule.name", f"a schedule called {kind.text!r}", kind)
         if section is not None:
             first = section.setting("initial_learning_rate") or section.setting("learning_rate")
             values = section.get("values")

@@ -30,12 +30,12 @@ _MARK = re.compile(
 _DECAYS = (
     ("cosine", "cosine"),
     ("noam", "noam"),
-    ("polynomial", "poly"),
-    ("inversesquareroot", "rsqrt"),
-    ("squareroot", "rsqrt"),
+    ("polynomial", "polynomial"),
+    ("inversesquareroot", "inverse_sqrt"),
+    ("squareroot", "inverse_sqrt"),
     ("warmuphold", "custom"),
     ("linear", "linear"),
-    ("constant", "none"),
+    ("constant", "constant"),
     ("step", "step"),
 )
 

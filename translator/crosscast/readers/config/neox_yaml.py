@@ -51,7 +51,7 @@ def _tell(said: Said, tree: Tree) -> None:
         said.number("optimizer.weight_decay", get("weight_decay"))
     kind = setting_of("megatron-core", "schedule.name", get)
     if kind is not None and (word := DECAYS.get(kind.text.lower())):
-        said.tell("schedule.decay", word, kind)
+        said.tell("schedule.name", word, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
         said.by_library("schedule.on_skip")
     tell_warmup(said, None, get("warmup"))

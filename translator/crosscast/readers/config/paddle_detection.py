@@ -63,7 +63,7 @@ def _schedulers(said: Said, rate: Tree) -> None:
         gamma = one.get("gamma")
         factors = [g.value for g in items_of(gamma)] if gamma is not None else []
         if factors and all(factor == 1 for factor in factors):
-            said.tell("schedule.decay", "none", place, one.setting("gamma"))
+            said.tell("schedule.name", "constant", place, one.setting("gamma"))
         else:
             tell_decay(said, place)
         said.tell("schedule.stepped_per", "step", place, origin="presence")

@@ -69,9 +69,9 @@ def _tell(said: Said, tree: Tree) -> None:
     decay = optimization.setting("use_lr_decay")
     scheduler = optimization.setting("lr_scheduler")
     if scheduler is not None and scheduler.text in ("linear_warmup_decay", "noam_decay"):
-        said.tell("schedule.decay", scheduler.text.partition("_")[0], scheduler)
+        said.tell("schedule.name", scheduler.text.partition("_")[0], scheduler)
     elif decay is not None and decay.switch is not None:
-        said.tell("schedule.decay", "linear" if decay.switch else "none", decay)
+        said.tell("schedule.name", "linear" if decay.switch else "constant", decay)
     steps = optimization.setting("warmup_steps")
     ratio = optimization.setting("warmup_proportion")
     if steps is not None and steps.number:

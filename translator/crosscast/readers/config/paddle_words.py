@@ -10,11 +10,11 @@ _DECAYS = (
     ("cosine", "cosine"),
     ("piecewise", "multistep"),
     ("multistep", "multistep"),
-    ("polynomial", "poly"),
+    ("polynomial", "polynomial"),
     ("linear", "linear"),
     ("noam", "noam"),
     ("exponential", "exponential"),
-    ("const", "none"),
+    ("const", "constant"),
     ("step", "step"),
 )
 

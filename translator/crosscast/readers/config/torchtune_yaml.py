@@ -21,7 +21,7 @@ _COMPONENT = re.compile(r"^\s+_component_\s*:\s*torchtune\.", re.M)
 _DECAYS = (
     ("cosine", "cosine"),
     ("linear", "linear"),
-    ("constant", "none"),
+    ("constant", "constant"),
     ("plateau", "plateau"),
     ("onecycle", "onecycle"),
     ("exponential", "exponential"),

@@ -152,7 +152,7 @@ def _schedule(words: dict[str, ast.expr], call: Call, reader: str) -> Iterator[F
     text = str(plain(value_of(words.get("scheduler"), call.module)) or "")
     span = call.module.span(node)
     decay = decay_of(text) or "elsewhere"
-    yield fact_of("schedule.decay", Known(decay), span, reader=reader)
+    yield fact_of("schedule.name", Known(decay), span, reader=reader)
     warm = words["warmup_steps"]
     place = call.module.span(warm)
     yield fact_of("schedule.has_warmup", Known("yes"), place, reader=reader)

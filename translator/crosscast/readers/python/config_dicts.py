@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 NAME = "config_dicts"
 _POLICIES = (
     ("transformer", "noam"),
-    ("poly", "poly"),
+    ("poly", "polynomial"),
     ("exp", "exponential"),
     ("cosine", "cosine"),
     ("piecewise", "multistep"),
-    ("fixed", "none"),
+    ("fixed", "constant"),
     ("inv", "custom"),
 )
 _OVERRIDES = frozenset(
@@ -79,9 +79,9 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
         word = policy.text.rpartition(".")[2].lower()
         decay = next((name for part, name in _POLICIES if word.startswith(part)), "")
         if decay:
-            said.tell("schedule.decay", decay, policy)
+            said.tell("schedule.name", decay, policy)
         else:
-            said.unknown("schedule.decay", f"a policy called {word!r}", policy)
+            said.unknown("schedule.name", f"a policy called {word!r}", policy)
         said.tell("schedule.stepped_per", "step", policy, origin="presence")
         said.by_library("schedule.on_skip")
     said.number("optimizer.learning_rate", params.setting("lr_policy_params", "learning_rate"))
@@ -185,9 +185,9 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
 
 def _override_schedule(said: Said, decays: Setting | None, warmup: Setting | None) -> None:
     if decays is not None and decays.switch is False:
-        said.tell("schedule.decay", "none", decays)
+        said.tell("schedule.name", "constant", decays)
     else:
-        _inherited(said, "schedule.decay")
+        _inherited(said, "schedule.name")
     if warmup is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)

@@ -20,9 +20,9 @@ _POLICIES = {
     "step": "multistep",
     "cosineannealing": "cosine",
     "cosinerestart": "cosine",
-    "poly": "poly",
+    "poly": "polynomial",
     "exp": "exponential",
-    "fixed": "none",
+    "fixed": "constant",
     "inv": "custom",
     "onecycle": "onecycle",
     "cyclic": "custom",
@@ -117,9 +117,9 @@ def _schedule(said: Said, config: Tree | None) -> None:
             word = "step"
         if word is None:
             reason = policy.reason or f"a policy called {policy.text!r}"
-            said.unknown("schedule.decay", reason, policy)
+            said.unknown("schedule.name", reason, policy)
         else:
-            said.tell("schedule.decay", word, policy)
+            said.tell("schedule.name", word, policy)
         by_epoch = config.get("by_epoch")
         unit = "step" if by_epoch is not None and by_epoch.value is False else "epoch"
         said.tell("schedule.stepped_per", unit, config.setting("by_epoch") or policy)

@@ -20,11 +20,11 @@ def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
             _warmup(said, one)
         elif decay is None and kind.endswith("LR") and decay_of(kind):
             decay = one
-            said.tell("schedule.decay", decay_of(kind), one.setting("type"))
+            said.tell("schedule.name", decay_of(kind), one.setting("type"))
         elif decay is None and kind:
             decay = one
             reason = f"a schedule called {kind!r}"
-            said.unknown("schedule.decay", reason, one.setting("type"))
+            said.unknown("schedule.name", reason, one.setting("type"))
     shown = decay or (parts[-1] if parts else None)
     if shown is not None:
         by_epoch = shown.get("by_epoch")
@@ -36,7 +36,7 @@ def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:
         said.tell("schedule.stepped_per", unit, shown.setting("type"), origin="presence")
         said.by_library("schedule.on_skip")
     if parts and decay is None:
-        said.tell("schedule.decay", "none", parts[0].setting("type"), origin="presence")
+        said.tell("schedule.name", "constant", parts[0].setting("type"), origin="presence")
 
 
 def _warms_up(one: Tree, kind: str, *, first: bool, several: bool) -> bool:

@@ -195,7 +195,7 @@ def course_facts(course: Course, reader: str, *places: Span, stepped: str = "") 
     """Yield the facts about a schedule."""
     spans = (*course.places, *places)[:6]
     if course.decay:
-        yield fact_of("schedule.decay", Known(course.decay), *spans, reader=reader)
+        yield fact_of("schedule.name", Known(course.decay), *spans, reader=reader)
     word = Known("yes" if course.has_warmup else "no")
     yield fact_of("schedule.has_warmup", word, *spans[:1], reader=reader)
     if course.warmup:

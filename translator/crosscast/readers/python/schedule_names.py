@@ -16,14 +16,14 @@ _DECAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("step_custom", r"piecewise\w*warm_?up"),
         ("linear", r"piecewise_?linear"),
         ("multistep", r"piecewise|multi_?step(_?(decay|lr|sched|policy)|$)"),
-        ("poly", r"polynomial|poly_?(decay|lr|sched|warm|policy)"),
-        ("rsqrt", r"rsqrt|inv(erse)?_?sqrt|reciprocal_?sqrt"),
+        ("polynomial", r"polynomial|poly_?(decay|lr|sched|warm|policy)"),
+        ("inverse_sqrt", r"rsqrt|inv(erse)?_?sqrt|reciprocal_?sqrt"),
         ("linear", r"linear_?(warm_?up_?)?(and_?linear_?)?(decay|sched|lr|policy|with_?warm)"),
         ("linear", r"warm_?up_?(and_?)?linear|(?-i:^WarmupDecayLR$)"),
         ("exponential", r"exponential|exp_?(decay|lr|sched|policy)|natural_?exp|inverse_?time"),
         ("step", r"stepwise|step_?(decay|lr)"),
         ("plateau", r"plateau"),
-        ("none", r"constant_?(lr|sched|warm)|warm_?up_?constant|(?-i:^WarmupLR$)"),
+        ("constant", r"constant_?(lr|sched|warm)|warm_?up_?constant|(?-i:^WarmupLR$)"),
     )
 )
 """A word of the vocabulary and the names that mean it; the first that is found decides."""

@@ -38,7 +38,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_numbers(said, "accelerate", settings.get, "batch", "optimizer")
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())):
-        said.tell("schedule.decay", word, kind)
+        said.tell("schedule.name", word, kind)
     warmup = settings.get("num_warmup_steps", "lr_warmup_steps")
     if warmup is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)

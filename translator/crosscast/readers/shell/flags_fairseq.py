@@ -21,10 +21,10 @@ _ONLY_THERE = frozenset(
     )
 )
 _DECAYS = {
-    "inverse_sqrt": "rsqrt",
+    "inverse_sqrt": "inverse_sqrt",
     "polynomial_decay": "linear",
     "cosine": "cosine",
-    "fixed": "none",
+    "fixed": "constant",
     "reduce_lr_on_plateau": "plateau",
     "triangular": "custom",
     "tri_stage": "custom",
@@ -59,7 +59,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     _betas(said, setting_of("fairseq", "optimizer.betas", get))
     kind = get("lr_scheduler")
     if kind is not None and (word := _DECAYS.get(kind.text)):
-        said.tell("schedule.decay", word, kind)
+        said.tell("schedule.name", word, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
     if (warmup := get("warmup_updates")) is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)

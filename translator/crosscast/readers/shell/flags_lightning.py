@@ -74,7 +74,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     given = get("lr", "learning_rate")
     said.tell("optimizer.family", "elsewhere", given, origin="presence")
     warmup = get("warmup_steps", "num_warmup_steps")
-    said.tell("schedule.decay", "elsewhere", warmup, origin="presence")
+    said.tell("schedule.name", "elsewhere", warmup, origin="presence")
     if warmup is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         said.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)

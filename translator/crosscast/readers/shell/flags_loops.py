@@ -50,7 +50,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.number("clipping.value", limit)
     kind = get("lr_scheduler_type")
     if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
-        said.tell("schedule.decay", word, kind)
+        said.tell("schedule.name", word, kind)
     tell_warmup(said, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
     named, half = get("precision"), get("fp16")
     if named is not None and (dtype := PRECISIONS.get(named.text.lower())) is not None:

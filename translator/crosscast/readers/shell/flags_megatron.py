@@ -24,9 +24,9 @@ _DEFAULTED = re.compile(r"\$\{\w+:?[-=]")
 DECAYS = {
     "linear": "linear",
     "cosine": "cosine",
-    "constant": "none",
+    "constant": "constant",
     "exponential": "exponential",
-    "inverse_square_root": "rsqrt",
+    "inverse_square_root": "inverse_sqrt",
     "wsd": "custom",
 }
 """What `lr_decay_style` may be, here and in gpt-neox."""
@@ -184,11 +184,11 @@ def _optimizer(said: Said, settings: Settings) -> None:
 def _schedule(said: Said, settings: Settings) -> None:
     kind = setting_of("megatron-core", "schedule.name", settings.get)
     if kind is None:
-        said.default("schedule.decay", "linear")
+        said.default("schedule.name", "linear")
     elif decay := DECAYS.get(kind.text.lower().replace("-", "_")):
-        said.tell("schedule.decay", decay, kind)
+        said.tell("schedule.name", decay, kind)
     else:
-        said.unknown("schedule.decay", kind.reason or f"a schedule {kind.text!r}", kind)
+        said.unknown("schedule.name", kind.reason or f"a schedule {kind.text!r}", kind)
     ratio = settings.get("lr_warmup_fraction", "warmup")
     tell_warmup(said, settings.get("lr_warmup_iters", "lr_warmup_samples"), ratio)
     tell_numbers(said, "megatron-core", settings.get, "schedule")

@@ -92,7 +92,7 @@ def _ernie(said: Said, settings: Settings) -> None:
     said.default("clipping.value", _DEFAULTS.fixed["clipping.max_norm"])
     said.default("clipping.per", "step")
     if settings.get("lr_scheduler") is None:
-        said.default("schedule.decay", "linear")
+        said.default("schedule.name", "linear")
     said.default("schedule.stepped_per", "step")
 
 

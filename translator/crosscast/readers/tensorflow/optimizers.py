@@ -186,7 +186,7 @@ def _promised(call: Call) -> Iterator[Fact]:
             yield fact_of("schedule.has_warmup", Known("yes"), span, reader=NAME)
             yield fact_of("schedule.warmup", Known(text), span, reader=NAME)
             yield fact_of("schedule.stepped_per", Known("step"), span, reader=NAME)
-            yield fact_of("schedule.decay", Known("elsewhere"), span, reader=NAME)
+            yield fact_of("schedule.name", Known("elsewhere"), span, reader=NAME)
             return
 
 

@@ -116,9 +116,9 @@ def _of_function(call: Call) -> SchedulePart:
     shape = shape_of(formulas)
     if _is_made_elsewhere(node, call):
         return SchedulePart("selectable", (place,), shape.warms, confidence="likely")
-    decay = shape.decay or "none"
+    decay = shape.decay or "constant"
     if shape.warms and decay == "custom":
-        decay = "none"
+        decay = "constant"
     start = head_start(formulas) if shape.warms else ""
     return SchedulePart(decay, (place,), shape.warms, start=start)
 
