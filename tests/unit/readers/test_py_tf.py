@@ -199,7 +199,11 @@ def test_one_optimizer_in_two_branches() -> None:
 SCHEDULES = [
     ("tf.keras.optimizers.schedules.CosineDecay(1e-3, 100)", "cosine", "no"),
     ("tf.keras.optimizers.schedules.PolynomialDecay(1e-3, 100, 0.0)", "linear", "no"),
-    ("tf.keras.optimizers.schedules.PolynomialDecay(1e-3, 100, 0.0, power=2.0)", "polynomial", "no"),
+    (
+        "tf.keras.optimizers.schedules.PolynomialDecay(1e-3, 100, 0.0, power=2.0)",
+        "polynomial",
+        "no",
+    ),
     ("tf.keras.optimizers.schedules.PiecewiseConstantDecay([1], [1e-3, 1e-4])", "multistep", "no"),
     (
         "tf.keras.optimizers.schedules.CosineDecay(0.0, 90, warmup_target=1e-3, warmup_steps=10)",

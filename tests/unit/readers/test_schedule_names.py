@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.python.schedule_names import decay_of, decay_of_schedule
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,19 @@ def test_names_of_schedules(name: str, word: str) -> None:
 )
 def test_names_that_mean_no_decay(name: str) -> None:
     assert decay_of(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        *(("linear", "linear"), ("constant_with_warmup", "constant"), ("fixed", "constant")),
+        *(("poly", "polynomial"), ("quadratic", "polynomial"), ("exp", "exponential")),
+        *(("step", "step"), ("MultiStepWithWarmupScheduler", "multistep"), ("rex", "custom")),
+        *(("inverse-square-root", "inverse_sqrt"), ("SquareRootAnnealing", "inverse_sqrt")),
+        *(("WarmupHoldPolicy", "custom"), ("LRRangeTest", "custom"), ("tri_stage", "custom")),
+        *(("cosine_with_min_lr", "cosine"), ("one_cycle", "onecycle"), ("Cyclic", "custom")),
+        *((word, "") for word in ("warmup_stable_decay", "LambdaLR", "none", "auto", "manual", "")),
+    ],
+)
+def test_words_that_certainly_name_a_schedule(name: str, word: str) -> None:
+    assert decay_of_schedule(name) == word

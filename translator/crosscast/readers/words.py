@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
+from crosscast.readers.python.schedule_names import decay_of_schedule
 from crosscast.targets.parameter_words import fields_of
 
 _COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad"})
@@ -44,22 +45,6 @@ _OTHERS = (
     "sharded",
 )
 """Optimizers with such a name belong to no family of the vocabulary."""
-
-SCHEDULES: dict[str, str] = {
-    "linear": "linear",
-    "cosine": "cosine",
-    "cosine_with_restarts": "cosine",
-    "cosine_with_min_lr": "cosine",
-    "polynomial": "polynomial",
-    "constant": "constant",
-    "constant_with_warmup": "constant",
-    "inverse_sqrt": "inverse_sqrt",
-    "reduce_lr_on_plateau": "plateau",
-    "one_cycle": "onecycle",
-    "rex": "custom",
-    "quadratic": "polynomial",
-}
-"""Schedules as `get_scheduler` of transformers and the tools around it call them."""
 
 TYPES: dict[str, str] = {
     **dict.fromkeys(("float16", "fp16", "half", "f16", "16"), "float16"),
@@ -158,20 +143,20 @@ def tell_window(said: Said, steps: Setting | None, *, divided: str = "library") 
     said.by_library("accumulation.tail", "accumulation.no_sync")
 
 
-def tell_decay(said: Said, kind: Setting, word: str, decays: Iterable[tuple[str, str]]) -> None:
-    """Say how the rate falls: the first part of a schedule's name that a table has decides.
+def tell_decay(said: Said, kind: Setting, own: Mapping[str, str] | None = None) -> str:
+    """Say how the rate falls by the name of a schedule, and return that; empty if it is unknown.
 
     Args:
-        said: takes the facts.
+        said: collects the facts.
         kind: the setting that names the schedule.
-        word: its name, as the table spells it.
-        decays: part of a name and the word of the vocabulary.
+        own: names that mean something else in a tool than everywhere.
     """
-    decay = next((decay for part, decay in decays if part in word), "")
+    decay = (own or {}).get(kind.text) or decay_of_schedule(kind.text)
     if decay:
         said.tell("schedule.name", decay, kind)
     else:
-        said.unknown("schedule.name", f"a schedule called {kind.text!r}", kind)
+        said.unknown("schedule.name", kind.reason or f"a schedule called {kind.text!r}", kind)
+    return decay
 
 
 def numbers_of(

@@ -7,9 +7,9 @@ from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.words import (
-    SCHEDULES,
     no_auto,
     tell_clip,
+    tell_decay,
     tell_numbers,
     tell_optimizer,
     tell_warmup,
@@ -105,10 +105,8 @@ def _schedule(said: Said, tree: Tree) -> None:
     said.number("schedule.total_steps", tree.setting("max_steps"))
     if kind is None:
         said.default("schedule.name", "cosine")
-    elif decay := SCHEDULES.get(kind.text.lower()):
-        said.tell("schedule.name", decay, kind)
     else:
-        said.unknown("schedule.name", f"a schedule called {kind.text!r}", kind)
+        tell_decay(said, kind)
     said.by_library("schedule.stepped_per", "schedule.on_skip")
 
 

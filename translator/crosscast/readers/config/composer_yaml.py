@@ -133,10 +133,7 @@ def _schedule(said: Said, tree: Tree, trainer: Tree) -> None:
         name, inner = next(iter(section.keys.items()))
         kind = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
         section = inner if inner.keys is not None else section
-    word = kind.text.lower().replace("_", "")
-    decays = {"cosine": "cosine", "linear": "linear", "inv": "inverse_sqrt", "poly": "polynomial"}
-    decays |= {"constant": "constant", "multistep": "multistep", "exponential": "exponential"}
-    tell_decay(said, kind, word, decays.items())
+    tell_decay(said, kind)
     warmup = section.setting("t_warmup")
     if warmup is not None and (found := _TIME.fullmatch(warmup.text)):
         said.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)

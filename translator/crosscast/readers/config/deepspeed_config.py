@@ -6,15 +6,15 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import family_of, numbers_of, setting_of, tell_nesterov, tell_warmup
+from crosscast.readers.words import (
+    family_of,
+    numbers_of,
+    setting_of,
+    tell_decay,
+    tell_nesterov,
+    tell_warmup,
+)
 
-_SCHEDULERS = {
-    "WarmupLR": "constant",
-    "WarmupDecayLR": "linear",
-    "WarmupCosineLR": "cosine",
-    "OneCycle": "onecycle",
-    "LRRangeTest": "custom",
-}
 _COMPRESSED = frozenset({"onebitadam", "zerooneadam"})
 
 
@@ -168,10 +168,7 @@ def _schedule(said: Said, tree: Tree) -> None:
     kind = tree.setting("scheduler", "type")
     if kind is None or kind.value is None:
         return
-    if (decay := _SCHEDULERS.get(kind.text)) is not None:
-        said.tell("schedule.name", decay, kind)
-    else:
-        said.unknown("schedule.name", f"a scheduler called {kind.text!r}", kind)
+    tell_decay(said, kind)
     said.tell("schedule.stepped_per", "step", kind, origin="presence")
     said.tell("schedule.on_skip", "guarded", kind, origin="presence")
     params = tree.get("scheduler", "params")

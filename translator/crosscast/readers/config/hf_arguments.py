@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said, Setting, Settings, number_of, switch_of
 from crosscast.readers.words import (
-    SCHEDULES,
     no_auto,
     positive,
     tell_clip,
+    tell_decay,
     tell_optimizer,
     tell_warmup,
     tell_window,
@@ -155,11 +155,8 @@ def _schedule(said: Said, settings: Settings) -> None:
     said.number("schedule.total_steps", positive(settings.get(*_WORDS["schedule.total_steps"])))
     if kind is None:
         said.default("schedule.name", "linear")
-    elif decay := SCHEDULES.get(kind.text.lower()):
-        said.tell("schedule.name", decay, kind)
+    elif tell_decay(said, kind):
         _unused_warmup(said, settings, kind)
-    else:
-        said.unknown("schedule.name", kind.reason or f"a schedule called {kind.text!r}", kind)
     said.by_library("schedule.stepped_per", "schedule.on_skip")
     _end(said, settings, "" if kind is None else kind.text.lower())
 

@@ -24,16 +24,6 @@ _TRAINER = re.compile(
     r"max_steps|accelerator)[ \t]*:",
     re.M,
 )
-_DECAYS = (
-    ("cosine", "cosine"),
-    ("linear", "linear"),
-    ("exponential", "exponential"),
-    ("multistep", "multistep"),
-    ("steplr", "step"),
-    ("polynomial", "polynomial"),
-    ("onecycle", "onecycle"),
-    ("plateau", "plateau"),
-)
 
 
 def _owns_litgpt(source: Source, keys: frozenset[str]) -> bool:
@@ -128,8 +118,7 @@ def _tell_lightning(said: Said, tree: Tree) -> None:
         _typed_optimizer(said, optimizer)
     kind = tree.setting("lr_scheduler", "class_path")
     if kind is not None:
-        word = kind.text.rpartition(".")[2].lower()
-        tell_decay(said, kind, word, _DECAYS)
+        tell_decay(said, kind)
 
 
 LITGPT = YamlFormat("litgpt_yaml", _owns_litgpt, _tell_litgpt, loader="numbers")

@@ -27,17 +27,6 @@ _MARK = re.compile(
     r"create_checkpoint_callback|sched|train_ds|mcore_gpt)[ \t]*:",
     re.M,
 )
-_DECAYS = (
-    ("cosine", "cosine"),
-    ("noam", "noam"),
-    ("polynomial", "polynomial"),
-    ("inversesquareroot", "inverse_sqrt"),
-    ("squareroot", "inverse_sqrt"),
-    ("warmuphold", "custom"),
-    ("linear", "linear"),
-    ("constant", "constant"),
-    ("step", "step"),
-)
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
@@ -131,7 +120,7 @@ def _optimizer(said: Said, model: Tree) -> None:
     named = None if sched is None else sched.setting("name")
     if sched is None or named is None or named.value is None:
         return
-    tell_decay(said, named, named.text.lower(), _DECAYS)
+    tell_decay(said, named)
     said.tell("schedule.stepped_per", "step", named, origin="presence")
     tell_warmup(said, sched.setting("warmup_steps"), sched.setting("warmup_ratio"))
 

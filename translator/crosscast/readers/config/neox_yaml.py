@@ -7,7 +7,7 @@ from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.shell.flags_megatron import DECAYS
+from crosscast.readers.python.schedule_names import decay_of_schedule
 from crosscast.readers.words import PRECISIONS, setting_of, tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
@@ -50,8 +50,8 @@ def _tell(said: Said, tree: Tree) -> None:
     if not tree.get("optimizer", "params", "weight_decay"):
         said.number("optimizer.weight_decay", get("weight_decay"))
     kind = setting_of("megatron-core", "schedule.name", get)
-    if kind is not None and (word := DECAYS.get(kind.text.lower())):
-        said.tell("schedule.name", word, kind)
+    if kind is not None and (decay := decay_of_schedule(kind.text)):
+        said.tell("schedule.name", decay, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
         said.by_library("schedule.on_skip")
     tell_warmup(said, None, get("warmup"))

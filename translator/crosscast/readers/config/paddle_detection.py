@@ -5,7 +5,6 @@ from __future__ import annotations
 from crosscast.readers.config.paddle_words import (
     items_of,
     tell_amp,
-    tell_decay,
     tell_length,
     tell_limits,
     tell_moments,
@@ -13,7 +12,7 @@ from crosscast.readers.config.paddle_words import (
 )
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.words import tell_optimizer
+from crosscast.readers.words import tell_decay, tell_optimizer
 
 
 def tell_detection(said: Said, tree: Tree) -> None:

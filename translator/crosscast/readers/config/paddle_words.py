@@ -6,18 +6,6 @@ from crosscast.readers import words
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 
-_DECAYS = (
-    ("cosine", "cosine"),
-    ("piecewise", "multistep"),
-    ("multistep", "multistep"),
-    ("polynomial", "polynomial"),
-    ("linear", "linear"),
-    ("noam", "noam"),
-    ("exponential", "exponential"),
-    ("const", "constant"),
-    ("step", "step"),
-)
-
 
 def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tree | None) -> None:
     """Say what a switch for automatic mixed precision means, and the scale beside it."""
@@ -56,12 +44,6 @@ def tell_amp(said: Said, switch: Setting | None, scale: Setting | None, tree: Tr
     else:
         said.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
     said.by_library("scaler_update.status")
-
-
-def tell_decay(said: Said, kind: Setting) -> None:
-    """Say what falls by the name of a schedule."""
-    word = kind.text.lower().replace("_", "")
-    words.tell_decay(said, kind, word, _DECAYS)
 
 
 def tell_length(said: Said, setting: Setting | None, unit: str) -> None:

@@ -10,6 +10,7 @@ from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
+from crosscast.readers.python.schedule_names import decay_of_schedule
 from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer
 
 if TYPE_CHECKING:
@@ -17,15 +18,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 NAME = "config_dicts"
-_POLICIES = (
-    ("transformer", "noam"),
-    ("poly", "polynomial"),
-    ("exp", "exponential"),
-    ("cosine", "cosine"),
-    ("piecewise", "multistep"),
-    ("fixed", "constant"),
-    ("inv", "custom"),
-)
+_POLICIES = (("transformer", "noam"), ("inv", "custom"))
+"""Policies that mean something else here than everywhere, by how their names begin."""
 _OVERRIDES = frozenset(
     (
         *("gradient_accumulation_steps", "batch_size", "block_size", "max_iters", "warmup_iters"),
@@ -77,8 +71,8 @@ def _tell_seq2seq(said: Said, params: Tree, train: Tree | None) -> None:
     policy = get("lr_policy")
     if policy is not None:
         word = policy.text.rpartition(".")[2].lower()
-        decay = next((name for part, name in _POLICIES if word.startswith(part)), "")
-        if decay:
+        own = (decay for start, decay in _POLICIES if word.startswith(start))
+        if decay := next(own, decay_of_schedule(word)):
             said.tell("schedule.name", decay, policy)
         else:
             said.unknown("schedule.name", f"a policy called {word!r}", policy)

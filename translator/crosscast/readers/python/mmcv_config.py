@@ -11,24 +11,14 @@ from crosscast.readers.python.mm_sections import (
     tell_scale,
     tell_typed_optimizer,
 )
+from crosscast.readers.python.schedule_names import decay_of_schedule
 from crosscast.readers.torch.optimizer_names import role
 from crosscast.readers.words import tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 _HOOK = next(d for d in LIBRARY_DEFAULTS if d.api == "mmcv.runner.Fp16OptimizerHook")
-_POLICIES = {
-    "step": "multistep",
-    "cosineannealing": "cosine",
-    "cosinerestart": "cosine",
-    "poly": "polynomial",
-    "exp": "exponential",
-    "fixed": "constant",
-    "inv": "custom",
-    "onecycle": "onecycle",
-    "cyclic": "custom",
-    "flatcosineannealing": "cosine",
-    "linear": "linear",
-}
+_POLICIES = {"step": "multistep", "inv": "custom"}
+"""Policies that mean something else here than everywhere."""
 
 
 def tell_mmcv(said: Said, tree: Tree) -> None:
@@ -111,11 +101,11 @@ def _schedule(said: Said, config: Tree | None) -> None:
         return
     policy = config.setting("policy")
     if policy is not None:
-        word = _POLICIES.get(policy.text.lower())
+        word = _POLICIES.get(policy.text.lower()) or decay_of_schedule(policy.text)
         steps = config.get("step")
         if word == "multistep" and steps is not None and steps.items is None:
             word = "step"
-        if word is None:
+        if not word:
             reason = policy.reason or f"a policy called {policy.text!r}"
             said.unknown("schedule.name", reason, policy)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from crosscast.readers.python.library_calls import last
 
@@ -27,9 +28,34 @@ _DECAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 """A word of the vocabulary and the names that mean it; the first that is found decides."""
+_OF_SCHEDULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (word, re.compile(pattern, re.I))
+    for word, pattern in (
+        ("custom", r"cyclic|triangular|tri_?stage|warm_?up_?hold|range_?test|^(wsd|rex)$"),
+        ("multistep", r"multi_?step"),
+        ("polynomial", r"^poly|quadratic"),
+        ("inverse_sqrt", r"square[_-]?root"),
+        ("linear", r"linear"),
+        ("exponential", r"^exp"),
+        ("constant", r"const|^fixed"),
+        ("step", r"step"),
+    )
+)
+"""The same for what certainly names a schedule, where `_DECAYS` has nothing."""
 
 
 def decay_of(name: str) -> str:
     """Return the decay that the name of a schedule means; empty if it means none."""
-    word = last(name)
-    return next((decay for decay, pattern in _DECAYS if pattern.search(word)), "")
+    return _first(_DECAYS, last(name))
+
+
+def decay_of_schedule(name: str) -> str:
+    """Return the decay that a name means which a configuration or flag gives to a schedule.
+
+    That may be a word that means nothing among the names of a program: `linear`, `step`.
+    """
+    return decay_of(name) or _first(_OF_SCHEDULES, last(name))
+
+
+def _first(decays: Iterable[tuple[str, re.Pattern[str]]], word: str) -> str:
+    return next((decay for decay, pattern in decays if pattern.search(word)), "")

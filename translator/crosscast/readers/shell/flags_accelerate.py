@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting, Settings
+from crosscast.readers.python.schedule_names import decay_of_schedule
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
-    SCHEDULES,
     no_auto,
     setting_of,
     tell_clip,
@@ -37,8 +37,8 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_clip(said, settings.get("max_grad_norm") or no_auto(limit))
     tell_numbers(said, "accelerate", settings.get, "batch", "optimizer")
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
-    if kind is not None and (word := SCHEDULES.get(kind.text.lower())):
-        said.tell("schedule.name", word, kind)
+    if kind is not None and (decay := decay_of_schedule(kind.text)):
+        said.tell("schedule.name", decay, kind)
     warmup = settings.get("num_warmup_steps", "lr_warmup_steps")
     if warmup is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosscast.readers.config.settings import Said, Setting, Settings, number_of
+from crosscast.readers.python.schedule_names import decay_of_schedule
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     setting_of,
@@ -20,15 +21,6 @@ _ONLY_THERE = frozenset(
         *("total_num_update", "label_smoothing", "max_epoch", "fp16_scale_window", "user_dir"),
     )
 )
-_DECAYS = {
-    "inverse_sqrt": "inverse_sqrt",
-    "polynomial_decay": "linear",
-    "cosine": "cosine",
-    "fixed": "constant",
-    "reduce_lr_on_plateau": "plateau",
-    "triangular": "custom",
-    "tri_stage": "custom",
-}
 
 
 def owns(settings: Settings, launch: Launch) -> bool:
@@ -58,8 +50,9 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_numbers(said, "fairseq", single, "optimizer", coupled=coupled)
     _betas(said, setting_of("fairseq", "optimizer.betas", get))
     kind = get("lr_scheduler")
-    if kind is not None and (word := _DECAYS.get(kind.text)):
-        said.tell("schedule.name", word, kind)
+    if kind is not None and (decay := decay_of_schedule(kind.text)):
+        straight = kind.text == "polynomial_decay"  # whose power is 1, unless another is given
+        said.tell("schedule.name", "linear" if straight else decay, kind)
         said.tell("schedule.stepped_per", "step", kind, origin="presence")
     if (warmup := get("warmup_updates")) is not None and warmup.number is not None:
         said.tell("schedule.warmup", f"{warmup.number} steps", warmup)

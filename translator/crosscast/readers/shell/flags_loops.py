@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from crosscast.readers.config.settings import Said, Settings
+from crosscast.readers.python.schedule_names import decay_of_schedule
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import PRECISIONS, SCHEDULES, tell_numbers, tell_warmup
+from crosscast.readers.words import PRECISIONS, tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import fields_of
 
 _STEPS = fields_of("loop flags")["accumulation.steps"]
@@ -49,8 +50,8 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
         said.tell("clipping.kind", "global_norm", limit)
         said.number("clipping.value", limit)
     kind = get("lr_scheduler_type")
-    if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
-        said.tell("schedule.name", word, kind)
+    if kind is not None and (decay := decay_of_schedule(kind.text)):
+        said.tell("schedule.name", decay, kind)
     tell_warmup(said, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
     named, half = get("precision"), get("fp16")
     if named is not None and (dtype := PRECISIONS.get(named.text.lower())) is not None:

@@ -7,7 +7,7 @@ import re
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting, Settings
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import setting_of, tell_clip, tell_numbers, tell_warmup
+from crosscast.readers.words import setting_of, tell_clip, tell_decay, tell_numbers, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -21,15 +21,6 @@ _ONLY_THERE = frozenset(
     )
 )
 _DEFAULTED = re.compile(r"\$\{\w+:?[-=]")
-DECAYS = {
-    "linear": "linear",
-    "cosine": "cosine",
-    "constant": "constant",
-    "exponential": "exponential",
-    "inverse_square_root": "inverse_sqrt",
-    "wsd": "custom",
-}
-"""What `lr_decay_style` may be, here and in gpt-neox."""
 _SCALING = scaling_words("megatron-core")
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "megatron flags")
 
@@ -185,10 +176,8 @@ def _schedule(said: Said, settings: Settings) -> None:
     kind = setting_of("megatron-core", "schedule.name", settings.get)
     if kind is None:
         said.default("schedule.name", "linear")
-    elif decay := DECAYS.get(kind.text.lower().replace("-", "_")):
-        said.tell("schedule.name", decay, kind)
     else:
-        said.unknown("schedule.name", kind.reason or f"a schedule {kind.text!r}", kind)
+        tell_decay(said, kind)
     ratio = settings.get("lr_warmup_fraction", "warmup")
     tell_warmup(said, settings.get("lr_warmup_iters", "lr_warmup_samples"), ratio)
     tell_numbers(said, "megatron-core", settings.get, "schedule")
