@@ -33,8 +33,8 @@ def analysis(facts: Iterable[Fact], *names: str) -> Analysis:
 
 PLAIN = (
     fact("framework", "pytorch"),
-    fact("optimizer.family", "adamw", 40, subject="opt"),
-    fact("optimizer.name", "torch.optim.AdamW", 40, subject="opt"),
+    fact("optimizer.name", "adamw", 40, subject="opt"),
+    fact("optimizer.source_name", "torch.optim.AdamW", 40, subject="opt"),
     fact("optimizer.learning_rate", 2e-5, 41, subject="opt"),
 )
 HALF = (

@@ -97,4 +97,6 @@ def test_reports_keep_the_names_of_version_1() -> None:
     assert printed_value("precision.dtypes", ("float16", "fp8")) == ("fp16", "fp8")
     assert printed_value("precision.level", "float16") == "float16"
     assert printed_name("schedule.name") == "schedule.decay"
+    assert printed_name("optimizer.name") == "optimizer.family"
+    assert printed_name("optimizer.source_name") == "optimizer.name"
     assert printed_value("schedule.name", "constant") == "none"

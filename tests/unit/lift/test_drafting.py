@@ -86,7 +86,7 @@ def test_what_nobody_says_is_marked_and_listed() -> None:
 def test_a_value_that_could_not_be_read_is_marked_with_its_text() -> None:
     found = lifted(
         fact("framework", "pytorch"),
-        fact("optimizer.family", "adamw", 4, subject="o"),
+        fact("optimizer.name", "adamw", 4, subject="o"),
         open_fact("optimizer.learning_rate", "cfg.lr", 5, subject="o"),
         fact("accumulation.present", "yes", 6),
         open_fact("accumulation.steps", "total // micro", 6),
@@ -143,7 +143,7 @@ CANNOT: tuple[tuple[Any, ...], ...] = (
         fact("accumulation.tail", "leak"),
     ),
     (fact("parallel.kind", ("megatron",)),),
-    (fact("optimizer.family", "sgd", subject="discriminator"),),
+    (fact("optimizer.name", "sgd", subject="discriminator"),),
 )
 
 
@@ -160,7 +160,7 @@ def test_what_a_recipe_cannot_say_is_a_diagnostic_and_not_dropped(facts: tuple[F
 
 
 def test_an_optimizer_that_no_recipe_knows_is_said_and_not_taken_for_another() -> None:
-    found = lifted(fact("framework", "pytorch"), fact("optimizer.family", "rmsprop", 3))
+    found = lifted(fact("framework", "pytorch"), fact("optimizer.name", "rmsprop", 3))
     assert "the optimizer is rmsprop" in " ".join(
         diagnostic.message for diagnostic in found.diagnostics
     )
@@ -170,8 +170,8 @@ def test_an_optimizer_that_no_recipe_knows_is_said_and_not_taken_for_another() -
 def test_two_optimizers_behind_a_switch_are_no_contradiction() -> None:
     facts = (
         fact("framework", "pytorch"),
-        fact("optimizer.family", "sgd", 3, subject="o", under=("args.sgd",)),
-        fact("optimizer.family", "adam", 5, subject="p", under=("not args.sgd",)),
+        fact("optimizer.name", "sgd", 3, subject="o", under=("args.sgd",)),
+        fact("optimizer.name", "adam", 5, subject="p", under=("not args.sgd",)),
     )
     found = lifted(*facts)
     assert "CC911" not in codes(found)
@@ -311,8 +311,8 @@ def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> 
 
 KERAS_ADAM = (
     fact("framework", "tensorflow"),
-    fact("optimizer.family", "adam", 40, subject="opt"),
-    fact("optimizer.name", "tensorflow.keras.optimizers.Adam", 40, subject="opt"),
+    fact("optimizer.name", "adam", 40, subject="opt"),
+    fact("optimizer.source_name", "tensorflow.keras.optimizers.Adam", 40, subject="opt"),
     fact("optimizer.learning_rate", 2e-5, 41, subject="opt"),
 )
 
@@ -336,7 +336,7 @@ def test_one_decay_alone_stands_beside_the_default_of_the_other(
 
 def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() -> None:
     unknown_class = [
-        replace(given, value="lib.AdamOfMine") if given.field == "optimizer.name" else given
+        replace(given, value="lib.AdamOfMine") if given.field == "optimizer.source_name" else given
         for given in KERAS_ADAM
     ]
     found = lifted(*unknown_class, fact("optimizer.betas.1", 0.98, 42, subject="opt"))

@@ -48,7 +48,7 @@ def test_a_whole_configuration() -> None:
         "batch.global_batch_size": 256,
         "clipping.kind": "global_norm",
         "clipping.value": 0.5,
-        "optimizer.family": "adamw",
+        "optimizer.name": "adamw",
         "optimizer.learning_rate": 3e-4,
         "optimizer.betas.0": 0.8,
         "optimizer.betas.1": 0.99,
@@ -128,14 +128,14 @@ def test_batch_sizes_that_do_not_fit() -> None:
 )
 def test_families(kind: str, family: str, decay: str) -> None:
     found = ds(optimizer={"type": kind, "params": {"weight_decay": 0.1}})
-    assert told(found, "optimizer.family") == family
+    assert told(found, "optimizer.name") == family
     assert told(found, f"optimizer.{decay}") == 0.1
 
 
 def test_adam_with_coupled_decay() -> None:
     params = {"weight_decay": 0.1, "adam_w_mode": False}
     found = ds(optimizer={"type": "Adam", "params": params})
-    assert told(found, "optimizer.family") == "adam"
+    assert told(found, "optimizer.name") == "adam"
     assert told(found, "optimizer.l2") == 0.1
 
 

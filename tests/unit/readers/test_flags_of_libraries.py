@@ -41,7 +41,7 @@ def best(text: str) -> dict[str, Any]:
                 "accumulation.steps": 8,
                 "batch.micro_batch_size": 4,
                 "clipping.value": 0.3,
-                "optimizer.family": "adamw",
+                "optimizer.name": "adamw",
                 "optimizer.learning_rate": 3e-5,
                 "schedule.name": "cosine",
                 "schedule.warmup": "10 steps",
@@ -79,7 +79,7 @@ def best(text: str) -> dict[str, Any]:
                 "clipping.value": 0.5,
                 "parallel.kind": "megatron",
                 "schedule.warmup": "0.01 of all",
-                "optimizer.family": "adamw",
+                "optimizer.name": "adamw",
             },
         ),
         (
@@ -110,7 +110,7 @@ def best(text: str) -> dict[str, Any]:
                 "clipping.value": 0.5,
                 "parallel.kind": "ddp",
                 "parallel.world_size": 2,
-                "optimizer.family": "elsewhere",
+                "optimizer.name": "elsewhere",
             },
         ),
         (

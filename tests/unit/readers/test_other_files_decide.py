@@ -104,12 +104,12 @@ def test_one_of_two_formulas_is_elsewhere() -> None:
 
 def optimizers(text: str) -> dict[str, Any]:
     found = said(py_torch_optimizers.READER, "import torch\n" + text)
-    return {k: v for k, v in found.items() if k.startswith("optimizer.family")}
+    return {k: v for k, v in found.items() if k.startswith("optimizer.name")}
 
 
 def test_an_optimizer_that_another_file_makes() -> None:
     text = "from helpers import everything\nmodel, optimizer, loader = everything()\n"
-    assert optimizers(text + STEP) == {"optimizer.family of optimizer": "elsewhere"}
+    assert optimizers(text + STEP) == {"optimizer.name of optimizer": "elsewhere"}
     text = "from helpers import get_optimization\noptimizer = get_optimization(model)\n"
     assert list(optimizers(text + STEP).values()) == ["elsewhere"]
 

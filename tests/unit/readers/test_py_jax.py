@@ -27,7 +27,7 @@ OPTIMIZERS = [
 def test_optimizers(call: str, family: str, rest: dict[str, Any]) -> None:
     found = told(f"{HEAD}tx = {call}")
     assert found["framework"] == "jax"
-    assert found["optimizer.family"] == family
+    assert found["optimizer.name"] == family
     assert found["zero_grad.where"] == "functional"
     assert rest.items() <= found.items()
 
@@ -35,7 +35,7 @@ def test_optimizers(call: str, family: str, rest: dict[str, Any]) -> None:
 def test_the_old_optimizers_of_flax() -> None:
     text = "import jax\nfrom flax import optim\nopt = optim.Momentum(beta=0.9).create(params)"
     found = told(text)
-    assert found["optimizer.family"] == "sgd"
+    assert found["optimizer.name"] == "sgd"
     assert found["optimizer.momentum"] == 0.9
 
 

@@ -44,7 +44,7 @@ def test_policies_of_every_generation(name: str) -> None:
     assert found["precision.compute_dtype"] == "float16"
     assert found["precision.mode"] == "mixed"
     assert found["loss_scaling.mode"] == "library"
-    assert found["optimizer.family"] == "adam"
+    assert found["optimizer.name"] == "adam"
     old = name == "experimental"
     assert found["api"] == (("keras_mp_experimental" if old else "keras_mp"),)
 
@@ -154,7 +154,7 @@ def test_loss_scale_optimizers(call: str, mode: str, rest: dict[str, float]) -> 
     assert found["loss_scaling.mode"] == mode
     assert rest.items() <= found.items()
     assert found["scaler_update.status"] == "library"
-    assert found["optimizer.family"] == "sgd"
+    assert found["optimizer.name"] == "sgd"
 
 
 def test_static_or_dynamic_by_a_condition() -> None:
@@ -218,7 +218,7 @@ def test_accumulation_and_average_of_keras_3() -> None:
     assert found["accumulation.steps"] == 8
     assert found["accumulation.tail"] == "carried_over"
     assert found["ema.decay"] == 0.999
-    assert found["optimizer.family"] == "lion"
+    assert found["optimizer.name"] == "lion"
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ OPTIMIZERS = [
 @pytest.mark.parametrize(("call", "family", "rest"), OPTIMIZERS)
 def test_optimizers(call: str, family: str, rest: dict[str, Any]) -> None:
     found = told(f"import paddle\nopt = {call}")
-    assert found["optimizer.family"] == family
+    assert found["optimizer.name"] == family
     assert rest.items() <= found.items()
 
 

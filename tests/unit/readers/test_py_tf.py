@@ -165,7 +165,7 @@ def test_optimizers_of_all_generations(call: str, family: str, rest: dict[str, A
         f"from ours import AdamWeightDecayOptimizer\nopt = {call}\nopt.minimize(loss)"
     )
     found = told(text)
-    assert found["optimizer.family"] == family
+    assert found["optimizer.name"] == family
     assert rest.items() <= found.items()
 
 
@@ -178,10 +178,10 @@ def test_two_families_are_two_optimizers_and_three_are_a_choice() -> None:
             opt = tf.train.GradientDescentOptimizer(0.1)
     """
     found = told(text)
-    assert found["optimizer.family/opt (AdamOptimizer)"] == "adam"
-    assert found["optimizer.family/opt (GradientDescentOptimizer)"] == "sgd"
+    assert found["optimizer.name/opt (AdamOptimizer)"] == "adam"
+    assert found["optimizer.name/opt (GradientDescentOptimizer)"] == "sgd"
     more = text.rstrip() + "\n        else:\n            opt = tf.train.AdagradOptimizer(0.1)\n"
-    assert told(more)["optimizer.family"] == "selectable"
+    assert told(more)["optimizer.name"] == "selectable"
 
 
 def test_one_optimizer_in_two_branches() -> None:
@@ -192,7 +192,7 @@ def test_one_optimizer_in_two_branches() -> None:
         else:
             opt = tf.train.AdamOptimizer(0.2)
     """
-    families = [f for f in facts(text) if f.field == "optimizer.family"]
+    families = [f for f in facts(text) if f.field == "optimizer.name"]
     assert {f.subject for f in families} == {""}
 
 

@@ -34,7 +34,7 @@ def test_arguments_of_a_call() -> None:
     assert found["accumulation.steps"] == 4
     assert found["accumulation.present"] == "yes"
     assert found["optimizer.learning_rate"] == 2e-5
-    assert found["optimizer.family"] == "adafactor"
+    assert found["optimizer.name"] == "adafactor"
     assert found["clipping.value"] == 0.5
     assert found["schedule.name"] == "cosine"
     assert found["schedule.has_warmup"] == "yes"

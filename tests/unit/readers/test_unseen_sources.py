@@ -75,7 +75,7 @@ def test_the_wrapped_optimizer_is_no_rate() -> None:
                 self.inner = tf.keras.optimizers.get(optimizer)
                 super().__init__(name)
     """)
-    assert found["optimizer.family"] == "elsewhere"
+    assert found["optimizer.name"] == "elsewhere"
     assert "optimizer.learning_rate" not in found
 
 

@@ -156,7 +156,7 @@ VOCABULARY: dict[str, Field] = {
         )
         for name, path, values, meaning in (
             (
-                "family",
+                "name",
                 "name",
                 (
                     *("sgd", "adam", "adamw", "lamb", "novograd", "adafactor", "rmsprop"),
@@ -165,7 +165,7 @@ VOCABULARY: dict[str, Field] = {
                 ),
                 "sgd includes momentum",
             ),
-            ("name", "", TEXT, "as the source calls it"),
+            ("source_name", "", TEXT, "as the source calls it"),
             ("learning_rate", "learning_rate", NUMBER, "highest rate"),
             ("betas.0", "betas", NUMBER, "decay of the first moment"),
             ("betas.1", "betas", NUMBER, "decay of the second moment"),
@@ -242,6 +242,8 @@ _PRINTED = {
     "loss_scaling.init_scale": "loss_scaling.init",
     "loss_scaling.min_scale": "loss_scaling.min",
     "loss_scaling.max_scale": "loss_scaling.max",
+    "optimizer.name": "optimizer.family",
+    "optimizer.source_name": "optimizer.name",
     "optimizer.learning_rate": "optimizer.lr",
     "optimizer.betas.0": "optimizer.beta1",
     "optimizer.betas.1": "optimizer.beta2",

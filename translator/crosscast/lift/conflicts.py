@@ -16,7 +16,7 @@ _VAGUE = frozenset(
 """Words that only say who decides."""
 _STATED = ("literal", "constant", "config", "shell_variable")
 """Ways of writing a value that nothing outside can change."""
-_WORDS = ("precision.compute_dtype", "optimizer.family", "schedule.name", "clipping.kind")
+_WORDS = ("precision.compute_dtype", "optimizer.name", "schedule.name", "clipping.kind")
 """Fields besides numbers in which two layers can contradict each other."""
 
 

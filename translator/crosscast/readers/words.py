@@ -83,9 +83,9 @@ def tell_optimizer(said: Said, setting: Setting | None) -> str:
     if setting is None or not setting.text:
         return ""
     name = setting.text
-    said.tell("optimizer.name", name.rpartition(".")[2], setting)
+    said.tell("optimizer.source_name", name.rpartition(".")[2], setting)
     if family := family_of(name):
-        said.tell("optimizer.family", family, setting)
+        said.tell("optimizer.name", family, setting)
     return family
 
 

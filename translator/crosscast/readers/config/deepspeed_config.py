@@ -129,13 +129,13 @@ def _optimizer(said: Said, tree: Tree) -> None:
     kind = tree.setting("optimizer", "type")
     if kind is None or not kind.text:
         return
-    said.tell("optimizer.name", kind.text, kind)
+    said.tell("optimizer.source_name", kind.text, kind)
     family = family_of(kind.text)
     decoupled = tree.setting("optimizer", "params", "adam_w_mode")
     if family == "adam" and kind.text.lower() not in _COMPRESSED:
         family = "adam" if decoupled is not None and decoupled.switch is False else "adamw"
     if family:
-        said.tell("optimizer.family", family, kind)
+        said.tell("optimizer.name", family, kind)
     coupled = family in ("adam", "sgd", "adagrad") and kind.text.lower() not in _COMPRESSED
     params = tree.get("optimizer", "params")
     if params is None:

@@ -124,9 +124,9 @@ def _clip(said: Said, settings: Settings) -> None:
 def _optimizer(said: Said, settings: Settings) -> None:
     name = settings.get("optim", "optimizer")
     if settings.is_on("adafactor"):
-        said.tell("optimizer.family", "adafactor", settings.get("adafactor"))
+        said.tell("optimizer.name", "adafactor", settings.get("adafactor"))
     elif name is None:
-        said.default("optimizer.family", "adamw")
+        said.default("optimizer.name", "adamw")
     else:
         tell_optimizer(said, name)
     for argument, field in optimizer_words("transformers").items():

@@ -164,7 +164,7 @@ def _tell_overrides(said: Said, tree: Tree) -> None:
     else:
         _inherited(said, "precision.enabled", "precision.compute_dtype")
     _inherited(said, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
-    _inherited(said, "parallel.kind", "optimizer.family")
+    _inherited(said, "parallel.kind", "optimizer.name")
     steps = get("gradient_accumulation_steps")
     if steps is not None:
         said.number("accumulation.steps", steps)

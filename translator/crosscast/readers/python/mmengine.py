@@ -83,7 +83,7 @@ def _inherits(said: Said, module: Module, tree: Tree) -> None:
     text = module.source.text
     if "schedule" in text.partition("_base_")[2].partition("]")[0]:
         said.tell("schedule.name", "inherit", base, origin="presence", confidence="likely")
-        said.tell("optimizer.family", "inherit", base, origin="presence", confidence="likely")
+        said.tell("optimizer.name", "inherit", base, origin="presence", confidence="likely")
     said.by_library("zero_grad.where", "parallel.kind")
 
 

@@ -120,12 +120,17 @@ def facts_of(one: Made, reader: str) -> Iterator[Fact]:
     under = tuple(c.text for c in branches(call.node, call.module))
     span = call.module.span(call.node)
     yield fact_of(
-        "optimizer.family", Known(one.family), span, subject=one.subject, under=under, reader=reader
+        "optimizer.name", Known(one.family), span, subject=one.subject, under=under, reader=reader
     )
     if one.family == "selectable":
         return
     yield fact_of(
-        "optimizer.name", Known(one.name), span, subject=one.subject, under=under, reader=reader
+        "optimizer.source_name",
+        Known(one.name),
+        span,
+        subject=one.subject,
+        under=under,
+        reader=reader,
     )
     for field in _CONSTANTS:
         node = next((bound[n] for n in _WORDS[f"optimizer.{field}"] if n in bound), None)

@@ -72,7 +72,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
     tell_numbers(said, "lightning", get, "optimizer")
     # The module of the user makes its optimizer and schedule.
     given = get("lr", "learning_rate")
-    said.tell("optimizer.family", "elsewhere", given, origin="presence")
+    said.tell("optimizer.name", "elsewhere", given, origin="presence")
     warmup = get("warmup_steps", "num_warmup_steps")
     said.tell("schedule.name", "elsewhere", warmup, origin="presence")
     if warmup is not None and warmup.number is not None:

@@ -164,11 +164,11 @@ def _optimizer(said: Said, settings: Settings) -> None:
     coupled = settings.get("no_decoupled_weight_decay", "adam_w_mode")
     family = {"adam": "adam" if coupled is not None else "adamw", "sgd": "sgd"}.get(word, "")
     if kind is None:
-        said.default("optimizer.family", family)
+        said.default("optimizer.name", family)
     else:
-        said.tell("optimizer.name", word, kind)
+        said.tell("optimizer.source_name", word, kind)
         if family:
-            said.tell("optimizer.family", family, kind)
+            said.tell("optimizer.name", family, kind)
     tell_numbers(said, "megatron-core", settings.get, "optimizer")
 
 

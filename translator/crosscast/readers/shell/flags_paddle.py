@@ -86,7 +86,7 @@ def tell(said: Said, settings: Settings, launch: Launch) -> None:
 def _ernie(said: Said, settings: Settings) -> None:
     """Say what ERNIE's and LARK's scripts do whatever their flags are."""
     said.default("zero_grad.where", "static_graph")
-    said.default("optimizer.family", "adamw")
+    said.default("optimizer.name", "adamw")
     said.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
     said.default("clipping.kind", "global_norm")
     said.default("clipping.value", _DEFAULTS.fixed["clipping.max_norm"])

@@ -150,8 +150,8 @@ def _by_name(program: Program, others: bool) -> Iterator[Fact]:
         if named is None or not family_of(named[0]) or others:
             continue
         span = call.module.span(call.node)
-        yield fact_of("optimizer.family", Known(family_of(named[0])), span, reader=NAME)
-        yield fact_of("optimizer.name", Known(named[0]), span, reader=NAME)
+        yield fact_of("optimizer.name", Known(family_of(named[0])), span, reader=NAME)
+        yield fact_of("optimizer.source_name", Known(named[0]), span, reader=NAME)
 
 
 def _elsewhere(program: Program) -> Iterator[Fact]:

@@ -166,7 +166,7 @@ def _tell(told: Told, made: Made, subjects: Subjects) -> None:
     if made.family:
         word = "presence" if made.family in ("elsewhere", "caller", "selectable") else "literal"
         told.say(
-            "optimizer.family",
+            "optimizer.name",
             made.family,
             place,
             subject=name,
@@ -176,10 +176,10 @@ def _tell(told: Told, made: Made, subjects: Subjects) -> None:
             confidence="certain" if made.family != "elsewhere" else "likely",
         )
     else:
-        told.unknown("optimizer.family", "a recipe knows no such optimizer", place)
+        told.unknown("optimizer.name", "a recipe knows no such optimizer", place)
         told.facts[-1] = replace(told.facts[-1], subject=name, under=under)
     if made.name and made.family not in ("elsewhere", "caller") and not is_factory(made.name):
-        told.say("optimizer.name", last(made.name), place, subject=name, under=under)
+        told.say("optimizer.source_name", last(made.name), place, subject=name, under=under)
     if made.family == "elsewhere" or made.family == "caller":
         return
     if made.family == "selectable" and is_factory(made.name):
@@ -211,7 +211,7 @@ def _given(told: Told, program: Program) -> None:
 
 
 def _say_whose(told: Told, who: str, event: Event) -> None:
-    told.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
+    told.say("optimizer.name", who, event.span, subject=event.subject, confidence="likely")
 
 
 def _is_parameter(node: ast.expr, module: Module) -> bool:
