@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from crosscast.facts.fact import PlainValue
+from crosscast.facts.fact import Plain, PlainValue
 
 NUMBER = ("<number>",)
 TEXT = ("<text>",)
@@ -256,8 +256,8 @@ _PRINTED = {
 }
 """Fields that version 1 of what `lift --json` prints has under another name."""
 
-_PRINTED_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
-_PRINTED_VALUES = {
+_PRINTED_TYPES: dict[Plain, Plain] = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_PRINTED_VALUES: dict[str, dict[Plain, Plain]] = {
     "precision.dtypes": _PRINTED_TYPES,
     "precision.compute_dtype": _PRINTED_TYPES,
     "schedule.name": {"constant": "none", "polynomial": "poly", "inverse_sqrt": "rsqrt"},

@@ -112,7 +112,7 @@ def _value(name: str, entry: Field) -> dict[str, Any]:
     elif entry.values == TEXT:
         schema = {"type": ["string", "number", "boolean", "null"]}
     else:
-        schema = {"enum": [*printed_value(name, entry.values), None]}
+        schema = {"enum": [*(printed_value(name, value) for value in entry.values), None]}
     return {"type": "array", "items": schema} if entry.many else schema
 
 
