@@ -5,8 +5,9 @@ DEMO ?= demo
 BIN := $(VENV)/bin
 # Two processes side by side is what a small machine bears; each framework process takes one core.
 JOBS ?= 2
-# A file of tests is one unit of work: its tests share what they prepare.
-PARALLEL := --numprocesses $(JOBS) --dist loadfile
+# A file of tests is one unit of work: its tests share what they prepare. In the order of collection
+# the small files of tests/unit come last and keep all processes busy until the end.
+PARALLEL := --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 QUICK := $(PARALLEL) -m "not exhaustive"
 JOURNAL := build/test-all.jsonl
 # Flags of tests/fuzz/run.py.
@@ -54,10 +55,11 @@ test-all: check ## Everything, with fresh examples; goes on where it was cut off
 	$(BIN)/pytest tests $(PARALLEL) --hypothesis-profile fresh --journal $(JOURNAL)
 	PYTHONPATH=tests $(BIN)/python tests/tier_table.py $(JOURNAL)
 
-check: $(VENV)/.dev ## Lint, format and types
+check: $(VENV)/.dev ## Lint, format, types, unused code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vulture
 
 unit: $(VENV)/.dev ## The tests of `make test` that need no framework
 	$(BIN)/pytest tests/unit $(QUICK)

@@ -23,6 +23,7 @@ from crosscast.readers.tensorflow import keras_optimizers as py_keras_optimizers
 from crosscast.readers.tensorflow import loops as py_tf_loops
 from crosscast.readers.tensorflow import optimizers as py_tf_optimizers
 from crosscast.readers.tensorflow import rewrite as py_tf_rewrite
+from vocabulary_check import check_words
 
 READERS = (
     py_frameworks.READER,
@@ -46,7 +47,9 @@ def facts(text: str, *others: tuple[str, str], launch: Command | None = None) ->
     sources += [Source(name, textwrap.dedent(more)) for name, more in others]
     program, problems = read_program(sources, launch)
     assert problems == ()
-    return [fact for reader in READERS for fact in reader.read(program)]
+    found = [fact for reader in READERS for fact in reader.read(program)]
+    check_words(found)
+    return found
 
 
 def values_of(text: str, *others: tuple[str, str], launch: Command | None = None) -> dict[str, Any]:

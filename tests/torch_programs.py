@@ -10,6 +10,7 @@ from crosscast.facts.profile import profile_of
 from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
+from vocabulary_check import check_words
 
 STEP = """
 for inputs, labels in loader:
@@ -26,7 +27,9 @@ def facts_of(reader: Any, text: str, *others: tuple[str, str], launch: Any = Non
     sources = [Source(name, textwrap.dedent(body)) for name, body in files]
     program, problems = read_program(sources, launch=launch)
     assert problems == ()
-    return list(reader.read(program))
+    facts = list(reader.read(program))
+    check_words(facts)
+    return facts
 
 
 def read_by(reader: Any, text: str, *others: tuple[str, str], launch: Any = None) -> dict[str, Any]:

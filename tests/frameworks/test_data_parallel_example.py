@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frameworks.subprocesses import environment, require
+from frameworks.subprocesses import environment, require, start
 from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.torch
@@ -143,6 +143,7 @@ def test_mistakes_are_no_rounding(lab: Lab, mistake: str) -> None:
     assert (wrong.apart > 0) == (mistake == "no all-reduce")
 
 
+@exhaustive("the example beside the script that its recipe compiles to")
 def test_what_the_recipe_compiles_to_trains_the_same(lab: Lab) -> None:
     assert shell(lab.folder, sys.executable, "train.py", "--write-data", "data").returncode == 0
     launch = EXAMPLE / "after" / "torch" / "launch.sh"
@@ -162,11 +163,11 @@ def test_what_the_recipe_compiles_to_trains_the_same(lab: Lab) -> None:
     ],
 )
 def test_what_would_not_be_equal_is_refused(lab: Lab, flags: tuple[str, ...], words: str) -> None:
-    done = shell(lab.folder, sys.executable, "train.py", *flags)
+    done = start(lab.folder / "train.py", "torch", *flags)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert words in done.stderr
 
 
 def test_help(lab: Lab) -> None:
-    done = shell(lab.folder, sys.executable, "train.py", "--help")
+    done = start(lab.folder / "train.py", "torch", "--help")
     assert (done.returncode, done.stderr, "--average" in done.stdout) == (0, "", True)

@@ -29,7 +29,7 @@ CLEAN: tuple[dict[str, list[float]], ...] = (
     {"body.weight": [3, 4], "table.weight": [0, 0, 2, 2, 0, 0], "head.bias": [1, 1]},
 )
 LOSSES = (9.0, 13.0)
-INF, NAN = math.inf, math.nan
+INF = math.inf
 
 Rows = list[list[dict[str, list[float]]]]
 

@@ -18,7 +18,7 @@ from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from frameworks.subprocesses import require
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"
 BLOCK = re.compile(r"^```python\n# (\w+\.py)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -112,7 +112,14 @@ PAGE_SCRIPTS = [
 ]
 
 
-@pytest.mark.parametrize("framework", PAGE_SCRIPTS)
+@pytest.mark.parametrize(
+    "framework",
+    cases(
+        PAGE_SCRIPTS,
+        quick=["tensorflow", "paddle"],
+        reason="the page's PyTorch script; `make test` runs it with a mistake",
+    ),
+)
 def test_the_scripts_of_the_page_do_what_the_emitted_one_does(
     framework: str, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+import tiers
 from crosscast.recipe.document import BertModel
 from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks import paddle_cases as cases
@@ -183,7 +184,9 @@ def test_processes_begin_with_the_weights_of_the_first_one(lab: Lab) -> None:
     assert sums[0] == sums[1] != []
 
 
-@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize(
+    "name", tiers.cases(SHARED, quick=["half weights"], reason="recomputation in two processes")
+)
 def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
     sections = SHARED[name] | {"clipping": cases.NORM | {"max_norm": 0.3} | cases.BUT_BIAS}
     flag = ("--use_bf16=false",) if "precision" in sections else ()

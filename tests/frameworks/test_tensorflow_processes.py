@@ -183,6 +183,7 @@ def tf_config(rank: int, *addresses: str) -> str:
     return json.dumps({"cluster": {"worker": addresses}, "task": task})
 
 
+@exhaustive("a process whose peer never comes, 15 seconds")
 def test_a_process_whose_peer_never_comes_says_so(lab: Lab) -> None:
     script = hasty(lab.script("run", **PARALLEL))
     held = socket.create_server(("127.0.0.1", 0))

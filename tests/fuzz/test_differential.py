@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+import tiers
 from crosscast.targets.capability import Verdict
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.running import run_text
@@ -23,9 +24,10 @@ EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60}
 HIGHEST_SHARE_REFUSED = 0.1
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in EXAMPLES]
-)
+TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in EXAMPLES]
+
+
+@pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     require(name)
@@ -68,6 +70,11 @@ def test_emitted_steps_follow_the_reference(target: str, bench: Bench) -> None:
     assert refused <= max(2, HIGHEST_SHARE_REFUSED * len(outcomes))
 
 
+@pytest.mark.parametrize(
+    "target",
+    tiers.cases(TARGETS, quick=["torch"], reason="steps of other frameworks that end"),
+    indirect=True,
+)
 def test_a_step_that_ends_its_process_is_a_finding(target: str, bench: Bench) -> None:
     toy = make_toy(EXAMPLE.recipe, EXAMPLE.faults)
     worker = bench.worker(target)

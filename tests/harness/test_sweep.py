@@ -19,6 +19,7 @@ from crosscast_parity.sweep.local import LocalExecutor
 from crosscast_parity.sweep.prepare import Cell
 from crosscast_parity.sweep.spec import CellResult, read_result, write_result
 from sweep_fakes import kinds, make_cells, points, run, wait_for_windows
+from tiers import cases
 
 # one after another
 
@@ -233,7 +234,9 @@ def test_two_workers_of_one_cell_come_to_one_result(tmp_path: Path) -> None:
     assert not (cell.folder / "output" / "log-1.txt").exists()
 
 
-@pytest.mark.parametrize("windows", [2, 6, 11, 23])
+@pytest.mark.parametrize(
+    "windows", cases([2, 6, 11, 23], quick=[6], reason="kills of a sweep at more moments")
+)
 def test_a_sweep_killed_at_any_moment_goes_on_to_the_same_results(
     tmp_path: Path, windows: int
 ) -> None:

@@ -325,13 +325,7 @@ def test_what_goes_nowhere_is_said() -> None:
         if diagnostic.severity is Severity.WARNING
     ]
     assert len(warnings) == 5
-    for words in (
-        "'epoch'",
-        "'rng_state'",
-        "'args'",
-        "'warm'",
-        "1 weights are stored in half precision",
-    ):
+    for words in ("'epoch'", "'rng_state'", "'args'", "'warm'", "1 weights are stored in half"):
         assert any(words in message for message in warnings), words
     left = {row.part for row in account.rows if row.verdict == "left out"}
     assert left == {"epoch", "rng_state", "args"}

@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "optimizer.no_decay": "groups may decide about all weights that it names",
     "optimizer.weight_decay": "groups may decide about all weights",
 }
+ALL = {"parameters": ("*",), "weight_decay": 0.01}
 berts = recipes().filter(lambda recipe: isinstance(recipe.model, BertModel))
 MACHINE = {
     "loss_scaling__growth_factor": (2.0, 4.0, 1.001, 65536.0),
@@ -81,6 +82,19 @@ def test_where_no_weight_is_trained_the_optimizer_is_not_exercised() -> None:
     recipe = plain(optimizer={"name": "sgd", "learning_rate": 0.1, **frozen})
     assert not _trains(recipe)
     assert {"optimizer.name", "optimizer.momentum"} <= set(_unexercised(stress_recipe(recipe)[0]))
+
+
+def test_where_groups_let_all_weights_decay_nothing_is_left_to_always_adapt() -> None:
+    lamb = {"name": "lamb", "learning_rate": 0.1, "weight_decay": 0.0, "always_adapt": False}
+    for groups, left in (
+        ((ALL,), False),
+        (({"parameters": ("*.bias",), "rate_factor": 0.0}, ALL), False),  # frozen
+        (({"parameters": ("*.weight",), "weight_decay": 0.01},), True),
+    ):
+        recipe = plain(optimizer={**lamb, "groups": groups})
+        runs = recorded_runs(recipe, stress_faults(recipe, 64))
+        (found,) = (o for o in exercise(recipe, runs) if o.path == "optimizer.always_adapt")
+        assert found.status == ("exercised" if left else "not used"), found
 
 
 def _unexercised(recipe: Recipe) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from run_journal import FileResult, TierCost, read_journal
 from tier_table import BEGIN, END, Collector, page_with, rows
-from tiers import Lazy, cases
+from tiers import Lazy, cases, exhaustive
 
 TESTS = Path(__file__).parents[1]
 CONFTEST = """\
@@ -55,7 +55,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2", "--dist", "loadfile"]], ids=["alone", "two"])
+@pytest.mark.parametrize(
+    "workers",
+    [
+        pytest.param([], id="alone"),
+        pytest.param(
+            ["-n", "2", "--dist", "loadfile"],
+            id="two",
+            marks=exhaustive("two workers"),
+        ),
+    ],
+)
 def test_a_journal_leaves_out_what_passed(folder: Path, workers: list[str]) -> None:
     output = run(folder, *workers)
     assert "2 passed, 1 failed, 0 skipped in 2 files" in output, output

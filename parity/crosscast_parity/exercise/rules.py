@@ -10,8 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from crosscast.recipe.document import Recipe
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Step
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.evidence.recorded_run import RecordedRun
+from crosscast_parity.levels.recompute import roles_of
 
 Needs = Literal["nothing", "gradients", "bert gradients", "half types", "no dropout", "never"]
 
@@ -141,9 +146,12 @@ def _no_decay(recipe: Recipe) -> bool:
 
 
 def _all_decay(recipe: Recipe) -> bool:
-    optimizer = recipe.optimizer
-    plain = not optimizer.no_decay and all(g.weight_decay != 0 for g in optimizer.groups)
-    return bool(optimizer.weight_decay) and plain
+    step = canonical_plan(recipe).find(Step)
+    if step is None or not isinstance(recipe.model, BertModel):
+        return False  # the names of the weights are not known
+    roles = roles_of(bert_shapes(recipe.model))
+    settings = (settings_of(step, name, own) for name, own in roles.items())
+    return all(decay or not rate_factor for decay, rate_factor in settings)
 
 
 def _exact(recipe: Recipe) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,16 +59,6 @@ class ShapeRun:
 
     outcome: Outcome
     ranks: tuple[Steps, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SceneRuns:
-    """The runs of a scene. `twins`: the first shape from perturbed weights, and in float32."""
-
-    scene: Scene
-    shapes: Mapping[Shape, ShapeRun]
-    twins: tuple[ShapeRun, ...]
-    kin: tuple[ShapeRun, ...] = ()
 
 
 class Maker:

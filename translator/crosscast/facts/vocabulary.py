@@ -73,7 +73,7 @@ VOCABULARY: dict[str, Field] = {
     "loss_scaling.mode": Field(
         values=(
             *("none", "static", "dynamic", "framework_default", "env_default", "selectable"),
-            *_WHO,
+            *("elsewhere", *_WHO),
         ),
         meaning="dynamic: its parameters are stated; framework_default: a scaler without "
         "parameters; env_default: switched on through the environment; selectable: a flag decides",

@@ -27,8 +27,6 @@ class Report:
     sources: tuple[str, ...]
     text: str
     """The recipe as YAML with comments; empty if the sources do not train."""
-    is_recipe: bool
-    """Whether the text is a valid recipe."""
     rows: tuple[tuple[str, str, str], ...]
     data: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...]
@@ -40,7 +38,6 @@ def report(lifted: Lifted) -> Report:
         name=lifted.analysis.name,
         sources=tuple(source.name for source in lifted.analysis.subject.sources),
         text=lifted.text,
-        is_recipe=lifted.recipe is not None,
         rows=tuple(rows(lifted)),
         data=as_json(lifted),
         diagnostics=lifted.diagnostics,
@@ -62,7 +59,6 @@ def lost(sources: Sequence[Source], reason: Diagnostic) -> Report:
         name=names[0],
         sources=tuple(names),
         text="",
-        is_recipe=False,
         rows=(),
         data={**data, "diagnostics": [reason.to_json()]},
         diagnostics=(reason,),

@@ -102,10 +102,6 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
         yield from _table(("source", "says", "emitted", "verdict"), rows)
 
 
-def _emitted_line(line: Mapping[str, Any]) -> str:
-    return f"{line['file']}:{line['line']} {_code(line['text'])}"
-
-
 def _verdict(became: str, verdict: str) -> str:
     if became in ("carried", "derived"):
         return verdict

@@ -21,7 +21,7 @@ NORM_CAPTION = (
     " on each other; one that is off by a constant factor points at scale, accumulation or clip."
 )
 RATE_CAPTION = (
-    "Rate used in each window. The curves should lie on each other; a shift by one window points at"
+    "Rate used in each window. The curves should coincide; a shift by one window points at"
     " the warm-up or at a schedule that ticks on skipped windows."
 )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.amp import CAST, DECORATE, SCALER
-from crosscast.readers.python.library_calls import calls_of, matching, plain, uses
+from crosscast.readers.python.library_calls import calls_of, matching, uses
 from crosscast.readers.python.precision import types_in
 from crosscast.sources.subject import Subject
 
@@ -77,11 +77,6 @@ def on_cpu(program: Program) -> Call | None:
             if isinstance(value, Known) and value.value == "cpu" and not value.flag:
                 return call
     return None
-
-
-def is_fixed(call: Call, name: str) -> bool:
-    """Whether an argument is a literal true value."""
-    return plain(call.argument(name)) is True
 
 
 def line(node: ast.AST, module: Module) -> tuple[int, int]:

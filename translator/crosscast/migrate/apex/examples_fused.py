@@ -89,12 +89,8 @@ FUSED = (
     Example(before=_ADAM, after=_ADAM_NEW),
     Example(before=_COUPLED, after=_COUPLED_NEW),
     Example(before=_GUARDED, after=_GUARDED),
-    Example(before=_LAMB, after=_LAMB, refused="FusedLAMB has no equivalent in torch"),
-    Example(
-        before=_OLD,
-        after=_OLD,
-        refused="FusedAdam with bias_correction=False has no exact equivalent",
-    ),
+    Example(before=_LAMB, after=_LAMB, refused="FusedLAMB has no equivalent"),
+    Example(before=_OLD, after=_OLD, refused="bias_correction=False has no exact equivalent"),
 )
 PARALLEL = (
     Example(before=_DDP, after=_DDP_NEW),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.amp import scaling_facts
@@ -103,13 +101,6 @@ def _decorated(call: Call) -> Iterator[Fact]:
     elif _OLDER & set(bound):
         yield fact_of("loss_scaling.api", Known(_OLDER_FORM), span, reader=NAME)
     yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
-
-
-def tests_of(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the conditions of the branches inside a node."""
-    for inner in walk(node):
-        if isinstance(inner, ast.If):
-            yield inner.test
 
 
 READER = PaddleStaticReader()

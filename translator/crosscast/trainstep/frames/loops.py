@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from crosscast.pysource.syntax.nodes import keyword, walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Loop, LoopRole
-from crosscast.trainstep.frames.frame import Frame, canonical
+from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.object_kinds import last_name
 
 AnyLoop = ast.For | ast.While | ast.AsyncFor
@@ -156,11 +156,3 @@ def _integer(node: ast.expr, frame: Frame) -> int | None:
     if isinstance(value, Known) and isinstance(value.value, int):
         return int(value.value)
     return None
-
-
-def runs_over(head: LoopHead) -> str:
-    """Return the iterable of a loop in the words of the outermost caller."""
-    node = head.loop.node
-    if isinstance(node, ast.While):
-        return ""
-    return canonical(node.iter, head.frame)

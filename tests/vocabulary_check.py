@@ -1,0 +1,31 @@
+"""Facts are in the words of the vocabulary: what is in other words, `lift` does not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY
+from crosscast.lift.drafting import DIRECT
+from crosscast.lift.precedence import words
+
+
+def check_words(facts: Iterable[Fact], *, numbers: bool = False) -> None:
+    """Fail for a field or a word that the vocabulary does not have.
+
+    Args:
+        facts: what a reader said.
+        numbers: also fail for text in place of a number, which only programs may have: the default
+            of an argument, such as `loss_scale="dynamic"`.
+    """
+    for fact in facts:
+        if fact.field.startswith(DIRECT):
+            continue
+        entry = VOCABULARY[fact.field]
+        if not fact.known or fact.value is None or entry.values == TEXT:
+            continue
+        if entry.values == NUMBER:
+            assert not numbers or isinstance(fact.value, int | float), fact
+        else:
+            assert {*words(fact.value)} <= {*entry.values}, fact
+            assert entry.many or not isinstance(fact.value, tuple), fact
