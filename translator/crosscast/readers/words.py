@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.python.schedule_names import decay_of_schedule
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.targets.parameter_words import fields_of
 
 _COUPLED = frozenset({"adam", "sgd", "rmsprop", "adagrad"})

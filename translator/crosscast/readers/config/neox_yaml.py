@@ -7,7 +7,7 @@ from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.python.schedule_names import decay_of_schedule
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.words import PRECISIONS, setting_of, tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(

@@ -19,7 +19,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.readers.python.precision import precision_facts, site
-from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.schedule_names import decay_of
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting
 from crosscast.readers.config.tree import Tree
 from crosscast.readers.python.config_tree import assigned, is_config
-from crosscast.readers.python.schedule_names import decay_of_schedule
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from crosscast.readers.python.mm_sections import (
     tell_scale,
     tell_typed_optimizer,
 )
-from crosscast.readers.python.schedule_names import decay_of_schedule
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.torch.optimizer_names import role
 from crosscast.readers.words import tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.config.settings import Said
 from crosscast.readers.config.tree import Tree
-from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.schedule_names import decay_of
 
 
 def tell_param_scheduler(said: Said, schedulers: Tree | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.settings import Said, Setting, Settings
-from crosscast.readers.python.schedule_names import decay_of_schedule
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     no_auto,

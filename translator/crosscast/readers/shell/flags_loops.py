@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast.readers.config.settings import Said, Settings
-from crosscast.readers.python.schedule_names import decay_of_schedule
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import PRECISIONS, tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import fields_of

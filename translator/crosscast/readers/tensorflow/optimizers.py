@@ -20,8 +20,8 @@ from crosscast.readers.python.optimizers import (
     schedule_facts,
     with_subjects,
 )
-from crosscast.readers.python.schedule_names import decay_of
 from crosscast.readers.python.schedules import Course, course_of
+from crosscast.readers.schedule_names import decay_of
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
     named_optimizer,

@@ -14,7 +14,7 @@ from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import runs_usually
 from crosscast.readers.python.library_calls import last, parts_of
-from crosscast.readers.python.schedule_names import decay_of, decay_of_schedule
+from crosscast.readers.schedule_names import decay_of, decay_of_schedule
 from crosscast.readers.torch import schedule_table as table
 from crosscast.readers.torch.fact_writer import content, is_number, place_of
 from crosscast.readers.torch.rate_formulas import (

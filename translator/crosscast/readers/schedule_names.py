@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from crosscast.readers.python.library_calls import last
-
 _DECAYS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (word, re.compile(pattern, re.I))
     for word, pattern in (
@@ -46,7 +44,7 @@ _OF_SCHEDULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 def decay_of(name: str) -> str:
     """Return the decay that the name of a schedule means; empty if it means none."""
-    return _first(_DECAYS, last(name))
+    return _first(_DECAYS, name)
 
 
 def decay_of_schedule(name: str) -> str:
@@ -54,8 +52,9 @@ def decay_of_schedule(name: str) -> str:
 
     That may be a word that means nothing among the names of a program: `linear`, `step`.
     """
-    return decay_of(name) or _first(_OF_SCHEDULES, last(name))
+    return decay_of(name) or _first(_OF_SCHEDULES, name)
 
 
-def _first(decays: Iterable[tuple[str, re.Pattern[str]]], word: str) -> str:
+def _first(decays: Iterable[tuple[str, re.Pattern[str]]], name: str) -> str:
+    word = re.split("[.:]", name)[-1]
     return next((decay for decay, pattern in decays if pattern.search(word)), "")
