@@ -33,14 +33,14 @@ def analysis(facts: Iterable[Fact], *names: str) -> Analysis:
 
 PLAIN = (
     fact("framework", "pytorch"),
-    fact("optimizer.family", "adamw", 40, subject="opt"),
-    fact("optimizer.name", "torch.optim.AdamW", 40, subject="opt"),
+    fact("optimizer.name", "adamw", 40, subject="opt"),
+    fact("optimizer.source_name", "torch.optim.AdamW", 40, subject="opt"),
     fact("optimizer.learning_rate", 2e-5, 41, subject="opt"),
 )
 HALF = (
     fact("api", ("torch.cuda.amp",), 5),
     fact("precision.enabled", "always", 5),
-    fact("precision.dtypes", ("fp16",), 5),
-    fact("precision.compute_dtype", "fp16", 5),
+    fact("precision.dtypes", ("float16",), 5),
+    fact("precision.compute_dtype", "float16", 5),
     fact("loss_scaling.mode", "framework_default", 9),
 )

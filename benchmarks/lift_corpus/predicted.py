@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.profile import Profile, profile_of
-from crosscast.facts.vocabulary import printed_name
+from crosscast.facts.vocabulary import printed_name, printed_value
 from crosscast.lift.precedence import Settled, settle, words
 
 SOURCES = {
@@ -126,7 +126,12 @@ def own_view(profile: Profile, path: str) -> dict[tuple[str, str], Settled]:
     fields = {_group(fact.field) for fact in own if fact.places}
     others = (f for f in profile if _group(f.field) not in fields and f not in own.facts)
     settled = settle(profile_of((*own, *others)))
-    return {(printed_name(name), who): found for (name, who), found in settled.items()}
+    return {
+        (printed_name(name), who): replace(
+            found, fact=replace(found.fact, value=printed_value(name, found.fact.value))
+        )
+        for (name, who), found in settled.items()
+    }
 
 
 def _group(name: str) -> str:

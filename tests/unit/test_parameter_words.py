@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crosscast.facts.vocabulary import VOCABULARY, printed_name
+from crosscast.facts.vocabulary import VOCABULARY, printed_name, printed_value
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import (
     LIBRARIES,
@@ -93,3 +93,10 @@ def test_defaults_are_in_the_words_of_their_library(api: str) -> None:
 def test_reports_keep_the_names_of_version_1() -> None:
     assert printed_name("loss_scaling.init_scale") == "loss_scaling.init"
     assert printed_name("loss_scaling.hysteresis") == "loss_scaling.hysteresis"
+    assert printed_value("precision.compute_dtype", "bfloat16") == "bf16"
+    assert printed_value("precision.dtypes", ("float16", "fp8")) == ("fp16", "fp8")
+    assert printed_value("precision.level", "float16") == "float16"
+    assert printed_name("schedule.name") == "schedule.decay"
+    assert printed_name("optimizer.name") == "optimizer.family"
+    assert printed_name("optimizer.source_name") == "optimizer.name"
+    assert printed_value("schedule.name", "constant") == "none"

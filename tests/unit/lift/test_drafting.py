@@ -33,7 +33,7 @@ def test_what_a_source_says_is_in_the_recipe_with_its_place() -> None:
         fact("accumulation.tail", "stepped", 22),
         fact("clipping.kind", "global_norm", 30),
         fact("clipping.value", 2.5, 30),
-        fact("schedule.decay", "linear", 50),
+        fact("schedule.name", "linear", 50),
         fact("schedule.warmup", 100, 51),
         fact("schedule.total_steps", 5000, 52),
         fact("schedule.on_skip", "steps", 53),
@@ -86,7 +86,7 @@ def test_what_nobody_says_is_marked_and_listed() -> None:
 def test_a_value_that_could_not_be_read_is_marked_with_its_text() -> None:
     found = lifted(
         fact("framework", "pytorch"),
-        fact("optimizer.family", "adamw", 4, subject="o"),
+        fact("optimizer.name", "adamw", 4, subject="o"),
         open_fact("optimizer.learning_rate", "cfg.lr", 5, subject="o"),
         fact("accumulation.present", "yes", 6),
         open_fact("accumulation.steps", "total // micro", 6),
@@ -107,8 +107,8 @@ def test_a_limit_that_is_not_positive_means_no_clipping(value: float) -> None:
 def test_scaling_that_is_there_and_switched_off_is_off() -> None:
     facts = (
         fact("precision.enabled", "flag", 3, expression="args.amp"),
-        fact("precision.dtypes", ("fp16",), 3),
-        fact("precision.compute_dtype", "fp32", 3),
+        fact("precision.dtypes", ("float16",), 3),
+        fact("precision.compute_dtype", "float32", 3),
         fact("loss_scaling.mode", "framework_default", 4),
     )
     found = lifted(*PLAIN, *facts)
@@ -120,7 +120,7 @@ def test_scaling_that_is_there_and_switched_off_is_off() -> None:
 def test_who_starts_it_decides_is_left_to_the_user() -> None:
     facts = (
         fact("precision.enabled", "config", 3),
-        fact("precision.dtypes", ("fp16", "bf16"), 3),
+        fact("precision.dtypes", ("float16", "bfloat16"), 3),
         fact("precision.compute_dtype", "launcher_or_config", 3),
     )
     found = lifted(*PLAIN, *facts)
@@ -130,8 +130,8 @@ def test_who_starts_it_decides_is_left_to_the_user() -> None:
 
 CANNOT: tuple[tuple[Any, ...], ...] = (
     (fact("clipping.kind", "layerwise"),),
-    (fact("schedule.decay", "step"),),
-    (fact("schedule.decay", "cosine"), fact("schedule.stepped_per", "epoch")),
+    (fact("schedule.name", "step"),),
+    (fact("schedule.name", "cosine"), fact("schedule.stepped_per", "epoch")),
     (
         fact("accumulation.present", "yes"),
         fact("accumulation.steps", 2),
@@ -143,7 +143,7 @@ CANNOT: tuple[tuple[Any, ...], ...] = (
         fact("accumulation.tail", "leak"),
     ),
     (fact("parallel.kind", ("megatron",)),),
-    (fact("optimizer.family", "sgd", subject="discriminator"),),
+    (fact("optimizer.name", "sgd", subject="discriminator"),),
 )
 
 
@@ -160,7 +160,7 @@ def test_what_a_recipe_cannot_say_is_a_diagnostic_and_not_dropped(facts: tuple[F
 
 
 def test_an_optimizer_that_no_recipe_knows_is_said_and_not_taken_for_another() -> None:
-    found = lifted(fact("framework", "pytorch"), fact("optimizer.family", "rmsprop", 3))
+    found = lifted(fact("framework", "pytorch"), fact("optimizer.name", "rmsprop", 3))
     assert "the optimizer is rmsprop" in " ".join(
         diagnostic.message for diagnostic in found.diagnostics
     )
@@ -170,8 +170,8 @@ def test_an_optimizer_that_no_recipe_knows_is_said_and_not_taken_for_another() -
 def test_two_optimizers_behind_a_switch_are_no_contradiction() -> None:
     facts = (
         fact("framework", "pytorch"),
-        fact("optimizer.family", "sgd", 3, subject="o", under=("args.sgd",)),
-        fact("optimizer.family", "adam", 5, subject="p", under=("not args.sgd",)),
+        fact("optimizer.name", "sgd", 3, subject="o", under=("args.sgd",)),
+        fact("optimizer.name", "adam", 5, subject="p", under=("not args.sgd",)),
     )
     found = lifted(*facts)
     assert "CC911" not in codes(found)
@@ -263,7 +263,7 @@ def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
 
 
 def test_a_warm_up_of_unknown_length_is_left_to_the_user() -> None:
-    warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
+    warm = (fact("schedule.name", "constant", 3), fact("schedule.has_warmup", "yes", 3))
     found = lifted(*PLAIN, *warm)
     assert found.fields["schedule.warmup_steps"].how == "stand_in"
     assert "schedule.warmup_steps" in found.unsaid
@@ -297,7 +297,7 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
 
 
 def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
-    warm = (fact("schedule.decay", "none", 3), fact("schedule.has_warmup", "yes", 3))
+    warm = (fact("schedule.name", "constant", 3), fact("schedule.has_warmup", "yes", 3))
     start = fact("schedule.warmup_start", "above_zero", 3, expression="(step + 1) / WARMUP")
     (note,) = [
         diagnostic
@@ -311,8 +311,8 @@ def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> 
 
 KERAS_ADAM = (
     fact("framework", "tensorflow"),
-    fact("optimizer.family", "adam", 40, subject="opt"),
-    fact("optimizer.name", "tensorflow.keras.optimizers.Adam", 40, subject="opt"),
+    fact("optimizer.name", "adam", 40, subject="opt"),
+    fact("optimizer.source_name", "tensorflow.keras.optimizers.Adam", 40, subject="opt"),
     fact("optimizer.learning_rate", 2e-5, 41, subject="opt"),
 )
 
@@ -336,7 +336,7 @@ def test_one_decay_alone_stands_beside_the_default_of_the_other(
 
 def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() -> None:
     unknown_class = [
-        replace(given, value="lib.AdamOfMine") if given.field == "optimizer.name" else given
+        replace(given, value="lib.AdamOfMine") if given.field == "optimizer.source_name" else given
         for given in KERAS_ADAM
     ]
     found = lifted(*unknown_class, fact("optimizer.betas.1", 0.98, 42, subject="opt"))

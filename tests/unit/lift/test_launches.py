@@ -122,12 +122,12 @@ def test_other_launches_and_programs_are_no_warning(launch: str, script: str) ->
 @pytest.mark.parametrize(
     ("flag", "enabled", "dtype"),
     [
-        ("--use_fp16=true", "always", "fp16"),
-        ("--use_fp16 True", "always", "fp16"),
-        ("--fp16", "always", "fp16"),
-        ("--use-bf16", "always", "bf16"),
+        ("--use_fp16=true", "always", "float16"),
+        ("--use_fp16 True", "always", "float16"),
+        ("--fp16", "always", "float16"),
+        ("--use-bf16", "always", "bfloat16"),
         ("--amp", "always", None),
-        ("--use_fp16=false", "never", "fp32"),
+        ("--use_fp16=false", "never", "float32"),
         ("--use_fp16=$HALF", None, None),
         ("--lr_fp16=1", None, None),
         ("--no_fp16", None, None),

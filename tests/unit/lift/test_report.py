@@ -70,7 +70,7 @@ def test_what_was_not_understood_is_listed() -> None:
 
 def test_every_file_has_only_what_it_says_itself() -> None:
     facts = [
-        fact("optimizer.family", "adam", 8, subject="opt", file="helper.py"),
+        fact("optimizer.name", "adam", 8, subject="opt", file="helper.py"),
         fact("clipping.value", 2.0, 4, expression="args.clip"),
         replace(fact("clipping.kind", "global_norm"), places=(), file="run.sh"),
     ]

@@ -71,11 +71,11 @@ def test_words_under_the_same_condition_are_not_selectable() -> None:
 
 def test_fields_that_may_have_several_words_have_all_of_them() -> None:
     facts = [
-        fact("precision.dtypes", ("fp16",), 1),
-        fact("precision.dtypes", "bf16", 2),
-        fact("precision.dtypes", "fp32", 3),
+        fact("precision.dtypes", ("float16",), 1),
+        fact("precision.dtypes", "bfloat16", 2),
+        fact("precision.dtypes", "float32", 3),
     ]
-    assert settled(*facts, field="precision.dtypes").fact.value == ("fp16", "bf16")
+    assert settled(*facts, field="precision.dtypes").fact.value == ("float16", "bfloat16")
 
 
 def test_nothing_alone_stays_nothing() -> None:

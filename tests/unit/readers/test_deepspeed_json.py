@@ -36,7 +36,7 @@ def test_a_whole_configuration() -> None:
     expected = {
         "framework": "pytorch",
         "precision.enabled": "always",
-        "precision.compute_dtype": "fp16",
+        "precision.compute_dtype": "float16",
         "loss_scaling.mode": "dynamic",
         "loss_scaling.init_scale": 4096.0,
         "loss_scaling.growth_interval": 500,
@@ -48,13 +48,13 @@ def test_a_whole_configuration() -> None:
         "batch.global_batch_size": 256,
         "clipping.kind": "global_norm",
         "clipping.value": 0.5,
-        "optimizer.family": "adamw",
+        "optimizer.name": "adamw",
         "optimizer.learning_rate": 3e-4,
         "optimizer.betas.0": 0.8,
         "optimizer.betas.1": 0.99,
         "optimizer.eps": 1e-7,
         "optimizer.weight_decay": 0.1,
-        "schedule.decay": "linear",
+        "schedule.name": "linear",
         "schedule.warmup": "10 steps",
         "schedule.total_steps": 99,
         "schedule.on_skip": "guarded",
@@ -91,7 +91,7 @@ def test_auto_is_unknown_with_a_reason(section: dict[str, Any]) -> None:
 
 def test_bf16_has_no_scale() -> None:
     found = ds(bf16={"enabled": True}, fp16={"enabled": False, "loss_scale": 64})
-    assert value_of(found, "precision.compute_dtype") == "bf16"
+    assert value_of(found, "precision.compute_dtype") == "bfloat16"
     assert value_of(found, "loss_scaling.mode") == "none"
     assert codes(found) == ["CC927"]
 
@@ -103,7 +103,7 @@ def test_both_at_once_contradict() -> None:
 def test_nothing_about_precision_is_float32() -> None:
     found = ds()
     assert value_of(found, "precision.enabled") == "never"
-    assert value_of(found, "precision.compute_dtype") == "fp32"
+    assert value_of(found, "precision.compute_dtype") == "float32"
 
 
 def test_accumulation_from_the_batch_sizes() -> None:
@@ -128,14 +128,14 @@ def test_batch_sizes_that_do_not_fit() -> None:
 )
 def test_families(kind: str, family: str, decay: str) -> None:
     found = ds(optimizer={"type": kind, "params": {"weight_decay": 0.1}})
-    assert value_of(found, "optimizer.family") == family
+    assert value_of(found, "optimizer.name") == family
     assert value_of(found, f"optimizer.{decay}") == 0.1
 
 
 def test_adam_with_coupled_decay() -> None:
     params = {"weight_decay": 0.1, "adam_w_mode": False}
     found = ds(optimizer={"type": "Adam", "params": params})
-    assert value_of(found, "optimizer.family") == "adam"
+    assert value_of(found, "optimizer.name") == "adam"
     assert value_of(found, "optimizer.l2") == 0.1
 
 

@@ -36,14 +36,14 @@ def best(text: str) -> dict[str, Any]:
             {
                 "framework": "pytorch",
                 "api": "hf_trainer",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "loss_scaling.mode": "library",
                 "accumulation.steps": 8,
                 "batch.micro_batch_size": 4,
                 "clipping.value": 0.3,
-                "optimizer.family": "adamw",
+                "optimizer.name": "adamw",
                 "optimizer.learning_rate": 3e-5,
-                "schedule.decay": "cosine",
+                "schedule.name": "cosine",
                 "schedule.warmup": "10 steps",
             },
         ),
@@ -52,7 +52,7 @@ def best(text: str) -> dict[str, Any]:
             {
                 "precision.enabled": "never",
                 "clipping.value": 1.0,
-                "schedule.decay": "linear",
+                "schedule.name": "linear",
                 "optimizer.learning_rate": 5e-5,
                 "accumulation.present": None,
             },
@@ -60,7 +60,7 @@ def best(text: str) -> dict[str, Any]:
         (
             f"deepspeed --num_gpus 2 t.py --deepspeed c.json {TRAINER} --bf16",
             {
-                "precision.compute_dtype": "bf16",
+                "precision.compute_dtype": "bfloat16",
                 "loss_scaling.mode": "none",
                 "parallel.kind": "deepspeed",
                 "parallel.world_size": 2,
@@ -71,7 +71,7 @@ def best(text: str) -> dict[str, Any]:
             "--tensor-model-parallel-size 2 --loss-scale-window 500 --lr-warmup-fraction .01",
             {
                 "api": "megatron",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "loss_scaling.mode": "dynamic",
                 "loss_scaling.growth_interval": 500,
                 "loss_scaling.init_scale": 2.0**32,
@@ -79,7 +79,7 @@ def best(text: str) -> dict[str, Any]:
                 "clipping.value": 0.5,
                 "parallel.kind": "megatron",
                 "schedule.warmup": "0.01 of all",
-                "optimizer.family": "adamw",
+                "optimizer.name": "adamw",
             },
         ),
         (
@@ -90,13 +90,13 @@ def best(text: str) -> dict[str, Any]:
             f"fairseq-train d {FAIRSEQ} --fp16 --fp16-init-scale 4 --update-freq 16 "
             "--clip-norm 0.0 --lr-scheduler inverse_sqrt --warmup-updates 4000 --lr 5e-4",
             {
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "loss_scaling.mode": "dynamic",
                 "loss_scaling.init_scale": 4,
                 "accumulation.steps": 16,
                 "accumulation.loss_divided": "token_normalised",
                 "clipping.kind": "none",
-                "schedule.decay": "rsqrt",
+                "schedule.name": "inverse_sqrt",
                 "schedule.warmup": "4000 steps",
                 "optimizer.learning_rate": 5e-4,
             },
@@ -105,12 +105,12 @@ def best(text: str) -> dict[str, Any]:
             f"python t.py {LIGHTNING} --precision=16 --gradient_clip_val 0.5 --strategy ddp",
             {
                 "api": "lightning",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "accumulation.steps": 4,
                 "clipping.value": 0.5,
                 "parallel.kind": "ddp",
                 "parallel.world_size": 2,
-                "optimizer.family": "elsewhere",
+                "optimizer.name": "elsewhere",
             },
         ),
         (
@@ -118,7 +118,7 @@ def best(text: str) -> dict[str, Any]:
             "--gradient_accumulation_steps 4 --max_grad_norm 1.0",
             {
                 "api": "accelerate",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "accumulation.steps": 4,
                 "clipping.value": 1.0,
                 "parallel.kind": "ddp",
@@ -137,7 +137,7 @@ def best(text: str) -> dict[str, Any]:
         (
             f"python t.py {PADDLE} --use_fp16=true --loss_scaling 128.0 --learning_rate 5e-5",
             {
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "loss_scaling.mode": "static",
                 "loss_scaling.scale": 128.0,
                 "optimizer.learning_rate": 5e-5,
@@ -149,7 +149,7 @@ def best(text: str) -> dict[str, Any]:
         ),
         (
             f"python t.py {PADDLE} --use_fp16 True learning_rate 2.0 model_dir out",
-            {"precision.compute_dtype": "fp16", "precision.flag": "--use_fp16"},
+            {"precision.compute_dtype": "float16", "precision.flag": "--use_fp16"},
         ),
         (
             f"python t.py {PADDLE} --use_fp16 true --use_dynamic_loss_scaling true "
@@ -166,7 +166,7 @@ def best(text: str) -> dict[str, Any]:
             "--use_fleet true",
             {
                 "framework": "paddle",
-                "precision.compute_dtype": "fp16",
+                "precision.compute_dtype": "float16",
                 "activation_checkpointing": "yes",
                 "parallel.kind": "fleet",
                 "parallel.world_size": 2,
@@ -258,7 +258,7 @@ def test_flags_that_only_look_like_lightnings() -> None:
         "--grad-checkpointing"
     )
     assert found.get("api") != "lightning"
-    assert found["precision.compute_dtype"] == "bf16"
+    assert found["precision.compute_dtype"] == "bfloat16"
     assert found["optimizer.learning_rate"] == 1e-3
     assert found["optimizer.weight_decay"] == 0.2
     assert found["activation_checkpointing"] == "yes"

@@ -38,7 +38,7 @@ def loop(before: str = "pass", after: str = "pass") -> str:
 
 
 def decay(text: str) -> Any:
-    return read_by(py_torch_schedules.READER, "import torch\n" + text).get("schedule.decay")
+    return read_by(py_torch_schedules.READER, "import torch\n" + text).get("schedule.name")
 
 
 def test_a_schedule_that_another_file_makes() -> None:
@@ -69,7 +69,7 @@ def test_a_table_of_rates_that_another_file_makes(maker: str, word: str) -> None
     found = read_by(
         py_torch_schedules.READER, f"import torch\nimport tools\ntable = {maker}\n" + loop(body)
     )
-    assert found["schedule.decay"] == word
+    assert found["schedule.name"] == word
     assert ("schedule.has_warmup" in found) is ("warmup" in maker)
 
 
@@ -104,12 +104,12 @@ def test_one_of_two_formulas_is_elsewhere() -> None:
 
 def optimizers(text: str) -> dict[str, Any]:
     found = read_by(py_torch_optimizers.READER, "import torch\n" + text)
-    return {k: v for k, v in found.items() if k.startswith("optimizer.family")}
+    return {k: v for k, v in found.items() if k.startswith("optimizer.name")}
 
 
 def test_an_optimizer_that_another_file_makes() -> None:
     text = "from helpers import everything\nmodel, optimizer, loader = everything()\n"
-    assert optimizers(text + STEP) == {"optimizer.family of optimizer": "elsewhere"}
+    assert optimizers(text + STEP) == {"optimizer.name of optimizer": "elsewhere"}
     text = "from helpers import get_optimization\noptimizer = get_optimization(model)\n"
     assert list(optimizers(text + STEP).values()) == ["elsewhere"]
 
@@ -139,7 +139,7 @@ SCALED = """
 
 
 @pytest.mark.parametrize("handed", [False, True])
-@pytest.mark.parametrize(("default", "word"), [("True", "fp16"), ("False", "fp32")])
+@pytest.mark.parametrize(("default", "word"), [("True", "float16"), ("False", "float32")])
 def test_a_scaler_that_may_be_none(handed: bool, default: str, word: str) -> None:
     text = ARGS.replace("default=True", f"default={default}")
     text += "scaler = None\nif args.half:\n    scaler = torch.cuda.amp.GradScaler()\n"
@@ -194,7 +194,7 @@ def test_masters_of_a_file_of_the_same_package() -> None:
             self.lg_loss_scale += 0.001
     """
     found = read_by(py_manual_fp16.READER, text)
-    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.dtypes"] == ("float16",)
     assert found["loss_scaling.mode"] == "dynamic"
 
 
@@ -204,7 +204,7 @@ def test_a_switch_handed_on_beside_a_wrapped_scaler() -> None:
         "from utils import NativeScaler\nfrom engine import train\nloss_scaler = NativeScaler()\n"
     )
     found = read_by(py_torch_amp.READER, text + "train(model, loss_scaler, use_amp=args.half)\n")
-    assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("flag", "fp32")
+    assert (found["precision.enabled"], found["precision.compute_dtype"]) == ("flag", "float32")
     found = read_by(py_torch_amp.READER, text + "train(model, loss_scaler)\n")
     assert found["precision.enabled"] == "always"
 
@@ -310,7 +310,7 @@ def test_a_wrapped_optimizer_whose_policy_is_elsewhere() -> None:
         optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
     """
     found = values_of(text)
-    assert (found["precision.enabled"], found["precision.dtypes"]) == ("config", ("fp16",))
+    assert (found["precision.enabled"], found["precision.dtypes"]) == ("config", ("float16",))
     always = "\n".join(line.replace("        opt", "    opt") for line in text.splitlines()
                        if "if params" not in line)  # fmt: skip
     assert "precision.enabled" not in values_of(always)
@@ -333,14 +333,14 @@ def test_optimizers_of_several_parts() -> None:
     assert found["optimizer.learning_rate generator"] == 0.0002
     assert found["optimizer.learning_rate discriminator"] == 0.0004
     assert found["optimizer.role generator"] == "generator"
-    assert found["schedule.decay"] == "linear"
+    assert found["schedule.name"] == "linear"
 
 
 def test_a_configuration_that_only_changes_the_model() -> None:
     text = "_base_ = ['../schedules/long.py', '../runtime.py']\nmodel = dict(head=dict(n=9))\n"
     found = mm(text)
-    assert found["precision.enabled"] == found["schedule.decay"] == "inherit"
-    assert "schedule.decay" not in mm(text.replace("schedules", "plans"))
+    assert found["precision.enabled"] == found["schedule.name"] == "inherit"
+    assert "schedule.name" not in mm(text.replace("schedules", "plans"))
     assert mm("_base_ = ['../a.py']\nwords = 3\n") == {}
 
 

@@ -38,13 +38,13 @@ def test_ernie() -> None:
     found = read(paddle_json.READER, ernie(), "c.json")
     expected = {
         "framework": "paddle",
-        "precision.compute_dtype": "fp16",
+        "precision.compute_dtype": "float16",
         "loss_scaling.mode": "dynamic",
         "loss_scaling.init_scale": 256,
         "loss_scaling.growth_interval": 50,
         "parallel.kind": "fleet",
         "optimizer.learning_rate": 5e-5,
-        "schedule.decay": "linear",
+        "schedule.name": "linear",
         "schedule.warmup": "0.1 of all",
     }
     assert {field: value_of(found, field) for field in expected} == expected
@@ -78,7 +78,7 @@ def test_trainer_arguments() -> None:
     )
     found = read(hf_arguments_json.READER, text, "args.json")
     assert value_of(found, "accumulation.steps") == 2
-    assert value_of(found, "precision.compute_dtype") == "bf16"
+    assert value_of(found, "precision.compute_dtype") == "bfloat16"
     assert line_of(found, "accumulation.steps") == 4
 
 

@@ -20,12 +20,12 @@ accelerator = Accelerator(mixed_precision=args.mixed_precision)
 
 @pytest.mark.parametrize(
     ("default", "word"),
-    [("'no'", "fp32"), ("None", "launcher_or_config"), ("'bf16'", "bf16")],
+    [("'no'", "float32"), ("None", "launcher_or_config"), ("'bf16'", "bfloat16")],
 )
 def test_a_flag_decides(default: str, word: str) -> None:
     found = read_by(READER, FLAGS.format(default=default))
     assert found["precision.enabled"] == "flag"
-    assert found["precision.dtypes"] == ("fp16", "bf16")
+    assert found["precision.dtypes"] == ("float16", "bfloat16")
     assert found["precision.compute_dtype"] == word
     assert found["loss_scaling.mode"] == "library"
     assert found["parallel.kind"] == ("library",)
@@ -38,7 +38,7 @@ def test_literals() -> None:
     found = read_by(READER, text.format("'no'"))
     assert (found["precision.enabled"], found["loss_scaling.mode"]) == ("never", "none")
     found = read_by(READER, text.format("'bf16'"))
-    assert found["precision.compute_dtype"] == "bf16"
+    assert found["precision.compute_dtype"] == "bfloat16"
     assert "loss_scaling.mode" not in found
 
 
@@ -82,7 +82,7 @@ def test_a_configuration_in_the_program() -> None:
     engine, optimizer, _, _ = deepspeed.initialize(model=model, config=config)
     """
     found = read_by(DEEPSPEED, text)
-    assert found["precision.compute_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "float16"
     assert found["loss_scaling.init_scale"] == 4096.0
     assert found["accumulation.steps"] == 4
     assert found["clipping.value"] == 1.0

@@ -30,7 +30,7 @@ def test_initialize_under_a_flag() -> None:
     text = START + "if args.fp16:\n    model, optimizer = amp.initialize(model, optimizer)\n" + LOOP
     found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "float32"
     assert found["precision.level"] == "O1"
     assert found["precision.mode"] == "mixed"
     assert found["loss_scaling.mode"] == "framework_default"
@@ -72,7 +72,7 @@ def test_a_level_by_a_flag() -> None:
     )
     found = read_by(READER, text + LOOP)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "float16"
     assert found["precision.level"] == "O1"
 
 
@@ -125,7 +125,7 @@ def test_an_optimizer_that_scales_the_loss_itself() -> None:
     )
     found = read_by(BY_HAND, text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.dtypes"] == ("float16",)
     assert found["loss_scaling.mode"] == "library"
 
 

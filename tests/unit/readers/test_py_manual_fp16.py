@@ -29,7 +29,7 @@ for x, y in loader:
 def test_a_model_that_is_halved_where_it_is_made(model: str) -> None:
     found = read_by(READER, LOOP.format(model=model, loss="loss * LOSS_SCALE"))
     assert found["precision.mode"] == "full"
-    assert found["precision.dtypes"] == ("fp16",)
+    assert found["precision.dtypes"] == ("float16",)
     assert found["loss_scaling.mode"] == "static"
     assert found["loss_scaling.scale"] == 128.0
 

@@ -28,4 +28,4 @@ def test_a_schedule_from_elsewhere() -> None:
             loss.backward()
             lr_scheduler.step()
     """
-    assert values_of(text)["schedule.decay"] == "elsewhere"
+    assert values_of(text)["schedule.name"] == "elsewhere"

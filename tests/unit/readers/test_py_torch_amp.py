@@ -33,8 +33,8 @@ def test_a_flag_switches_both() -> None:
     )
     found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.dtypes"] == ("fp16",)
-    assert found["precision.compute_dtype"] == "fp32"
+    assert found["precision.dtypes"] == ("float16",)
+    assert found["precision.compute_dtype"] == "float32"
     assert found["precision.flag"] == "args.amp"
     assert found["loss_scaling.mode"] == "framework_default"
     assert found["api"] == ("torch.cuda.amp",)
@@ -47,7 +47,7 @@ def test_without_any_switch_it_is_always_on() -> None:
     )
     found = read_by(READER, text)
     assert found["precision.enabled"] == "always"
-    assert found["precision.compute_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "float16"
     assert found["loss_scaling.mode"] == "dynamic"
     assert found["loss_scaling.init_scale"] == 1024.0
     assert found["api"] == ("torch.amp",)
@@ -61,8 +61,8 @@ def test_types_by_a_table_of_types() -> None:
         + LOOP.format(cast="autocast(device_type='cuda', dtype=kind)")
     )
     found = read_by(READER, text)
-    assert set(found["precision.dtypes"]) == {"fp16", "bf16"}
-    assert found["precision.compute_dtype"] == "fp16"
+    assert set(found["precision.dtypes"]) == {"float16", "bfloat16"}
+    assert found["precision.compute_dtype"] == "float16"
 
 
 def test_the_device_chooses_the_type() -> None:
@@ -83,7 +83,7 @@ def test_autocast_of_a_cpu_is_bfloat16() -> None:
         "    optimizer.step()\n"
     )
     found = read_by(READER, text)
-    assert found["precision.dtypes"] == ("bf16",)
+    assert found["precision.dtypes"] == ("bfloat16",)
     assert "loss_scaling.mode" not in found
 
 
@@ -105,7 +105,7 @@ def test_a_branch_decides() -> None:
     )
     found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "float32"
 
 
 def test_a_context_kept_in_a_variable() -> None:
@@ -123,7 +123,7 @@ def test_a_context_kept_in_a_variable() -> None:
     )
     found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.dtypes"] == ("bf16",)
+    assert found["precision.dtypes"] == ("bfloat16",)
     assert "loss_scaling.mode" not in found
 
 
@@ -232,7 +232,7 @@ def test_a_name_that_a_flag_fills() -> None:
     )
     found = read_by(READER, text)
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "float32"
 
 
 def test_settings_spread_into_arguments() -> None:
@@ -274,7 +274,7 @@ def test_a_flag_of_a_device_decides_nothing() -> None:
     )
     found = read_by(READER, text)
     assert found["precision.enabled"] == "always"
-    assert found["precision.compute_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "float16"
 
 
 CHOSEN = """
@@ -296,7 +296,7 @@ def test_a_context_that_a_setting_chooses_is_not_always_on() -> None:
     found = read_by(READER, CHOSEN)
     assert found["precision.enabled"] == "config"
     assert found["precision.flag"] == "train_config.use_fp16"
-    assert found["precision.compute_dtype"] not in ("fp16", "fp32")
+    assert found["precision.compute_dtype"] not in ("float16", "float32")
 
 
 def test_the_other_arm_of_a_choice() -> None:
@@ -313,14 +313,14 @@ def test_a_switch_that_another_file_finds_out(cast: str) -> None:
     text += "scaler = torch.cuda.amp.GradScaler(enabled=amp)\n" + LOOP.format(cast=cast)
     found = read_by(READER, text)
     assert found["precision.enabled"] == "caller"
-    assert found["precision.compute_dtype"] not in ("fp16", "fp32")
+    assert found["precision.compute_dtype"] not in ("float16", "float32")
 
 
 def test_a_switch_that_is_true_stays_always() -> None:
     text = "import torch\namp = True\nscaler = torch.cuda.amp.GradScaler(enabled=amp)\n"
     found = read_by(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=amp)"))
     assert found["precision.enabled"] == "always"
-    assert found["precision.compute_dtype"] == "fp16"
+    assert found["precision.compute_dtype"] == "float16"
 
 
 def test_a_namespace_that_another_file_makes_of_a_parser() -> None:
@@ -329,4 +329,4 @@ def test_a_namespace_that_another_file_makes_of_a_parser() -> None:
     text += "scaler = torch.cuda.amp.GradScaler(enabled=args.amp)\n"
     found = read_by(READER, text + LOOP.format(cast="cuda.amp.autocast(enabled=args.amp)"))
     assert found["precision.enabled"] == "flag"
-    assert found["precision.compute_dtype"] == "fp32"
+    assert found["precision.compute_dtype"] == "float32"

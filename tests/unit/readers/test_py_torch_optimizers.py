@@ -24,8 +24,8 @@ def test_arguments_by_place_and_by_name() -> None:
         "                              weight_decay=0.1)\n"
     )
     found = read_by(READER, text + STEP)
-    assert found["optimizer.family of optimizer"] == "adamw"
-    assert found["optimizer.name of optimizer"] == "AdamW"
+    assert found["optimizer.name of optimizer"] == "adamw"
+    assert found["optimizer.source_name of optimizer"] == "AdamW"
     assert found["optimizer.learning_rate of optimizer"] == 3e-4
     assert found["optimizer.betas.0 of optimizer"] == 0.9
     assert found["optimizer.betas.1 of optimizer"] == 0.95
@@ -57,7 +57,7 @@ def test_arguments_by_place_and_by_name() -> None:
 def test_families(call: str, family: str, decay: str) -> None:
     text = f"import {call.partition('(')[0].rpartition('.')[0].partition('.')[0]}\nopt = {call}\n"
     found = read_by(READER, text + STEP)
-    assert found["optimizer.family of opt"] == family
+    assert found["optimizer.name of opt"] == family
     assert found[f"optimizer.{decay} of opt"] == 0.1
 
 
@@ -92,10 +92,10 @@ def test_branches_are_two_optimizers() -> None:
         "    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, nesterov=True)\n"
     )
     found = read_by(READER, text + STEP)
-    assert found["optimizer.family of optimizer"] == "adam"
-    assert found["optimizer.family of optimizer (SGD)"] == "sgd"
+    assert found["optimizer.name of optimizer"] == "adam"
+    assert found["optimizer.name of optimizer (SGD)"] == "sgd"
     assert found["optimizer.nesterov of optimizer (SGD)"] == "yes"
-    conditions = {f.under for f in facts_of(READER, text + STEP) if f.field == "optimizer.family"}
+    conditions = {f.under for f in facts_of(READER, text + STEP) if f.field == "optimizer.name"}
     assert len(conditions) == 2
 
 
@@ -127,7 +127,7 @@ def test_two_parts_of_a_model() -> None:
 )
 def test_chosen_by_a_name(code: str) -> None:
     found = read_by(READER, ARGS + code + STEP)
-    assert found["optimizer.family of optimizer"] == "selectable"
+    assert found["optimizer.name of optimizer"] == "selectable"
 
 
 def test_the_rate_of_timms_factory_is_that_of_its_flag() -> None:
@@ -138,14 +138,14 @@ def test_the_rate_of_timms_factory_is_that_of_its_flag() -> None:
 def test_made_elsewhere_or_by_the_caller() -> None:
     text = "import torch\nfrom optimizers import build_optimizer\n"
     found = read_by(READER, text + "optimizer = build_optimizer(config, model)\n" + STEP)
-    assert found["optimizer.family of optimizer"] == "elsewhere"
+    assert found["optimizer.name of optimizer"] == "elsewhere"
     text = (
         "def fit(model, loader, optimizer):\n"
         "    for x in loader:\n        optimizer.zero_grad()\n"
         "        model(x).backward()\n        optimizer.step()\n"
     )
     found = read_by(READER, "import torch\n" + text)
-    assert found["optimizer.family of optimizer"] == "caller"
+    assert found["optimizer.name of optimizer"] == "caller"
 
 
 def test_the_factory_in_another_file() -> None:
@@ -155,7 +155,7 @@ def test_the_factory_in_another_file() -> None:
     )
     text = "from factory import build_optimizer\noptimizer = build_optimizer(config, model)\n"
     found = read_by(READER, text + STEP, ("factory.py", factory))
-    assert found["optimizer.family of build_optimizer"] == "sgd"
+    assert found["optimizer.name of build_optimizer"] == "sgd"
     assert found["optimizer.momentum of build_optimizer"] == 0.9
 
 
@@ -166,7 +166,7 @@ def test_wrapped_classes() -> None:
         " optimizer_class=torch.optim.AdamW, lr=1e-3)\n"
     )
     found = read_by(READER, text + STEP)
-    assert found["optimizer.family of optimizer"] == "adamw"
+    assert found["optimizer.name of optimizer"] == "adamw"
     assert found["optimizer.learning_rate of optimizer"] == 1e-3
 
 
@@ -193,7 +193,7 @@ def test_a_keyword_dictionary() -> None:
 )
 def test_what_is_no_optimizer(text: str) -> None:
     found = read_by(READER, text + "loss.backward()\n")
-    assert not [name for name in found if name.startswith("optimizer.family")]
+    assert not [name for name in found if name.startswith("optimizer.name")]
 
 
 def test_a_file_that_does_not_train() -> None:
@@ -218,8 +218,8 @@ def test_the_same_optimizer_in_two_branches_is_one() -> None:
         "else:\n    optimizer = torch.optim.SGD(model.parameters(), 0.2)\n"
     )
     found = read_by(READER, text + STEP)
-    assert [name for name in found if name.startswith("optimizer.family")] == [
-        "optimizer.family of optimizer"
+    assert [name for name in found if name.startswith("optimizer.name")] == [
+        "optimizer.name of optimizer"
     ]
     assert found["optimizer.learning_rate of optimizer"] == 0.2
 

@@ -11,7 +11,7 @@ HEAD = "import math\nimport torch\nfrom torch.optim.lr_scheduler import *\n"
 
 
 def decay(text: str) -> object:
-    return read_by(READER, text).get("schedule.decay")
+    return read_by(READER, text).get("schedule.name")
 
 
 @pytest.mark.parametrize(
@@ -24,15 +24,15 @@ def decay(text: str) -> object:
         ("torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 100)", "cosine"),
         ("torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)", "plateau"),
         ("torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=10)", "onecycle"),
-        ("torch.optim.lr_scheduler.PolynomialLR(optimizer, 10)", "poly"),
+        ("torch.optim.lr_scheduler.PolynomialLR(optimizer, 10)", "polynomial"),
         ("torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, 10)", "linear"),
         ("transformers.get_cosine_schedule_with_warmup(optimizer, 10, 100)", "cosine"),
         ("transformers.get_linear_schedule_with_warmup(optimizer, 10, 100)", "linear"),
-        ("transformers.get_constant_schedule_with_warmup(optimizer, 10)", "none"),
-        ("transformers.get_scheduler('polynomial', optimizer, 10, 100)", "poly"),
-        ("transformers.optimization.get_scheduler('inverse_sqrt', optimizer)", "rsqrt"),
+        ("transformers.get_constant_schedule_with_warmup(optimizer, 10)", "constant"),
+        ("transformers.get_scheduler('polynomial', optimizer, 10, 100)", "polynomial"),
+        ("transformers.optimization.get_scheduler('inverse_sqrt', optimizer)", "inverse_sqrt"),
         ("helpers.WarmupLinearSchedule(optimizer, warmup_steps=5, t_total=50)", "linear"),
-        ("helpers.PolyWarmUpScheduler(optimizer, warmup=0.1, total_steps=50)", "poly"),
+        ("helpers.PolyWarmUpScheduler(optimizer, warmup=0.1, total_steps=50)", "polynomial"),
         ("timm.scheduler.create_scheduler_v2(optimizer)", "selectable"),
     ],
 )
@@ -59,15 +59,15 @@ def test_warm_up_and_length() -> None:
         ("lambda epoch: 0.1 ** (epoch // 30)", "step", False),
         ("lambda step: 1 - step / 1000", "linear", False),
         ("lambda step: 0.5 * (1 + math.cos(math.pi * step / 1000))", "cosine", False),
-        ("lambda step: (1 - step / 1000) ** 0.9", "poly", False),
+        ("lambda step: (1 - step / 1000) ** 0.9", "polynomial", False),
         ("lambda step: min((step + 1) ** -0.5, (step + 1) * warmup ** -1.5)", "noam", True),
-        ("lambda step: 1.0", "none", False),
-        ("lambda step: min(1.0, step / warmup_steps)", "none", True),
+        ("lambda step: 1.0", "constant", False),
+        ("lambda step: min(1.0, step / warmup_steps)", "constant", True),
     ],
 )
 def test_own_functions(function: str, word: str, warms: bool) -> None:
     found = read_by(READER, HEAD + f"schedule = LambdaLR(optimizer, lr_lambda={function})\n" + STEP)
-    assert found["schedule.decay"] == word
+    assert found["schedule.name"] == word
     assert found.get("schedule.has_warmup") == ("yes" if warms else None)
 
 
@@ -114,7 +114,7 @@ def test_a_function_of_the_program() -> None:
         "schedule = LambdaLR(optimizer, partial(rate, warmup_steps=10, total=100))\n"
     )
     found = read_by(READER, text + STEP)
-    assert found["schedule.decay"] == "linear"
+    assert found["schedule.name"] == "linear"
     assert found["schedule.has_warmup"] == "yes"
 
 
@@ -123,7 +123,7 @@ def test_a_function_of_the_program() -> None:
     [
         ("rate = 0.1 * 0.1 ** (epoch // 30)", "step"),
         ("rate = 0.5 * (1 + math.cos(math.pi * epoch / 90))", "cosine"),
-        ("rate = base * (1 - epoch / 90) ** 0.9", "poly"),
+        ("rate = base * (1 - epoch / 90) ** 0.9", "polynomial"),
         ("rate = base * (90 - epoch) / 90", "linear"),
         ("rate = base * 0.97 ** epoch", "exponential"),
         (
@@ -139,7 +139,7 @@ def test_rates_written_by_hand(body: str, word: str) -> None:
         "for epoch in range(90):\n    adjust_learning_rate(optimizer, epoch, 0.1, [30])\n"
     )
     assert decay(text + "    " + STEP.replace("\n", "\n    ")) == word
-    assert {2, 7 + body.count("\n")} <= set(lines(facts_of(READER, text + STEP), "schedule.decay"))
+    assert {2, 7 + body.count("\n")} <= set(lines(facts_of(READER, text + STEP), "schedule.name"))
 
 
 def test_a_warm_up_before_a_fall() -> None:
@@ -149,7 +149,7 @@ def test_a_warm_up_before_a_fall() -> None:
         "scheduler = SequentialLR(optimizer, [warm, fall], milestones=[5])\n"
     )
     found = read_by(READER, text + STEP)
-    assert found["schedule.decay"] == "cosine"
+    assert found["schedule.name"] == "cosine"
     assert found["schedule.has_warmup"] == "yes"
 
 
@@ -202,10 +202,10 @@ def test_a_warm_up_that_is_called_linear_does_not_fall() -> None:
         "scheduler = CosineAnnealingLR(optimizer, 90)\n"
     )
     found = read_by(READER, text + STEP)
-    assert (found["schedule.decay"], found["schedule.has_warmup"]) == ("cosine", "yes")
+    assert (found["schedule.name"], found["schedule.has_warmup"]) == ("cosine", "yes")
 
 
-@pytest.mark.parametrize(("word", "decay_word"), [("poly", "poly"), ("exp", "exponential")])
+@pytest.mark.parametrize(("word", "decay_word"), [("poly", "polynomial"), ("exp", "exponential")])
 def test_a_policy_of_another_file_that_a_flag_names(word: str, decay_word: str) -> None:
     text = (
         "import argparse\nfrom utils import adjust_learning_rate\n"
@@ -214,7 +214,7 @@ def test_a_policy_of_another_file_that_a_flag_names(word: str, decay_word: str) 
         "adjust_learning_rate(args, optimizer, warmup_steps=3)\n"
     )
     found = read_by(READER, text + STEP)
-    assert (found["schedule.decay"], found["schedule.has_warmup"]) == (decay_word, "yes")
+    assert (found["schedule.name"], found["schedule.has_warmup"]) == (decay_word, "yes")
 
 
 def test_the_schedule_of_bert_own_adam() -> None:
@@ -223,7 +223,7 @@ def test_the_schedule_of_bert_own_adam() -> None:
         "optimizer = BertAdam(p, lr=1e-4, schedule='warmup_linear', warmup=0.1, t_total=100)\n"
     )
     found = read_by(READER, text + STEP)
-    assert found["schedule.decay"] == "linear"
+    assert found["schedule.name"] == "linear"
     assert found["schedule.has_warmup"] == "yes"
 
 
@@ -265,7 +265,7 @@ def test_an_engine_moves_it() -> None:
         "trainer.add_event_handler(Events.ITERATION_STARTED, scheduler)\n"
     )
     found = read_by(READER, text + STEP)
-    assert (found["schedule.decay"], found["schedule.stepped_per"]) == ("linear", "micro")
+    assert (found["schedule.name"], found["schedule.stepped_per"]) == ("linear", "micro")
 
 
 def test_a_rate_that_stays() -> None:

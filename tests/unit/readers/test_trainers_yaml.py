@@ -50,10 +50,10 @@ NEOX = """{
 def test_arguments_of_the_trainer_in_yaml() -> None:
     reading = read(hf_arguments_json.READER, TRL, "sft.yaml")
     assert value_of(reading, "api") == "hf_trainer"
-    assert value_of(reading, "precision.compute_dtype") == "bf16"
+    assert value_of(reading, "precision.compute_dtype") == "bfloat16"
     assert value_of(reading, "accumulation.steps") == 4
     assert value_of(reading, "optimizer.learning_rate") == 3e-4
-    assert value_of(reading, "schedule.decay") == "cosine"
+    assert value_of(reading, "schedule.name") == "cosine"
     assert value_of(reading, "activation_checkpointing") == "yes"
     assert value_of(reading, "data.sequence_length") == 1024
 
@@ -81,6 +81,6 @@ def test_gpt_neox_in_plain_json_is_not_deepspeeds_own_file() -> None:
     assert neox_yaml.READER.sniff(source)
     assert not deepspeed_json.READER.sniff(source)
     reading = read(neox_yaml.READER, NEOX, "model.yml")
-    assert value_of(reading, "schedule.decay") == "cosine"
+    assert value_of(reading, "schedule.name") == "cosine"
     assert value_of(reading, "optimizer.weight_decay") == 0.1
     assert value_of(reading, "activation_checkpointing") == "yes"

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from crosscast.facts.fact import Plain, PlainValue
+
 NUMBER = ("<number>",)
 TEXT = ("<text>",)
+HALVES = ("float16", "bfloat16")
+"""Types below float32 in which a recipe can compute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +53,12 @@ VOCABULARY: dict[str, Field] = {
         meaning="who decides whether half precision is used",
     ),
     "precision.dtypes": Field(
-        values=("fp32", "fp16", "bf16", "fp8"),
+        values=("float32", *HALVES, "fp8"),
         meaning="types below float32 that the source can select",
         many=True,
     ),
     "precision.compute_dtype": Field(
-        values=("fp32", "fp16", "bf16", "bf16_or_fp16", "launcher_or_config", "inherit"),
+        values=("float32", *HALVES, "bf16_or_fp16", "launcher_or_config", "inherit"),
         meaning="what runs with the defaults as written; bf16_or_fp16: the device decides",
         recipe="precision.compute_dtype",
     ),
@@ -152,7 +156,7 @@ VOCABULARY: dict[str, Field] = {
         )
         for name, path, values, meaning in (
             (
-                "family",
+                "name",
                 "name",
                 (
                     *("sgd", "adam", "adamw", "lamb", "novograd", "adafactor", "rmsprop"),
@@ -161,7 +165,7 @@ VOCABULARY: dict[str, Field] = {
                 ),
                 "sgd includes momentum",
             ),
-            ("name", "", TEXT, "as the source calls it"),
+            ("source_name", "", TEXT, "as the source calls it"),
             ("learning_rate", "learning_rate", NUMBER, "highest rate"),
             ("betas.0", "betas", NUMBER, "decay of the first moment"),
             ("betas.1", "betas", NUMBER, "decay of the second moment"),
@@ -174,11 +178,11 @@ VOCABULARY: dict[str, Field] = {
             ("role", "", TEXT, "which part it trains: generator, discriminator"),
         )
     },
-    "schedule.decay": Field(
+    "schedule.name": Field(
         values=(
-            *("none", "linear", "cosine", "poly", "exponential", "step", "multistep"),
-            *("step_custom", "plateau", "noam", "rsqrt", "onecycle", "custom", "selectable"),
-            *("elsewhere", "caller", "library_default", "inherit"),
+            *("constant", "linear", "cosine", "polynomial", "exponential", "step", "multistep"),
+            *("step_custom", "plateau", "noam", "inverse_sqrt", "onecycle", "custom"),
+            *("selectable", "elsewhere", "caller", "library_default", "inherit"),
         ),
         meaning="fall of the learning rate after the warm-up",
         recipe="schedule.name",
@@ -238,18 +242,37 @@ _PRINTED = {
     "loss_scaling.init_scale": "loss_scaling.init",
     "loss_scaling.min_scale": "loss_scaling.min",
     "loss_scaling.max_scale": "loss_scaling.max",
+    "optimizer.name": "optimizer.family",
+    "optimizer.source_name": "optimizer.name",
     "optimizer.learning_rate": "optimizer.lr",
     "optimizer.betas.0": "optimizer.beta1",
     "optimizer.betas.1": "optimizer.beta2",
     **{f"clipping.{name}": f"clip.{name}" for name in ("kind", "value", "unscaled_first", "per")},
     "precision.compute_dtype": "precision.default_dtype",
+    "schedule.name": "schedule.decay",
     "activation_checkpointing": "activation_checkpointing.mode",
     "seed": "run.seed",
     "data.sequence_length": "run.sequence_length",
 }
 """Fields that version 1 of what `lift --json` prints has under another name."""
 
+_PRINTED_TYPES: dict[Plain, Plain] = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_PRINTED_VALUES: dict[str, dict[Plain, Plain]] = {
+    "precision.dtypes": _PRINTED_TYPES,
+    "precision.compute_dtype": _PRINTED_TYPES,
+    "schedule.name": {"constant": "none", "polynomial": "poly", "inverse_sqrt": "rsqrt"},
+}
+"""Values that it has under another name, by the field that has them."""
+
 
 def printed_name(field: str) -> str:
     """Return what reports call a field of the vocabulary."""
     return _PRINTED.get(field, field)
+
+
+def printed_value(field: str, value: PlainValue) -> PlainValue:
+    """Return what reports call a value of a field of the vocabulary."""
+    values = _PRINTED_VALUES.get(field, {})
+    if isinstance(value, tuple):
+        return tuple(values.get(part, part) for part in value)
+    return values.get(value, value)

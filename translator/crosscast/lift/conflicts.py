@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact
-from crosscast.facts.vocabulary import NUMBER, VOCABULARY, printed_name
+from crosscast.facts.vocabulary import NUMBER, VOCABULARY, printed_name, printed_value
 from crosscast.lift.analysis import Analysis
 from crosscast.messages.diagnostics import Diagnostic, Severity
 
@@ -16,7 +16,7 @@ _VAGUE = frozenset(
 """Words that only say who decides."""
 _STATED = ("literal", "constant", "config", "shell_variable")
 """Ways of writing a value that nothing outside can change."""
-_WORDS = ("precision.compute_dtype", "optimizer.family", "schedule.decay", "clipping.kind")
+_WORDS = ("precision.compute_dtype", "optimizer.name", "schedule.name", "clipping.kind")
 """Fields besides numbers in which two layers can contradict each other."""
 
 
@@ -48,13 +48,14 @@ def _contradict(winner: Fact, other: Fact) -> bool:
 def _diagnostic(name: str, winner: Fact, other: Fact, *, number: bool) -> Diagnostic:
     first, second = winner.places[0], other.places[0]
     noun = "number" if number else "word"
+    said, otherwise = (printed_value(name, fact.value) for fact in (winner, other))
     return Diagnostic(
         code="CC910",
         severity=Severity.WARNING,
         path=VOCABULARY[name].recipe,
         span=first,
         message=(
-            f"{printed_name(name)} is {winner.value} here ({winner.layer}), but {other.value} at"
+            f"{printed_name(name)} is {said} here ({winner.layer}), but {otherwise} at"
             f" {second.file}:{second.line} ({other.layer})"
         ),
         hint=f"the {winner.layer} wins; write the same {noun} in both places",

@@ -98,7 +98,7 @@ def fill(analysis: Analysis) -> Draft:
     run_sections.schedule(look, draft)
     run_sections.batch(look, draft)
     versions = dict(analysis.subject.program.versions) if analysis.subject.program else {}
-    name = analysis.settled.get(("optimizer.name", chosen))
+    name = analysis.settled.get(("optimizer.source_name", chosen))
     called = str(name.fact.value) if name and name.fact.known else ""
     imply(look, called, draft, versions)
     _direct(analysis, draft)

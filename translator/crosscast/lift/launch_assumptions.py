@@ -9,8 +9,8 @@ from crosscast.readers.settings import Setting, normal
 from crosscast.sources.subject import Subject
 
 _SWITCHES = {
-    **dict.fromkeys(("fp16", "use_fp16", "enable_fp16", "half", "use_half"), "fp16"),
-    **dict.fromkeys(("bf16", "use_bf16", "enable_bf16", "bfloat16"), "bf16"),
+    **dict.fromkeys(("fp16", "use_fp16", "enable_fp16", "half", "use_half"), "float16"),
+    **dict.fromkeys(("bf16", "use_bf16", "enable_bf16", "bfloat16"), "bfloat16"),
     **dict.fromkeys(("amp", "use_amp", "enable_amp"), ""),
 }
 """Switch of half precision to its type; empty where the program chooses it."""
@@ -39,7 +39,7 @@ def assumptions(subject: Subject) -> Iterator[Fact]:
     elif given and all(setting.switch is False for setting, _ in given):
         _, flag = given[0]
         yield _fact("precision.enabled", "never", flag)
-        yield _fact("precision.compute_dtype", "fp32", flag)
+        yield _fact("precision.compute_dtype", "float32", flag)
 
 
 def _fact(field: str, value: PlainValue, flag: Fact) -> Fact:

@@ -21,7 +21,7 @@ NOT_IN_SOURCE = "is not in the source"
 
 def subjects(settled: Settlement) -> list[str]:
     """Return the optimizers of a source, in its order."""
-    return [who for field, who in settled if field == "optimizer.family"]
+    return [who for field, who in settled if field == "optimizer.name"]
 
 
 def optimizer(settled: Settlement, draft: Draft) -> str:
@@ -33,7 +33,7 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
         draft.stand_in("optimizer.learning_rate", _PLACEHOLDER_RATE, "not in the source")
         return ""
     chosen = _choose(settled, everyone, draft)
-    family = settled["optimizer.family", chosen].fact
+    family = settled["optimizer.name", chosen].fact
     name = word(family)
     if name in FAMILIES:
         draft.put("optimizer.name", name, family)
@@ -63,26 +63,26 @@ def _only_settings(settled: Settlement) -> str:
 
 def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
     """Return the optimizer of the recipe, and report the others as lost."""
-    usable = [w for w in everyone if word(settled["optimizer.family", w].fact) in FAMILIES]
+    usable = [w for w in everyone if word(settled["optimizer.name", w].fact) in FAMILIES]
     chosen = (usable or list(everyone))[0]
     others = [w for w in everyone if w != chosen]
     together = [w for w in others if not _alternatives(settled, chosen, w)]
     if together:
-        fact = settled["optimizer.family", together[0]].fact
+        fact = settled["optimizer.name", together[0]].fact
         names = ", ".join(sorted({w or "another" for w in (chosen, *together)}))
         message = f"{len(together) + 1} optimizers train together ({names}); a recipe has one"
         hint = f"the recipe is about {chosen or 'the first'}; write one recipe for each"
         draft.note("CC911", "optimizer", message, fact, hint)
     elif others:
-        fact = settled["optimizer.family", others[0]].fact
+        fact = settled["optimizer.name", others[0]].fact
         draft.note("CC912", "optimizer", f"a switch chooses it; taken is {chosen}", fact)
     return chosen
 
 
 def _alternatives(settled: Settlement, name: str, other: str) -> bool:
     """Whether only one of two optimizers is made, by a condition."""
-    first = settled["optimizer.family", name].fact.under
-    second = settled["optimizer.family", other].fact.under
+    first = settled["optimizer.name", name].fact.under
+    second = settled["optimizer.name", other].fact.under
     return first != second and bool(first or second)
 
 

@@ -10,7 +10,7 @@ from crosscast.facts.profile import Profile
 from crosscast.facts.vocabulary import VOCABULARY
 from crosscast.messages.diagnostics import Span
 
-ABSENT = frozenset({"none", "no", "never", "fp32"})
+ABSENT = frozenset({"none", "no", "never", "float32", "constant"})
 """Words that say that something is not there."""
 _LAYERS = list(Layer)
 _SURE: dict[Confidence, int] = {"certain": 2, "likely": 1, "guess": 0}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosscast.facts.fact import Fact
-from crosscast.facts.vocabulary import VOCABULARY, printed_name
+from crosscast.facts.vocabulary import VOCABULARY, printed_name, printed_value
 from crosscast.lift.annotated_yaml import comment, scalar
 from crosscast.lift.drafting import Lifted
 from crosscast.lift.precedence import Settled, Settlement, settle
@@ -131,7 +131,8 @@ def _leaf(settled: Settled) -> dict[str, Any]:
 def _fact(fact: Fact) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if fact.known:
-        content["value"] = list(fact.value) if isinstance(fact.value, tuple) else fact.value
+        value = printed_value(fact.field, fact.value)
+        content["value"] = list(value) if isinstance(value, tuple) else value
     if fact.expression:
         content["expression"] = fact.expression
     if fact.reason:

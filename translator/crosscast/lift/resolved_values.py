@@ -22,7 +22,7 @@ MEANT: Mapping[str, str] = {
     "clipping.unscaled_first": "clipping.kind",
     "clipping.per": "clipping.kind",
     "scaler_update.status": "loss_scaling.mode",
-    "optimizer.name": "optimizer.name",
+    "optimizer.source_name": "optimizer.name",
     "schedule.warmup": "schedule.warmup_steps",
     "schedule.has_warmup": "schedule.warmup_steps",
     "schedule.warmup_start": "schedule.warmup_steps",

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import get_args
 
 from crosscast.facts.fact import Fact
 from crosscast.lift.frameworks import UNSAID, backend_for
 from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look, number, word
+from crosscast.recipe.document import Schedule
 
-_DECAYS = {
-    "none": "constant",
-    "linear": "linear",
-    "cosine": "cosine",
-    "poly": "polynomial",
-    "rsqrt": "inverse_sqrt",
-    "noam": "inverse_sqrt",
-}
+_SCHEDULES = get_args(Schedule.model_fields["name"].annotation)
 _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
 _PLACEHOLDER_STEPS = 1000
 _PLACEHOLDER_ROWS = 8
@@ -34,15 +29,15 @@ _OF_ENCODER = ("model.labels", "model.layer_norm_eps")
 
 def schedule(look: Look, draft: Draft) -> None:
     """Fill `schedule`."""
-    decay, warmup = look("schedule.decay"), look("schedule.warmup")
+    decay, warmup = look("schedule.name"), look("schedule.warmup")
     warms = look("schedule.has_warmup")
-    name = word(decay)
+    name = "inverse_sqrt" if word(decay) == "noam" else word(decay)
     if decay is None and warmup is None and word(warms) != "yes":
         draft.absent("schedule.name", "constant", "no schedule in the source")
     elif decay is None:
         draft.absent("schedule.name", "constant", "no fall after the warm-up")
-    elif name in _DECAYS:
-        draft.put("schedule.name", _DECAYS[str(name)], decay)
+    elif name in _SCHEDULES:
+        draft.put("schedule.name", name, decay)
     elif name in _VAGUE:
         note = (decay.expression or decay.reason or str(name)).replace("_", " ")
         draft.put("schedule.name", "constant", decay, how="stand_in", note=note)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from crosscast.facts.fact import Layer
-from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY, Field, printed_name
+from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY, Field, printed_name, printed_value
 
 _TEXT = {"type": "string"}
 _HOW = ["source", "default", "absent", "derived", "stand_in"]
@@ -22,7 +22,7 @@ def lift_schema() -> dict[str, Any]:
     optimizer: dict[str, Any] = {"subject": _TEXT}
     for name, entry in VOCABULARY.items():
         section, _, rest = printed_name(name).partition(".")
-        leaf = {"allOf": [{"$ref": "#/$defs/leaf"}], "properties": {"value": _value(entry)}}
+        leaf = {"allOf": [{"$ref": "#/$defs/leaf"}], "properties": {"value": _value(name, entry)}}
         leaf["description"] = entry.meaning
         if entry.of_subject:
             optimizer[rest] = leaf
@@ -106,13 +106,13 @@ def _definitions() -> dict[str, Any]:
     }
 
 
-def _value(entry: Field) -> dict[str, Any]:
+def _value(name: str, entry: Field) -> dict[str, Any]:
     if entry.values == NUMBER:
         schema: dict[str, Any] = {"type": ["number", "string", "null"]}
     elif entry.values == TEXT:
         schema = {"type": ["string", "number", "boolean", "null"]}
     else:
-        schema = {"enum": [*entry.values, None]}
+        schema = {"enum": [*(printed_value(name, value) for value in entry.values), None]}
     return {"type": "array", "items": schema} if entry.many else schema
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.lift.precedence import Settlement, words
 from crosscast.lift.recipe_draft import Draft
 
 Look = Callable[[str], Fact | None]
-HALF = {"fp16": "float16", "bf16": "bfloat16"}
 _TAILS = {
     "leak": "carry",
     "carried_over": "carry",
@@ -49,25 +49,25 @@ def precision(look: Look, draft: Draft) -> None:
     """Fill `precision`."""
     enabled, chosen = look("precision.enabled"), look("precision.compute_dtype")
     kinds = look("precision.dtypes")
-    halves = [w for w in words(kinds.value) if w in HALF] if kinds and kinds.known else []
+    halves = [w for w in words(kinds.value) if w in HALVES] if kinds and kinds.known else []
     dtype = word(chosen)
     if dtype is None and word(enabled) == "always" and len(halves) == 1:
         dtype, chosen = halves[0], kinds
     if dtype == "bf16_or_fp16":
         draft.note("CC912", "precision", "the device decides between bfloat16 and float16", chosen)
-        dtype = "bf16"
-    if dtype in HALF:
+        dtype = "bfloat16"
+    if dtype in HALVES:
         mode = look("precision.mode")
         draft.put("precision.mode", word(mode) or "mixed", mode or chosen)
-        draft.put("precision.compute_dtype", HALF[str(dtype)], chosen)
-    elif dtype == "fp32" or word(enabled) == "never":
+        draft.put("precision.compute_dtype", dtype, chosen)
+    elif dtype == "float32" or word(enabled) == "never":
         draft.put("precision.mode", "none", chosen or enabled, note=_switch(enabled, halves))
         draft.put("precision.compute_dtype", "float32", chosen or enabled)
     elif enabled is not None or halves:
         fact = enabled or kinds
         draft.put("precision.mode", "none", fact, how="stand_in", note=_switch(enabled, halves))
         draft.put("precision.compute_dtype", "float32", fact, how="stand_in")
-        which = " or ".join(HALF[str(half_type)] for half_type in halves) or "a half type"
+        which = " or ".join(map(str, halves)) or "a half type"
         hint = f"if it runs in {which}, write `mode: mixed` and `compute_dtype`"
         draft.note("CC912", "precision", "who starts it decides about half precision", fact, hint)
     else:
@@ -80,7 +80,7 @@ def precision(look: Look, draft: Draft) -> None:
 def _switch(enabled: Fact | None, halves: Sequence[object]) -> str:
     if not halves or enabled is None:
         return ""
-    which = " or ".join(HALF[str(half_type)] for half_type in halves)
+    which = " or ".join(map(str, halves))
     return f"{enabled.expression or 'a switch'} makes it {which}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from crosscast import __version__
 from crosscast.facts.fact import Fact
-from crosscast.facts.vocabulary import printed_name
+from crosscast.facts.vocabulary import printed_name, printed_value
 from crosscast.lift.plan_comparison import COLUMNS, FIELDS_OF_OPERATIONS, beside
 from crosscast.lift.report import place
 from crosscast.messages.diagnostics import Diagnostic, Span
@@ -293,7 +293,7 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _value(fact: Fact) -> Any:
-    return _plain(fact.value) if fact.known else None
+    return _plain(printed_value(fact.field, fact.value)) if fact.known else None
 
 
 def _plain(value: Any) -> Any:

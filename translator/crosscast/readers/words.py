@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from crosscast.facts.vocabulary import NUMBER, VOCABULARY
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.targets.parameter_words import fields_of
@@ -45,42 +46,23 @@ _OTHERS = (
 )
 """Optimizers with these names belong to no family of the vocabulary."""
 
-SCHEDULES: dict[str, str] = {
-    "linear": "linear",
-    "cosine": "cosine",
-    "cosine_with_restarts": "cosine",
-    "cosine_with_min_lr": "cosine",
-    "polynomial": "poly",
-    "constant": "none",
-    "constant_with_warmup": "none",
-    "inverse_sqrt": "rsqrt",
-    "reduce_lr_on_plateau": "plateau",
-    "one_cycle": "onecycle",
-    "rex": "custom",
-    "quadratic": "poly",
+TYPES: dict[str, str] = {
+    **dict.fromkeys(("float16", "fp16", "half", "f16", "16"), "float16"),
+    **dict.fromkeys(("bfloat16", "bf16"), "bfloat16"),
+    **dict.fromkeys(("float32", "fp32", "float", "32", "no", "none", "single"), "float32"),
+    **dict.fromkeys(("fp8", "float8_e4m3fn", "float8_e5m2"), "fp8"),
 }
-"""Names of schedules in `get_scheduler` of transformers and related tools."""
+"""Names of types, and what recipes and facts call these."""
 
-PRECISIONS: dict[str, tuple[str, str]] = {
-    "fp16": ("fp16", "mixed"),
-    "float16": ("fp16", "mixed"),
-    "half": ("fp16", "mixed"),
-    "16": ("fp16", "mixed"),
-    "16-mixed": ("fp16", "mixed"),
-    "16-true": ("fp16", "full"),
-    "bf16": ("bf16", "mixed"),
-    "bfloat16": ("bf16", "mixed"),
-    "bf16-mixed": ("bf16", "mixed"),
-    "bf16-true": ("bf16", "full"),
-    "amp_fp16": ("fp16", "mixed"),
-    "amp_bf16": ("bf16", "mixed"),
-    "amp_fp8": ("fp8", "mixed"),
-    "fp8": ("fp8", "mixed"),
-    "amp": ("fp16", "mixed"),
-    "mixed_float16": ("fp16", "mixed"),
-    "mixed_bfloat16": ("bf16", "mixed"),
+PRECISIONS: dict[str, str] = {
+    **TYPES,
+    **dict.fromkeys(("16-mixed", "16-true", "amp", "amp_fp16", "mixed_float16"), "float16"),
+    **dict.fromkeys(("bf16-mixed", "bf16-true", "amp_bf16", "amp_bfloat16"), "bfloat16"),
+    **dict.fromkeys(("32-true", "64", "64-true"), "float32"),
+    "mixed_bfloat16": "bfloat16",
+    "amp_fp8": "fp8",
 }
-_FULL = frozenset({"no", "fp32", "float32", "32", "32-true", "single", "none", "", "64", "64-true"})
+"""Names of precisions, and the type in which each computes."""
 
 
 def family_of(name: str, *, relatives: bool = False) -> str:
@@ -101,9 +83,9 @@ def tell_optimizer(writer: SettingWriter, setting: Setting | None) -> str:
     if setting is None or not setting.text:
         return ""
     name = setting.text
-    writer.tell("optimizer.name", name.rpartition(".")[2], setting)
+    writer.tell("optimizer.source_name", name.rpartition(".")[2], setting)
     if family := family_of(name):
-        writer.tell("optimizer.family", family, setting)
+        writer.tell("optimizer.name", family, setting)
     return family
 
 
@@ -119,28 +101,33 @@ def tell_precision(
         scaled_by: the mode of loss scaling that comes with mixed float16.
     """
     word = setting.text.strip().lower() if setting.value is not None else "no"
-    if word in ("false", "off"):
+    if word in ("false", "off", ""):
         word = "no"
-    if not setting.known or (word not in PRECISIONS and word not in _FULL):
+    if not setting.known or word not in PRECISIONS:
         reason = setting.reason or f"{setting.name} is {word!r}"
         writer.unknown("precision.compute_dtype", reason, setting, text=word)
         return ""
-    if word in _FULL:
+    dtype = PRECISIONS[word]
+    if dtype == "float32":
         writer.tell("precision.enabled", "never", setting)
-        writer.tell("precision.compute_dtype", "fp32", setting)
+        writer.tell("precision.compute_dtype", dtype, setting)
         writer.tell("loss_scaling.mode", "none", setting, origin="presence")
-        return "fp32"
-    dtype, mode = PRECISIONS[word]
-    mode = "full" if full else mode
+        return dtype
+    mode = "full" if full else mode_of(word)
     writer.tell("precision.enabled", "always", setting)
     writer.tell("precision.dtypes", dtype, setting)
     writer.tell("precision.compute_dtype", dtype, setting)
     writer.tell("precision.mode", mode, setting)
-    scaled = dtype == "fp16" and mode == "mixed"
+    scaled = dtype == "float16" and mode == "mixed"
     writer.tell("loss_scaling.mode", scaled_by if scaled else "none", setting, origin="presence")
     if scaled:
         writer.by_library("scaler_update.status")
     return dtype
+
+
+def mode_of(word: str) -> str:
+    """Return the mode that a word for a precision below float32 means: `16-true` is full."""
+    return "full" if word.endswith("-true") else "mixed"
 
 
 def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = "library") -> None:
@@ -156,22 +143,20 @@ def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = 
     writer.by_library("accumulation.tail", "accumulation.no_sync")
 
 
-def tell_decay(
-    writer: SettingWriter, kind: Setting, word: str, decays: Iterable[tuple[str, str]]
-) -> None:
-    """Record the decay: the first entry of the table that the schedule's name contains decides.
+def tell_decay(writer: SettingWriter, kind: Setting, own: Mapping[str, str] | None = None) -> str:
+    """Record the schedule that a setting names, and return it; empty if unknown.
 
     Args:
-        writer: takes the facts.
+        writer: collects the facts.
         kind: the setting that names the schedule.
-        word: its name, as the table spells it.
-        decays: part of a name and the word of the vocabulary.
+        own: names that mean something else in a tool than everywhere.
     """
-    decay = next((decay for part, decay in decays if part in word), "")
+    decay = (own or {}).get(kind.text) or decay_of_schedule(kind.text)
     if decay:
-        writer.tell("schedule.decay", decay, kind)
+        writer.tell("schedule.name", decay, kind)
     else:
-        writer.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        writer.unknown("schedule.name", kind.reason or f"a schedule called {kind.text!r}", kind)
+    return decay
 
 
 def numbers_of(

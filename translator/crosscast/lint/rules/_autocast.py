@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.values.value import Known, Symbol
+from crosscast.readers.words import TYPES
 from crosscast.trainstep.events import Context
-
-_HALF = frozenset({"torch.float16", "torch.half", "paddle.float16", "float16", "fp16", "half"})
-_BFLOAT = frozenset({"torch.bfloat16", "paddle.bfloat16", "bfloat16", "bf16"})
 
 
 def dtype_of(context: Context) -> str:
@@ -17,9 +16,8 @@ def dtype_of(context: Context) -> str:
     if isinstance(given, Known) and given.flag:
         return ""
     word = given.name if isinstance(given, Symbol) else getattr(given, "value", "")
-    if word in _HALF:
-        return "float16"
-    return "bfloat16" if word in _BFLOAT else ""
+    dtype = TYPES.get(str(word).removeprefix("torch.").removeprefix("paddle."), "")
+    return dtype if dtype in HALVES else ""
 
 
 def _default(context: Context) -> str:

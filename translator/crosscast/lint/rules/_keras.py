@@ -65,7 +65,7 @@ def half_policies(program: Program) -> list[Site]:
     return [
         site
         for site in policy_sites(program)
-        if site.dtypes == ("fp16",)
+        if site.dtypes == ("float16",)
         and site.mode == "mixed"
         and site.possible
         and "policy" in site.module.text(site.node).partition("(")[0]
@@ -77,7 +77,7 @@ def possible_half_policies(program: Program) -> list[Site]:
     return [
         site
         for site in policy_sites(program)
-        if "fp16" in site.dtypes
+        if "float16" in site.dtypes
         and site.mode == "mixed"
         and site.possible
         and site.decision.by_default is not False

@@ -44,7 +44,7 @@ def casts(program: Program) -> list[tuple[Call, str]]:
         if isinstance(on, Known) and on.value is False and not on.flag:
             continue
         if "dtype" not in bound:
-            found.append((call, "fp16"))
+            found.append((call, "float16"))
             continue
         types = types_in(call.argument("dtype"))
         value = call.argument("dtype")

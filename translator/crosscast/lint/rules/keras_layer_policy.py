@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None or half_policies(program) or scales(program):
         return
     made = list(compiled(program))
-    sites = [site for site in policy_sites(program) if site.dtypes == ("fp16",)]
+    sites = [site for site in policy_sites(program) if site.dtypes == ("float16",)]
     for site in sites[:1] if made else ():
         call = site.module.call(site.node)  # type: ignore[arg-type]
         if last(call.name) in ("Sequential", "Model"):

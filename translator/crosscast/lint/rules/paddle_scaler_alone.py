@@ -51,7 +51,11 @@ def check(subject: Subject) -> Iterator[Finding]:
     if scales_nothing(program.modules):  # as in its recipe, for which `crosscast check` warns
         return
     for call, kind in regions:
-        if kind == "fp16" and not branches(call.node, call.module) and "enable" not in call.bound():
+        if (
+            kind == "float16"
+            and not branches(call.node, call.module)
+            and "enable" not in call.bound()
+        ):
             module = call.module
             function: ast.AST = module.function_of(call.node) or module.tree
             names = {inner.method for inner in function_calls(function, module)}

@@ -29,8 +29,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
         return
     regions = casts(program)
-    brain = [call for call, kind in regions if kind == "bf16"]
-    half = [call for call, kind in regions if kind == "fp16"]
+    brain = [call for call, kind in regions if kind == "bfloat16"]
+    half = [call for call, kind in regions if kind == "float16"]
     if brain and half:
         yield Finding(
             span=brain[0].module.span(brain[0].node),

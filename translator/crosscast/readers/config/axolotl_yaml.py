@@ -7,9 +7,9 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
-    SCHEDULES,
     no_auto,
     tell_clip,
+    tell_decay,
     tell_numbers,
     tell_optimizer,
     tell_warmup,
@@ -73,24 +73,24 @@ def _precision(writer: SettingWriter, tree: Tree) -> None:
         writer.warn("CC925", "fp16 and bf16 are both enabled", fp16)
     if bf16 is not None and bf16.value == "auto":
         writer.tell("precision.enabled", "always", bf16)
-        for dtype in ("bf16", "fp16"):
+        for dtype in ("bfloat16", "float16"):
             writer.tell("precision.dtypes", dtype, bf16)
         writer.tell("precision.compute_dtype", "bf16_or_fp16", bf16)
         writer.tell("loss_scaling.mode", "library", bf16, origin="presence")
     elif on:
         setting = on[0]
-        dtype = "bf16" if setting is bf16 else "fp16"
-        full = setting.text == "full" or (tree.get("bfloat16") is not None and dtype == "bf16")
+        dtype = "bfloat16" if setting is bf16 else "float16"
+        full = setting.text == "full" or (tree.get("bfloat16") is not None and dtype == "bfloat16")
         writer.tell("precision.enabled", "always", setting)
         writer.tell("precision.dtypes", dtype, setting)
         writer.tell("precision.compute_dtype", dtype, setting)
         writer.tell("precision.mode", "full" if full else "mixed", setting)
-        mode = "none" if dtype == "bf16" else "library"
+        mode = "none" if dtype == "bfloat16" else "library"
         writer.tell("loss_scaling.mode", mode, setting, origin="presence")
     else:
         given = [setting for setting in (fp16, bf16) if setting is not None]
         writer.tell("precision.enabled", "never", *given)
-        writer.tell("precision.compute_dtype", "fp32", *given)
+        writer.tell("precision.compute_dtype", "float32", *given)
         writer.tell("loss_scaling.mode", "none", *given, origin="presence")
         return
     writer.by_library("scaler_update.status")
@@ -104,11 +104,9 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
     tell_warmup(writer, steps, ratio)
     writer.number("schedule.total_steps", tree.setting("max_steps"))
     if kind is None:
-        writer.default("schedule.decay", "cosine")
-    elif decay := SCHEDULES.get(kind.text.lower()):
-        writer.tell("schedule.decay", decay, kind)
+        writer.default("schedule.name", "cosine")
     else:
-        writer.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        tell_decay(writer, kind)
     writer.by_library("schedule.stepped_per", "schedule.on_skip")
 
 

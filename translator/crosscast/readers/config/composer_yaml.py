@@ -133,10 +133,7 @@ def _schedule(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
         name, inner = next(iter(section.keys.items()))
         kind = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
         section = inner if inner.keys is not None else section
-    word = kind.text.lower().replace("_", "")
-    decays = {"cosine": "cosine", "linear": "linear", "inv": "rsqrt", "poly": "poly"}
-    decays |= {"constant": "none", "multistep": "multistep", "exponential": "exponential"}
-    tell_decay(writer, kind, word, decays.items())
+    tell_decay(writer, kind)
     warmup = section.setting("t_warmup")
     if warmup is not None and (found := _TIME.fullmatch(warmup.text)):
         writer.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)

@@ -6,15 +6,15 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.readers.config.deepspeed_precision import AUTO, tell_precision_sections
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import family_of, numbers_of, setting_of, tell_nesterov, tell_warmup
+from crosscast.readers.words import (
+    family_of,
+    numbers_of,
+    setting_of,
+    tell_decay,
+    tell_nesterov,
+    tell_warmup,
+)
 
-_SCHEDULERS = {
-    "WarmupLR": "none",
-    "WarmupDecayLR": "linear",
-    "WarmupCosineLR": "cosine",
-    "OneCycle": "onecycle",
-    "LRRangeTest": "custom",
-}
 _COMPRESSED = frozenset({"onebitadam", "zerooneadam"})
 
 
@@ -129,13 +129,13 @@ def _optimizer(writer: SettingWriter, tree: Tree) -> None:
     kind = tree.setting("optimizer", "type")
     if kind is None or not kind.text:
         return
-    writer.tell("optimizer.name", kind.text, kind)
+    writer.tell("optimizer.source_name", kind.text, kind)
     family = family_of(kind.text)
     decoupled = tree.setting("optimizer", "params", "adam_w_mode")
     if family == "adam" and kind.text.lower() not in _COMPRESSED:
         family = "adam" if decoupled is not None and decoupled.switch is False else "adamw"
     if family:
-        writer.tell("optimizer.family", family, kind)
+        writer.tell("optimizer.name", family, kind)
     coupled = family in ("adam", "sgd", "adagrad") and kind.text.lower() not in _COMPRESSED
     params = tree.get("optimizer", "params")
     if params is None:
@@ -168,10 +168,7 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
     kind = tree.setting("scheduler", "type")
     if kind is None or kind.value is None:
         return
-    if (decay := _SCHEDULERS.get(kind.text)) is not None:
-        writer.tell("schedule.decay", decay, kind)
-    else:
-        writer.unknown("schedule.decay", f"a scheduler called {kind.text!r}", kind)
+    tell_decay(writer, kind)
     writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     writer.tell("schedule.on_skip", "guarded", kind, origin="presence")
     params = tree.get("scheduler", "params")

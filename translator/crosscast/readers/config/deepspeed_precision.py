@@ -33,14 +33,14 @@ def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
         if switch is not None and on is None
     ]
     if half is True or brain is True:
-        dtype, setting = ("fp16", fp16_on) if half is True else ("bf16", bf16_on)
+        dtype, setting = ("float16", fp16_on) if half is True else ("bfloat16", bf16_on)
         writer.tell("precision.enabled", "always", setting)
         writer.tell("precision.dtypes", dtype, setting)
         writer.tell("precision.compute_dtype", dtype, setting)
         writer.tell("precision.mode", "mixed", setting, origin="presence")
     elif auto:
         writer.tell("precision.enabled", "config", *auto)
-        for switch, on, dtype in ((fp16_on, half, "fp16"), (bf16_on, brain, "bf16")):
+        for switch, on, dtype in ((fp16_on, half, "float16"), (bf16_on, brain, "bfloat16")):
             if switch is not None and on is None:
                 writer.tell("precision.dtypes", dtype, switch)
         writer.unknown("precision.compute_dtype", AUTO, *auto, text="auto")
@@ -48,10 +48,10 @@ def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
         given = [switch for switch in (fp16_on, bf16_on) if switch is not None]
         if given:
             writer.tell("precision.enabled", "never", *given)
-            writer.tell("precision.compute_dtype", "fp32", *given)
+            writer.tell("precision.compute_dtype", "float32", *given)
         else:
             writer.default("precision.enabled", "never")
-            writer.default("precision.compute_dtype", "fp32")
+            writer.default("precision.compute_dtype", "float32")
         _unused_scale(writer, fp16)
     if fp16 is not None and half is not False and brain is not True:
         _scaling(writer, fp16, fp16_on)
@@ -82,8 +82,8 @@ def _switched(section: Tree | None) -> bool | None:
 def _apex(writer: SettingWriter, amp: Tree) -> None:
     writer.tell("api", "apex_amp", amp.setting("enabled"))
     writer.tell("precision.enabled", "always", amp.setting("enabled"))
-    writer.tell("precision.dtypes", "fp16", amp.setting("enabled"))
-    writer.tell("precision.compute_dtype", "fp16", amp.setting("enabled"))
+    writer.tell("precision.dtypes", "float16", amp.setting("enabled"))
+    writer.tell("precision.compute_dtype", "float16", amp.setting("enabled"))
     if (level := amp.setting("opt_level")) is not None:
         writer.tell("precision.level", level.text, level)
     writer.tell("loss_scaling.mode", "library", amp.setting("enabled"), origin="presence")

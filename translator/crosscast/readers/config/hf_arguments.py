@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from crosscast.readers.settings import Setting, Settings, SettingWriter, number_of, switch_of
 from crosscast.readers.words import (
-    SCHEDULES,
     no_auto,
     positive,
     tell_clip,
+    tell_decay,
     tell_optimizer,
     tell_warmup,
     tell_window,
@@ -72,14 +72,14 @@ def _precision(writer: SettingWriter, settings: Settings) -> None:
         writer.warn("CC925", f"{first} and {second} are both enabled", on[1][0])
     if on:
         setting, name = on[0]
-        dtype = "fp16" if name == "fp16" else "bf16"
+        dtype = "float16" if name == "fp16" else "bfloat16"
         writer.tell("precision.enabled", "always", setting)
         writer.tell("precision.dtypes", dtype, setting)
         writer.tell("precision.compute_dtype", dtype, setting)
         writer.tell("precision.mode", "full" if name == "pure_bf16" else "mixed", setting)
         writer.tell(
             "loss_scaling.mode",
-            "library" if dtype == "fp16" else "none",
+            "library" if dtype == "float16" else "none",
             setting,
             origin="presence",
         )
@@ -91,10 +91,10 @@ def _precision(writer: SettingWriter, settings: Settings) -> None:
         given = [flag for flag, _ in half if flag is not None]
         if given:
             writer.tell("precision.enabled", "never", *given)
-            writer.tell("precision.compute_dtype", "fp32", *given)
+            writer.tell("precision.compute_dtype", "float32", *given)
         else:
             writer.default("precision.enabled", "never")
-            writer.default("precision.compute_dtype", "fp32")
+            writer.default("precision.compute_dtype", "float32")
         writer.tell("loss_scaling.mode", "none", *given, origin="presence")
     if (tf32 := settings.get("tf32")) is not None and tf32.switch is not None:
         writer.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
@@ -124,9 +124,9 @@ def _clip(writer: SettingWriter, settings: Settings) -> None:
 def _optimizer(writer: SettingWriter, settings: Settings) -> None:
     name = settings.get("optim", "optimizer")
     if settings.is_on("adafactor"):
-        writer.tell("optimizer.family", "adafactor", settings.get("adafactor"))
+        writer.tell("optimizer.name", "adafactor", settings.get("adafactor"))
     elif name is None:
-        writer.default("optimizer.family", "adamw")
+        writer.default("optimizer.name", "adamw")
     else:
         tell_optimizer(writer, name)
     for argument, field in optimizer_words("transformers").items():
@@ -154,12 +154,9 @@ def _schedule(writer: SettingWriter, settings: Settings) -> None:
     tell_warmup(writer, warmup, settings.get("warmup_ratio"))
     writer.number("schedule.total_steps", positive(settings.get(*_WORDS["schedule.total_steps"])))
     if kind is None:
-        writer.default("schedule.decay", "linear")
-    elif decay := SCHEDULES.get(kind.text.lower()):
-        writer.tell("schedule.decay", decay, kind)
+        writer.default("schedule.name", "linear")
+    elif tell_decay(writer, kind):
         _unused_warmup(writer, settings, kind)
-    else:
-        writer.unknown("schedule.decay", kind.reason or f"a schedule called {kind.text!r}", kind)
     writer.by_library("schedule.stepped_per", "schedule.on_skip")
     _end(writer, settings, "" if kind is None else kind.text.lower())
 

@@ -24,16 +24,6 @@ _TRAINER = re.compile(
     r"max_steps|accelerator)[ \t]*:",
     re.M,
 )
-_DECAYS = (
-    ("cosine", "cosine"),
-    ("linear", "linear"),
-    ("exponential", "exponential"),
-    ("multistep", "multistep"),
-    ("steplr", "step"),
-    ("polynomial", "poly"),
-    ("onecycle", "onecycle"),
-    ("plateau", "plateau"),
-)
 
 
 def _owns_litgpt(source: Source, keys: frozenset[str]) -> bool:
@@ -64,7 +54,7 @@ def _tell_litgpt(writer: SettingWriter, tree: Tree) -> None:
         writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
     # litgpt's recipes warm up linearly, then follow a cosine down to min_lr.
-    writer.tell("schedule.decay", "cosine", warmup, train.setting("min_lr"), confidence="likely")
+    writer.tell("schedule.name", "cosine", warmup, train.setting("min_lr"), confidence="likely")
     writer.tell("schedule.stepped_per", "step", warmup, origin="presence")
     optimizer = tree.get("optimizer")
     if optimizer is not None and optimizer.keys is not None:
@@ -128,8 +118,7 @@ def _tell_lightning(writer: SettingWriter, tree: Tree) -> None:
         _typed_optimizer(writer, optimizer)
     kind = tree.setting("lr_scheduler", "class_path")
     if kind is not None:
-        word = kind.text.rpartition(".")[2].lower()
-        tell_decay(writer, kind, word, _DECAYS)
+        tell_decay(writer, kind)
 
 
 LITGPT = YamlFormat("litgpt_yaml", _owns_litgpt, _tell_litgpt, loader="numbers")

@@ -8,7 +8,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import tell_numbers, tell_optimizer, tell_precision
+from crosscast.readers.words import tell_decay, tell_numbers, tell_optimizer, tell_precision
 
 _MARK = re.compile(
     r"^[ \t]+(distribution_strategy|mixed_precision_dtype|optimizer_config|steps_per_loop|"
@@ -25,15 +25,12 @@ _STRATEGIES = {
 }
 _DECAYS = {
     "stepwise": "multistep",
-    "exponential": "exponential",
-    "polynomial": "poly",
-    "cosine": "cosine",
-    "constant": "none",
     "power": "custom",
     "power_linear": "custom",
     "step_cosine_with_offset": "custom",
     "step_cosine": "custom",
 }
+"""Schedules whose names mean something else here than everywhere."""
 _WARMUPS = {"linear": "warmup_steps", "polynomial": "warmup_steps"}
 
 
@@ -99,10 +96,7 @@ def _schedule(writer: SettingWriter, config: Tree) -> None:
     kind = config.setting("learning_rate", "type")
     if kind is not None and kind.text:
         section = config.get("learning_rate", kind.text)
-        if decay := _DECAYS.get(kind.text):
-            writer.tell("schedule.decay", decay, kind)
-        else:
-            writer.unknown("schedule.decay", f"a schedule called {kind.text!r}", kind)
+        tell_decay(writer, kind, _DECAYS)
         if section is not None:
             first = section.setting("initial_learning_rate") or section.setting("learning_rate")
             values = section.get("values")

@@ -27,17 +27,6 @@ _MARK = re.compile(
     r"create_checkpoint_callback|sched|train_ds|mcore_gpt)[ \t]*:",
     re.M,
 )
-_DECAYS = (
-    ("cosine", "cosine"),
-    ("noam", "noam"),
-    ("polynomial", "poly"),
-    ("inversesquareroot", "rsqrt"),
-    ("squareroot", "rsqrt"),
-    ("warmuphold", "custom"),
-    ("linear", "linear"),
-    ("constant", "none"),
-    ("step", "step"),
-)
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
@@ -77,7 +66,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.number("seed", model.setting("seed") or tree.setting("seed"))
     writer.number("schedule.total_steps", positive(settings.get("max_steps")))
     writer.number("data.sequence_length", model.setting("encoder_seq_length"))
-    if any(f.field == "precision.compute_dtype" and f.value == "fp16" for f in writer.facts):
+    if any(f.field == "precision.compute_dtype" and f.value == "float16" for f in writer.facts):
         for name, field in scaling_words("nemo").items():
             writer.number(field, model.setting(name))
 
@@ -133,7 +122,7 @@ def _optimizer(writer: SettingWriter, model: Tree) -> None:
     named = None if sched is None else sched.setting("name")
     if sched is None or named is None or named.value is None:
         return
-    tell_decay(writer, named, named.text.lower(), _DECAYS)
+    tell_decay(writer, named)
     writer.tell("schedule.stepped_per", "step", named, origin="presence")
     tell_warmup(writer, sched.setting("warmup_steps"), sched.setting("warmup_ratio"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import tell_deepspeed
 from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import PRECISIONS, setting_of, tell_numbers, tell_warmup
@@ -17,15 +18,8 @@ _ONLY_THERE = frozenset(
         *("tokenizer_type", "init_method", "output_layer_init_method", "gpt_j_residual"),
     )
 )
-DECAYS = {
-    "linear": "linear",
-    "cosine": "cosine",
-    "constant": "none",
-    "exponential": "exponential",
-    "inverse_square_root": "rsqrt",
-    "wsd": "custom",
-}
-"""Values of `lr_decay_style`, here and in Megatron-LM."""
+_SECTIONS = {"float16": "fp16", "bfloat16": "bf16"}
+"""Type to the section of DeepSpeed that switches it on."""
 
 
 def owns(source: Source, keys: frozenset[str]) -> bool:
@@ -57,8 +51,8 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if not tree.get("optimizer", "params", "weight_decay"):
         writer.number("optimizer.weight_decay", get("weight_decay"))
     kind = setting_of("megatron-core", "schedule.name", get)
-    if kind is not None and (word := DECAYS.get(kind.text.lower())):
-        writer.tell("schedule.decay", word, kind)
+    if kind is not None and (decay := decay_of_schedule(kind.text)):
+        writer.tell("schedule.name", decay, kind)
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")
         writer.by_library("schedule.on_skip")
     tell_warmup(writer, None, get("warmup"))
@@ -77,9 +71,8 @@ def _named_precision(tree: Tree) -> None:
     named = tree.get("precision")
     if named is None or tree.keys is None:
         return
-    word = named.text.lower()
-    section, _ = PRECISIONS.get(word, ("", ""))
-    if section not in ("fp16", "bf16"):
+    section = _SECTIONS.get(PRECISIONS.get(named.text.lower(), ""))
+    if section is None:
         return
     existing = tree.get(section)
     keys = dict(existing.keys or {}) if existing is not None else {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from crosscast.readers.config.paddle_words import (
     items_of,
     tell_amp,
-    tell_decay,
     tell_length,
     tell_limits,
     tell_moments,
@@ -13,7 +12,7 @@ from crosscast.readers.config.paddle_words import (
 )
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import tell_optimizer
+from crosscast.readers.words import tell_decay, tell_optimizer
 
 
 def tell_detection(writer: SettingWriter, tree: Tree) -> None:
@@ -63,7 +62,7 @@ def _schedulers(writer: SettingWriter, rate: Tree) -> None:
         gamma = scheduler.get("gamma")
         factors = [g.value for g in items_of(gamma)] if gamma is not None else []
         if factors and all(factor == 1 for factor in factors):
-            writer.tell("schedule.decay", "none", place, scheduler.setting("gamma"))
+            writer.tell("schedule.name", "constant", place, scheduler.setting("gamma"))
         else:
             tell_decay(writer, place)
         writer.tell("schedule.stepped_per", "step", place, origin="presence")

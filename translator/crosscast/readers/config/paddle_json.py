@@ -57,9 +57,9 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if switch is not None:
         writer.tell("precision.flag", switch.name, switch)
         writer.tell("precision.enabled", "always" if on else "never", switch)
-        writer.tell("precision.compute_dtype", "fp16" if on else "fp32", switch)
+        writer.tell("precision.compute_dtype", "float16" if on else "float32", switch)
         if on:
-            writer.tell("precision.dtypes", "fp16", switch)
+            writer.tell("precision.dtypes", "float16", switch)
     dygraph = tree.setting("model", "is_dygraph")
     _scaling(writer, optimization, on, dygraph is not None and dygraph.switch is True)
     fleet = trainer.setting("PADDLE_IS_FLEET")
@@ -69,9 +69,9 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     decay = optimization.setting("use_lr_decay")
     scheduler = optimization.setting("lr_scheduler")
     if scheduler is not None and scheduler.text in ("linear_warmup_decay", "noam_decay"):
-        writer.tell("schedule.decay", scheduler.text.partition("_")[0], scheduler)
+        writer.tell("schedule.name", scheduler.text.partition("_")[0], scheduler)
     elif decay is not None and decay.switch is not None:
-        writer.tell("schedule.decay", "linear" if decay.switch else "none", decay)
+        writer.tell("schedule.name", "linear" if decay.switch else "constant", decay)
     steps = optimization.setting("warmup_steps")
     ratio = optimization.setting("warmup_proportion")
     if steps is not None and steps.number:

@@ -6,18 +6,6 @@ from crosscast.readers import words
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 
-_DECAYS = (
-    ("cosine", "cosine"),
-    ("piecewise", "multistep"),
-    ("multistep", "multistep"),
-    ("polynomial", "poly"),
-    ("linear", "linear"),
-    ("noam", "noam"),
-    ("exponential", "exponential"),
-    ("const", "none"),
-    ("step", "step"),
-)
-
 
 def tell_amp(
     writer: SettingWriter, switch: Setting | None, scale: Setting | None, tree: Tree | None
@@ -33,12 +21,12 @@ def tell_amp(
         return
     if not switch.switch:
         writer.tell("precision.enabled", "never", switch)
-        writer.tell("precision.compute_dtype", "fp32", switch)
+        writer.tell("precision.compute_dtype", "float32", switch)
         writer.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
     dtype = tree.setting("dtype") or tree.setting("amp_dtype") if tree is not None else None
-    brain = dtype is not None and dtype.text.lower() in ("bfloat16", "bf16")
-    word = "bf16" if brain else "fp16"
+    brain = dtype is not None and words.TYPES.get(dtype.text.lower()) == "bfloat16"
+    word = "bfloat16" if brain else "float16"
     writer.tell("precision.enabled", "always", switch)
     writer.tell("precision.dtypes", word, switch, dtype)
     writer.tell("precision.compute_dtype", word, switch, dtype)
@@ -58,12 +46,6 @@ def tell_amp(
     else:
         writer.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
     writer.by_library("scaler_update.status")
-
-
-def tell_decay(writer: SettingWriter, kind: Setting) -> None:
-    """Record the decay that the name of a schedule stands for."""
-    word = kind.text.lower().replace("_", "")
-    words.tell_decay(writer, kind, word, _DECAYS)
 
 
 def tell_length(writer: SettingWriter, setting: Setting | None, unit: str) -> None:

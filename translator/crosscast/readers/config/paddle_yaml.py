@@ -9,7 +9,6 @@ from crosscast.readers.config.paddle_detection import tell_detection
 from crosscast.readers.config.paddle_words import (
     items_of,
     tell_amp,
-    tell_decay,
     tell_length,
     tell_limits,
     tell_moments,
@@ -18,7 +17,7 @@ from crosscast.readers.config.paddle_words import (
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import tell_numbers, tell_optimizer
+from crosscast.readers.words import tell_decay, tell_numbers, tell_optimizer
 
 _DETECTION = frozenset(
     (

@@ -18,16 +18,6 @@ from crosscast.readers.words import (
 )
 
 _COMPONENT = re.compile(r"^\s+_component_\s*:\s*torchtune\.", re.M)
-_DECAYS = (
-    ("cosine", "cosine"),
-    ("linear", "linear"),
-    ("constant", "none"),
-    ("plateau", "plateau"),
-    ("onecycle", "onecycle"),
-    ("exponential", "exponential"),
-    ("multistep", "multistep"),
-    ("steplr", "step"),
-)
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
@@ -63,8 +53,7 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
         return
     kind = section.setting("_component_")
     if kind is not None:
-        word = kind.text.rpartition(".")[2].lower()
-        tell_decay(writer, kind, word, _DECAYS)
+        tell_decay(writer, kind)
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     settings: Settings = section.settings()
     tell_warmup(writer, settings.get("num_warmup_steps"), None)

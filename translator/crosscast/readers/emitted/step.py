@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.readers.emitted.optimizer import exempt
 from crosscast.readers.emitted.script import Script
 
-_HALF = ("float16", "bfloat16")
 _CLASSES = ("matmul", "pointwise", "reductions", "embeddings", "losses")
 _MASTERS = ("make_masters", "copy_masters", "HalfWeights", "collect_gradients")
 """Functions of scripts with half weights."""
@@ -58,7 +58,7 @@ def _precision(script: Script) -> Iterator[Fact]:
     scaled = not {"LOSS_SCALE", "INIT_SCALE"}.isdisjoint(script.constants)
     dtype = named or ("float16" if scaled else "float32")
     policy = script.constants.get("DTYPE_POLICY", "")
-    full = policy in _HALF or any(name in script.functions for name in _MASTERS)
+    full = policy in HALVES or any(name in script.functions for name in _MASTERS)
     mode = "none" if dtype == "float32" else "full" if full else "mixed"
     yield script.fact("precision.mode", mode, "train_window", "DTYPE_POLICY")
     yield script.fact("precision.compute_dtype", dtype, "train_window", "DTYPE_POLICY")
@@ -129,7 +129,7 @@ def _half_type(script: Script) -> str:
         name: script.constants.get(name)
         for name in ("MATMUL", "POINTWISE", "REDUCTIONS", "EMBEDDINGS")
     }
-    if explicit := [t for t in types.values() if t in _HALF]:
+    if explicit := [t for t in types.values() if t in HALVES]:
         return str(explicit[0])
     for pattern in _CASTS:
         if found := re.search(pattern, text):

@@ -74,8 +74,8 @@ def _switch(call: Call) -> str:
 def _types(call: Call) -> tuple[str, ...]:
     """Return the types that auto_cast or decorate casts to, float16 by default."""
     if "dtype" not in call.bound():
-        return ("fp16",)
-    return types_in(call.argument("dtype")) or ("fp16",)
+        return ("float16",)
+    return types_in(call.argument("dtype")) or ("float16",)
 
 
 def _cast(name: str, call: Call) -> Site:

@@ -114,7 +114,7 @@ def _strategy(module: Module) -> Iterator[Fact]:
             continue
         if name in ("amp", "use_amp"):
             fixed = isinstance(node.value, ast.Constant)
-            cast = site(node, module, ("fp16",), switch=None if fixed else node.value)
+            cast = site(node, module, ("float16",), switch=None if fixed else node.value)
             yield from precision_facts([cast], NAME)
             if not any(n == "amp_configs" for n, _, _ in attributes(module)):
                 yield from mode_facts(None, False, module.span(node), cast.decision.under, NAME)

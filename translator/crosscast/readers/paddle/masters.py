@@ -19,7 +19,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
 from crosscast.readers.python.precision import precision_facts, site
-from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.schedule_names import decay_of
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
     first = makers[0]
     span = first.module.span(first.node)
     yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
-    sites = [site(c.node, c.module, ("fp16",), mode="full") for c in makers]
+    sites = [site(c.node, c.module, ("float16",), mode="full") for c in makers]
     yield from precision_facts(sites, reader)
     dynamic = [c for c in calls if _DYNAMIC.fullmatch(c.method) and c.module is first.module]
     scale = _scale_of(first)
@@ -123,7 +123,7 @@ def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
             return
         if not here:
             yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
-        cast = site(call.node, call.module, ("fp16",), switch=switch, mode="full")
+        cast = site(call.node, call.module, ("float16",), switch=switch, mode="full")
         yield from precision_facts([cast], reader)
         dynamic = words.get("use_dynamic_loss_scaling")
         fixed = words.get("loss_scaling")
@@ -152,7 +152,7 @@ def _schedule(words: dict[str, ast.expr], call: Call, reader: str) -> Iterator[F
     text = str(plain(value_of(words.get("scheduler"), call.module)) or "")
     span = call.module.span(node)
     decay = decay_of(text) or "elsewhere"
-    yield fact_of("schedule.decay", Known(decay), span, reader=reader)
+    yield fact_of("schedule.name", Known(decay), span, reader=reader)
     warm = words["warmup_steps"]
     place = call.module.span(warm)
     yield fact_of("schedule.has_warmup", Known("yes"), place, reader=reader)

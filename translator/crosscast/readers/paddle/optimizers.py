@@ -152,7 +152,7 @@ def _half_masters(program: Program) -> Iterator[Fact]:
         if node is None or not family_of(last(name)):
             continue
         if origin(node, call.module) != "always":
-            sites.append(site(call.node, call.module, ("fp16",), switch=node))
+            sites.append(site(call.node, call.module, ("float16",), switch=node))
     known = any("amp" in name for name, _ in calls_of(program) if name.startswith("paddle."))
     if sites and not known and not any("amp_configs" in m.source.text for m in program.modules):
         yield from precision_facts(sites, NAME, with_default=False)

@@ -41,7 +41,7 @@ def rates(program: Program, reader: str, *, static: bool) -> Iterator[Fact]:
     if not made:
         spans = [call.module.span(call.node) for call in steps[:3]]
         yield fact_of(
-            "schedule.decay", Known("elsewhere"), *spans, reader=reader, confidence="guess"
+            "schedule.name", Known("elsewhere"), *spans, reader=reader, confidence="guess"
         )
     if static or _runs_executor(program):
         yield from _beside_executor(program, steps[0], reader, made=made)

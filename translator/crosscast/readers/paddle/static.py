@@ -86,14 +86,14 @@ def _decorated(call: Call) -> Iterator[Fact]:
     span = call.module.span(call.node)
     under = tuple(c.text for c in branches(call.node, call.module))
     yield fact_of("api", Known(("paddle_static_decorate",)), span, reader=NAME)
-    kind = "fp16"
+    kind = "float16"
     if plain(call.argument("use_bf16")) is True or plain(call.argument("dtype")) == "bfloat16":
-        kind = "bf16"
+        kind = "bfloat16"
     pure = plain(call.argument("use_pure_fp16")) is True or plain(call.argument("level")) == "O2"
     mode = "full" if pure else "mixed"
     cast = site(call.node, call.module, (kind,), mode=mode)  # type: ignore[arg-type]
     yield from precision_facts([cast], NAME)
-    if kind == "bf16":
+    if kind == "bfloat16":
         return
     yield from scaling_facts(call, under, SETTINGS, NAME)
     if ".fluid." in call.name:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.readers.python.config_tree import assigned, is_config
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_clip, tell_numbers, tell_optimizer
@@ -17,15 +18,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 NAME = "config_dicts"
-_POLICIES = (
-    ("transformer", "noam"),
-    ("poly", "poly"),
-    ("exp", "exponential"),
-    ("cosine", "cosine"),
-    ("piecewise", "multistep"),
-    ("fixed", "none"),
-    ("inv", "custom"),
-)
+_POLICIES = (("transformer", "noam"), ("inv", "custom"))
+"""Policies that mean something else here than everywhere, by how their names begin."""
 _OVERRIDES = frozenset(
     (
         *("gradient_accumulation_steps", "batch_size", "block_size", "max_iters", "warmup_iters"),
@@ -77,11 +71,11 @@ def _tell_seq2seq(writer: SettingWriter, params: Tree, train: Tree | None) -> No
     policy = get("lr_policy")
     if policy is not None:
         word = policy.text.rpartition(".")[2].lower()
-        decay = next((name for part, name in _POLICIES if word.startswith(part)), "")
-        if decay:
-            writer.tell("schedule.decay", decay, policy)
+        own = (decay for start, decay in _POLICIES if word.startswith(start))
+        if decay := next(own, decay_of_schedule(word)):
+            writer.tell("schedule.name", decay, policy)
         else:
-            writer.unknown("schedule.decay", f"a policy called {word!r}", policy)
+            writer.unknown("schedule.name", f"a policy called {word!r}", policy)
         writer.tell("schedule.stepped_per", "step", policy, origin="presence")
         writer.by_library("schedule.on_skip")
     writer.number("optimizer.learning_rate", params.setting("lr_policy_params", "learning_rate"))
@@ -108,8 +102,8 @@ def _seq2seq_precision(writer: SettingWriter, params: Tree) -> None:
     word = "float32" if dtype is None else dtype.text.rpartition(".")[2]
     if word in ("mixed", "float16"):
         writer.tell("precision.enabled", "always", dtype)
-        writer.tell("precision.dtypes", "fp16", dtype)
-        writer.tell("precision.compute_dtype", "fp16", dtype)
+        writer.tell("precision.dtypes", "float16", dtype)
+        writer.tell("precision.compute_dtype", "float16", dtype)
         writer.tell("precision.mode", "mixed" if word == "mixed" else "full", dtype)
         writer.tell("precision.level", word, dtype)
         if scale is None or scale.value is None:
@@ -125,7 +119,7 @@ def _seq2seq_precision(writer: SettingWriter, params: Tree) -> None:
         writer.unknown("precision.compute_dtype", f"a type called {word!r}", dtype)
         return
     writer.tell("precision.enabled", "never", dtype)
-    writer.tell("precision.compute_dtype", "fp32", dtype)
+    writer.tell("precision.compute_dtype", "float32", dtype)
     writer.tell("loss_scaling.mode", "none", dtype, origin="presence")
 
 
@@ -161,16 +155,16 @@ def _tell_overrides(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("framework", "pytorch", origin="presence", confidence="likely")
     writer.tell("api", "config_overrides", origin="presence")
     dtype = get("dtype")
-    if dtype is not None and dtype.text in ("float16", "bfloat16", "float32"):
-        word = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[dtype.text]
+    word = "" if dtype is None else dtype.text
+    if word in ("float16", "bfloat16", "float32"):
         writer.tell("precision.compute_dtype", word, dtype)
-        writer.tell("precision.enabled", "never" if word == "fp32" else "always", dtype)
-        if word != "fp32":
+        writer.tell("precision.enabled", "never" if word == "float32" else "always", dtype)
+        if word != "float32":
             writer.tell("precision.dtypes", word, dtype)
     else:
         _inherited(writer, "precision.enabled", "precision.compute_dtype")
     _inherited(writer, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
-    _inherited(writer, "parallel.kind", "optimizer.family")
+    _inherited(writer, "parallel.kind", "optimizer.name")
     steps = get("gradient_accumulation_steps")
     if steps is not None:
         writer.number("accumulation.steps", steps)
@@ -187,9 +181,9 @@ def _override_schedule(
     writer: SettingWriter, decays: Setting | None, warmup: Setting | None
 ) -> None:
     if decays is not None and decays.switch is False:
-        writer.tell("schedule.decay", "none", decays)
+        writer.tell("schedule.name", "constant", decays)
     else:
-        _inherited(writer, "schedule.decay")
+        _inherited(writer, "schedule.name")
     if warmup is not None and warmup.number is not None:
         writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)

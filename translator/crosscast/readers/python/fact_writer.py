@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from crosscast.facts.fact import Confidence, Fact, Origin, PlainValue
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
@@ -17,6 +18,7 @@ from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Valu
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
+from crosscast.readers.words import TYPES
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -24,12 +26,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-_TYPES = {
-    **dict.fromkeys(("float16", "fp16", "half", "f16", "16"), "fp16"),
-    **dict.fromkeys(("bfloat16", "bf16"), "bf16"),
-    **dict.fromkeys(("float32", "fp32", "float", "32", "no", "none", "single"), "fp32"),
-    **dict.fromkeys(("fp8", "float8_e4m3fn", "float8_e5m2"), "fp8"),
-}
 _LEARNING = frozenset(
     {
         *("backward", "manual_backward", "fit", "train_batch", "zero_grad", "clip_grad_norm_"),
@@ -147,11 +143,11 @@ def content(value: Value | None) -> object:
 
 
 def word_of_type(value: object) -> str:
-    """Return fp16, bf16, fp32 or fp8 for the name of a type; empty for any other."""
+    """Return what a recipe calls a type, `fp8` for those; empty for any other name."""
     if isinstance(value, Symbol):
         value = last(value.name)
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
-    return _TYPES.get(text.rpartition(".")[2].partition("-")[0], "")
+    return TYPES.get(text.rpartition(".")[2].partition("-")[0], "")
 
 
 def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
@@ -173,7 +169,7 @@ def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
         found.setdefault(dtype)
     if not default and len(found) == 1:
         default = next(iter(found))
-    if set(found) >= {"fp16", "bf16"} and "is_bf16_supported" in _behind(node, module):
+    if set(found) >= set(HALVES) and "is_bf16_supported" in _behind(node, module):
         default = "bf16_or_fp16"
     return tuple(found), default
 

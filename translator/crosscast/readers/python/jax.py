@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, plain, uses, value_of
@@ -41,7 +42,6 @@ _CLIPS = {
     "optax.adaptive_grad_clip": "per_param_norm",
 }
 _OF_SUMS = re.compile(r"^(mu|nu)_|moment|accum|state|grad|optim")
-_HALF = {"jax.numpy.float16": "fp16", "jax.numpy.bfloat16": "bf16"}
 _REMAT = (
     "jax.checkpoint",
     "jax.remat",
@@ -127,7 +127,7 @@ def _scaling(program: Program) -> Iterator[Fact]:
         sites = [site(node, module, (kind,)) for node, module, kind in chosen]
         if not sites and scalers:
             call = scalers[0]
-            sites = [site(call.node, call.module, ("fp16",))]
+            sites = [site(call.node, call.module, ("float16",))]
         yield from precision_facts(sites, NAME)
 
 
@@ -143,17 +143,16 @@ def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
         if "float16" not in module.source.text:
             continue
         for node in module.every(ast.Attribute):
-            if node.attr not in ("float16", "bfloat16"):
+            if node.attr not in HALVES or module.resolve(node) != f"jax.numpy.{node.attr}":
                 continue
-            kind = _HALF.get(module.resolve(node))
-            if kind is None or module.is_dead(node):
+            if module.is_dead(node):
                 continue
             parent = module.parent(node)
             around = module.parent(parent) if isinstance(parent, ast.IfExp) else parent
             chosen = isinstance(around, ast.Return | ast.Assign)
             given = isinstance(around, ast.keyword) and _is_for_compute(around, module)
             if chosen or given:
-                yield node, module, kind
+                yield node, module, node.attr
 
 
 def _is_for_compute(given: ast.keyword, module: Module) -> bool:

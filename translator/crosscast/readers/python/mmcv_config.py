@@ -10,25 +10,15 @@ from crosscast.readers.python.mm_sections import (
     tell_typed_optimizer,
 )
 from crosscast.readers.python.optimizers import role
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_window
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 _HOOK = next(d for d in LIBRARY_DEFAULTS if d.api == "mmcv.runner.Fp16OptimizerHook")
-_POLICIES = {
-    "step": "multistep",
-    "cosineannealing": "cosine",
-    "cosinerestart": "cosine",
-    "poly": "poly",
-    "exp": "exponential",
-    "fixed": "none",
-    "inv": "custom",
-    "onecycle": "onecycle",
-    "cyclic": "custom",
-    "flatcosineannealing": "cosine",
-    "linear": "linear",
-}
+_POLICIES = {"step": "multistep", "inv": "custom"}
+"""Policies that mean something else here than everywhere."""
 
 
 def tell_mmcv(writer: SettingWriter, tree: Tree) -> None:
@@ -83,8 +73,8 @@ def _precision(writer: SettingWriter, tree: Tree, hook: Tree | None) -> None:
     if apex is not None and apex.switch:
         writer.tell("api", "apex_amp", apex)
         writer.tell("precision.enabled", "always", apex)
-        writer.tell("precision.dtypes", "fp16", apex)
-        writer.tell("precision.compute_dtype", "fp16", apex)
+        writer.tell("precision.dtypes", "float16", apex)
+        writer.tell("precision.compute_dtype", "float16", apex)
         writer.tell("loss_scaling.mode", "library", apex, origin="presence")
         writer.by_library("scaler_update.status")
         return
@@ -93,13 +83,13 @@ def _precision(writer: SettingWriter, tree: Tree, hook: Tree | None) -> None:
             writer.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
         else:
             writer.default("precision.enabled", "never")
-            writer.default("precision.compute_dtype", "fp32")
+            writer.default("precision.compute_dtype", "float32")
             writer.tell("loss_scaling.mode", "none", origin="presence")
         return
     setting = fp16.as_setting("fp16") if half and fp16 is not None else kind
     writer.tell("precision.enabled", "always", setting)
-    writer.tell("precision.dtypes", "fp16", setting)
-    writer.tell("precision.compute_dtype", "fp16", setting)
+    writer.tell("precision.dtypes", "float16", setting)
+    writer.tell("precision.compute_dtype", "float16", setting)
     writer.tell("precision.mode", "mixed", setting, origin="presence")
     writer.by_library("scaler_update.status")
     scale = fp16.get("loss_scale") if half and fp16 is not None else None
@@ -115,15 +105,15 @@ def _schedule(writer: SettingWriter, config: Tree | None) -> None:
         return
     policy = config.setting("policy")
     if policy is not None:
-        word = _POLICIES.get(policy.text.lower())
+        word = _POLICIES.get(policy.text.lower()) or decay_of_schedule(policy.text)
         steps = config.get("step")
         if word == "multistep" and steps is not None and steps.items is None:
             word = "step"
-        if word is None:
+        if not word:
             reason = policy.reason or f"a policy called {policy.text!r}"
-            writer.unknown("schedule.decay", reason, policy)
+            writer.unknown("schedule.name", reason, policy)
         else:
-            writer.tell("schedule.decay", word, policy)
+            writer.tell("schedule.name", word, policy)
         by_epoch = config.get("by_epoch")
         unit = "step" if by_epoch is not None and by_epoch.value is False else "epoch"
         writer.tell("schedule.stepped_per", unit, config.setting("by_epoch") or policy)

@@ -82,8 +82,8 @@ def _inherits(writer: SettingWriter, module: Module, tree: Tree) -> None:
     writer.tell("precision.enabled", "inherit", base, origin="presence", confidence="likely")
     text = module.source.text
     if "schedule" in text.partition("_base_")[2].partition("]")[0]:
-        writer.tell("schedule.decay", "inherit", base, origin="presence", confidence="likely")
-        writer.tell("optimizer.family", "inherit", base, origin="presence", confidence="likely")
+        writer.tell("schedule.name", "inherit", base, origin="presence", confidence="likely")
+        writer.tell("optimizer.name", "inherit", base, origin="presence", confidence="likely")
     writer.by_library("zero_grad.where", "parallel.kind")
 
 
@@ -129,18 +129,18 @@ def _precision(writer: SettingWriter, wrapper: Tree | None, based: bool) -> None
         word = "inherit" if based else "never"
         writer.tell("precision.enabled", word, origin="presence", confidence="likely")
         if not based:
-            writer.default("precision.compute_dtype", "fp32")
+            writer.default("precision.compute_dtype", "float32")
         return
     name = kind.text.rpartition(".")[2]
     if name not in ("AmpOptimWrapper", "ApexOptimWrapper") or wrapper is None:
         if name == "OptimWrapper":
             writer.tell("precision.enabled", "never", kind)
-            writer.tell("precision.compute_dtype", "fp32", kind)
+            writer.tell("precision.compute_dtype", "float32", kind)
             writer.tell("loss_scaling.mode", "none", kind, origin="presence")
         return
     dtype = wrapper.setting("dtype")
     brain = dtype is not None and "bf" in dtype.text
-    word = "bf16" if brain else "fp16"
+    word = "bfloat16" if brain else "float16"
     writer.tell("precision.enabled", "always", kind)
     writer.tell("precision.dtypes", word, kind, dtype)
     writer.tell("precision.compute_dtype", word, kind, dtype)

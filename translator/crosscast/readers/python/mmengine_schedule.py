@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.schedule_names import decay_of
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
 
@@ -20,11 +20,11 @@ def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None
             _warmup(writer, part)
         elif decay is None and kind.endswith("LR") and decay_of(kind):
             decay = part
-            writer.tell("schedule.decay", decay_of(kind), part.setting("type"))
+            writer.tell("schedule.name", decay_of(kind), part.setting("type"))
         elif decay is None and kind:
             decay = part
             reason = f"a schedule called {kind!r}"
-            writer.unknown("schedule.decay", reason, part.setting("type"))
+            writer.unknown("schedule.name", reason, part.setting("type"))
     shown = decay or (parts[-1] if parts else None)
     if shown is not None:
         by_epoch = shown.get("by_epoch")
@@ -36,7 +36,7 @@ def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None
         writer.tell("schedule.stepped_per", unit, shown.setting("type"), origin="presence")
         writer.by_library("schedule.on_skip")
     if parts and decay is None:
-        writer.tell("schedule.decay", "none", parts[0].setting("type"), origin="presence")
+        writer.tell("schedule.name", "constant", parts[0].setting("type"), origin="presence")
 
 
 def _warms_up(part: Tree, kind: str, *, first: bool, several: bool) -> bool:

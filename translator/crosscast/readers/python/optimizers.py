@@ -123,11 +123,11 @@ def facts_of(optimizer: OptimizerCall, reader: str) -> Iterator[Fact]:
     under = tuple(c.text for c in branches(call.node, call.module))
     span = call.module.span(call.node)
     subject, family = optimizer.subject, Known(optimizer.family)
-    yield fact_of("optimizer.family", family, span, subject=subject, under=under, reader=reader)
+    yield fact_of("optimizer.name", family, span, subject=subject, under=under, reader=reader)
     if optimizer.family == "selectable":
         return
     name = Known(optimizer.name)
-    yield fact_of("optimizer.name", name, span, subject=subject, under=under, reader=reader)
+    yield fact_of("optimizer.source_name", name, span, subject=subject, under=under, reader=reader)
     for field in _CONSTANTS:
         node = next((bound[n] for n in _WORDS[f"optimizer.{field}"] if n in bound), None)
         yield from number(field, node, optimizer, reader, under)
@@ -201,7 +201,7 @@ def course_facts(course: Course, reader: str, *places: Span, stepped: str = "") 
     """Yield the facts about a schedule."""
     spans = (*course.places, *places)[:6]
     if course.decay:
-        yield fact_of("schedule.decay", Known(course.decay), *spans, reader=reader)
+        yield fact_of("schedule.name", Known(course.decay), *spans, reader=reader)
     word = Known("yes" if course.has_warmup else "no")
     yield fact_of("schedule.has_warmup", word, *spans[:1], reader=reader)
     if course.warmup:

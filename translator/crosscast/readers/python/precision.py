@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
@@ -114,11 +115,11 @@ def types_in(value: Value | None) -> tuple[str, ...]:
     for word in words:
         small = word.lower()
         if "bfloat16" in small or "bf16" in small:
-            found.append("bf16")
+            found.append("bfloat16")
         elif "float16" in small or "fp16" in small or small in ("half", "o1", "o2"):
-            found.append("fp16")
+            found.append("float16")
         elif "float32" in small or "fp32" in small or small in ("float", "single"):
-            found.append("fp32")
+            found.append("float32")
     return tuple(found)
 
 
@@ -146,11 +147,11 @@ def precision_facts(
         beside: places that another reader reports; they count for the default type.
         with_default: whether to yield the type in use by default.
     """
-    half = [site for site in sites if set(site.dtypes) & {"fp16", "bf16"} and site.possible]
+    half = [site for site in sites if set(site.dtypes) & set(HALVES) and site.possible]
     for site in half:
         span = site.span
         under = site.decision.under
-        words = tuple(d for d in site.dtypes if d != "fp32")
+        words = tuple(d for d in site.dtypes if d != "float32")
         yield fact_of(
             "precision.enabled",
             Known(site.decision.who),
@@ -174,7 +175,7 @@ def precision_facts(
     elif half and all(_is_switch(site) for site in (*half, *beside)):
         # the default of the switch is in another file; such switches are off unless set
         yield fact_of(
-            "precision.compute_dtype", Known("fp32"), *spans, reader=reader, confidence="guess"
+            "precision.compute_dtype", Known("float32"), *spans, reader=reader, confidence="guess"
         )
 
 
@@ -192,12 +193,12 @@ def default_type(half: Sequence[Site]) -> str | None:
     if on:
         if any(site.decision.who == "caller" for site in on):
             return None
-        types = {d for site in on for d in site.dtypes if d != "fp32"}
-        if "fp32" in on[0].dtypes:
+        types = {d for site in on for d in site.dtypes if d != "float32"}
+        if "float32" in on[0].dtypes:
             return None
-        if types == {"bf16", "fp16"}:
+        if types == set(HALVES):
             return "bf16_or_fp16"
         return types.pop()
     if all(site.decision.by_default is False for site in half):
-        return "fp32"
+        return "float32"
     return None

@@ -12,7 +12,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
-from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.schedule_names import decay_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -51,8 +51,8 @@ _UNRELATED = re.compile(
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _FORMULAS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cosine", re.compile(r"\bcos\(")),
-    ("rsqrt", re.compile(r"\brsqrt\(|\*\* ?\(?-0?\.5")),
-    ("poly", re.compile(r"\bpow\(|\*\* ?(power|self\._?power)")),
+    ("inverse_sqrt", re.compile(r"\brsqrt\(|\*\* ?\(?-0?\.5")),
+    ("polynomial", re.compile(r"\bpow\(|\*\* ?(power|self\._?power)")),
     (
         "linear",
         re.compile(
@@ -120,7 +120,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         lengths.append(_named_length(found))
     if not decays and not lengths:
         return None
-    decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "none")
+    decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "constant")
     length = next(filter(None, lengths), "")
     return Course(decay, length, bool(lengths), base, tuple(places), total)
 
@@ -131,7 +131,7 @@ def _decay_of_text(node: ast.AST, module: Module) -> str:
         return ""
     text = module.text(node)
     word = next((word for word, pattern in _FORMULAS if pattern.search(text)), "")
-    return "noam" if word == "rsqrt" and "warmup" in text else word
+    return "noam" if word == "inverse_sqrt" and "warmup" in text else word
 
 
 def _behind(call: Call) -> str:
@@ -177,7 +177,7 @@ def _word(call: Call, name: str) -> str:
     if small in ("join_schedules", "constant_schedule", "lambdadecay", "learningrateschedule"):
         return ""
     word = decay_of(shown)
-    if word == "poly" and ("power" not in call.bound() or plain(call.argument("power")) == 1):
+    if word == "polynomial" and ("power" not in call.bound() or plain(call.argument("power")) == 1):
         return "linear"  # every library has 1.0 as the default
     return word
 

@@ -82,11 +82,11 @@ def tell_variable(writer: SettingWriter, setting: Setting) -> None:
         if not setting.known:
             writer.unknown("precision.compute_dtype", setting.reason, setting, text=name)
             writer.tell("precision.enabled", "config", setting)
-            writer.tell("precision.dtypes", "fp16", setting)
+            writer.tell("precision.dtypes", "float16", setting)
         elif on:
             writer.tell("precision.enabled", "always", setting)
-            writer.tell("precision.dtypes", "fp16", setting)
-            writer.tell("precision.compute_dtype", "fp16", setting)
+            writer.tell("precision.dtypes", "float16", setting)
+            writer.tell("precision.compute_dtype", "float16", setting)
             writer.tell("loss_scaling.mode", "env_default", setting, origin="presence")
             writer.by_library("scaler_update.status")
     elif name in _TF32:
@@ -99,6 +99,6 @@ def tell_variable(writer: SettingWriter, setting: Setting) -> None:
     elif name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16") and switch_of(setting.value):
         writer.tell("framework", "pytorch", setting, origin="presence")
         writer.tell("precision.enabled", "always", setting)
-        writer.tell("precision.dtypes", "bf16", setting)
-        writer.tell("precision.compute_dtype", "bf16", setting)
+        writer.tell("precision.dtypes", "bfloat16", setting)
+        writer.tell("precision.compute_dtype", "bfloat16", setting)
         writer.tell("parallel.kind", "tpu", setting, origin="presence")

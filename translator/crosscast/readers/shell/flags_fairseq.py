@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Setting, Settings, SettingWriter, number_of
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
@@ -20,15 +21,6 @@ _ONLY_THERE = frozenset(
         *("total_num_update", "label_smoothing", "max_epoch", "fp16_scale_window", "user_dir"),
     )
 )
-_DECAYS = {
-    "inverse_sqrt": "rsqrt",
-    "polynomial_decay": "linear",
-    "cosine": "cosine",
-    "fixed": "none",
-    "reduce_lr_on_plateau": "plateau",
-    "triangular": "custom",
-    "tri_stage": "custom",
-}
 
 
 def owns(settings: Settings, launch: Launch) -> bool:
@@ -58,8 +50,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     tell_numbers(writer, "fairseq", single, "optimizer", coupled=coupled)
     _betas(writer, setting_of("fairseq", "optimizer.betas", get))
     kind = get("lr_scheduler")
-    if kind is not None and (word := _DECAYS.get(kind.text)):
-        writer.tell("schedule.decay", word, kind)
+    if kind is not None and (decay := decay_of_schedule(kind.text)):
+        straight = kind.text == "polynomial_decay"  # whose power is 1, unless another is given
+        writer.tell("schedule.name", "linear" if straight else decay, kind)
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     if (warmup := get("warmup_updates")) is not None and warmup.number is not None:
         writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
@@ -89,14 +82,14 @@ def _precision(writer: SettingWriter, settings: Settings) -> None:
     setting = half or brain
     if setting is None:
         writer.default("precision.enabled", "never")
-        writer.default("precision.compute_dtype", "fp32")
+        writer.default("precision.compute_dtype", "float32")
         writer.tell("loss_scaling.mode", "none", origin="presence")
         return
-    dtype = "fp16" if half is not None else "bf16"
+    dtype = "float16" if half is not None else "bfloat16"
     writer.tell("precision.enabled", "always", setting)
     writer.tell("precision.dtypes", dtype, setting)
     writer.tell("precision.compute_dtype", dtype, setting)
-    if dtype == "bf16":
+    if dtype == "bfloat16":
         writer.tell("loss_scaling.mode", "none", setting, origin="presence")
         return
     stated = {path: settings.get(name) for name, path in scaling_words("fairseq").items()}

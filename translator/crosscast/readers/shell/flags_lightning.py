@@ -61,9 +61,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     tell_numbers(writer, "lightning", get, "optimizer")
     # The module of the user makes its optimizer and schedule.
     given = get("lr", "learning_rate")
-    writer.tell("optimizer.family", "elsewhere", given, origin="presence")
+    writer.tell("optimizer.name", "elsewhere", given, origin="presence")
     warmup = get("warmup_steps", "num_warmup_steps")
-    writer.tell("schedule.decay", "elsewhere", warmup, origin="presence")
+    writer.tell("schedule.name", "elsewhere", warmup, origin="presence")
     if warmup is not None and warmup.number is not None:
         writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
         writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)

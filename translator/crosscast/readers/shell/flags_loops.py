@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import SCHEDULES, tell_numbers, tell_warmup
+from crosscast.readers.words import PRECISIONS, tell_numbers, tell_warmup
 from crosscast.targets.parameter_words import fields_of
 
 _STEPS = fields_of("loop flags")["accumulation.steps"]
@@ -23,14 +24,6 @@ _SHORT = frozenset(
     )
 )
 """Flags of scripts that call the learning rate `--lr`."""
-_PRECISIONS = {
-    "amp": "fp16",
-    "fp16": "fp16",
-    "amp_bf16": "bf16",
-    "amp_bfloat16": "bf16",
-    "bf16": "bf16",
-    "fp32": "fp32",
-}
 _LAUNCHERS = ("torchrun", "torch.distributed.launch", "deepspeed", "accelerate")
 _LEAST = 4
 
@@ -57,22 +50,22 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
         writer.tell("clipping.kind", "global_norm", limit)
         writer.number("clipping.value", limit)
     kind = get("lr_scheduler_type")
-    if kind is not None and (word := SCHEDULES.get(kind.text.lower())) is not None:
-        writer.tell("schedule.decay", word, kind)
+    if kind is not None and (decay := decay_of_schedule(kind.text)):
+        writer.tell("schedule.name", decay, kind)
     tell_warmup(writer, get("warmup_steps", "num_warmup_steps"), get("warmup_ratio"))
     named, half = get("precision"), get("fp16")
-    if named is not None and (dtype := _PRECISIONS.get(named.text.lower())) is not None:
-        writer.tell("precision.enabled", "never" if dtype == "fp32" else "always", named)
+    if named is not None and (dtype := PRECISIONS.get(named.text.lower())) is not None:
+        writer.tell("precision.enabled", "never" if dtype == "float32" else "always", named)
         writer.tell("precision.compute_dtype", dtype, named)
-        if dtype != "fp32":
+        if dtype != "float32":
             writer.tell("precision.dtypes", dtype, named)
     recompute = get("grad_checkpointing", "gradient_checkpointing")
     if recompute is not None and recompute.switch:
         writer.tell("activation_checkpointing", "yes", recompute)
     if half is not None and half.switch is not None:
         writer.tell("precision.enabled", "always" if half.switch else "never", half)
-        writer.tell("precision.compute_dtype", "fp16" if half.switch else "fp32", half)
+        writer.tell("precision.compute_dtype", "float16" if half.switch else "float32", half)
         if half.switch:
-            writer.tell("precision.dtypes", "fp16", half)
+            writer.tell("precision.dtypes", "float16", half)
     writer.number("seed", get("seed"))
     writer.number("run.epochs", get("num_train_epochs", "train_epochs", "epochs"))

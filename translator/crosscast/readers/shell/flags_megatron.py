@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.config.neox_yaml import DECAYS
 from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import setting_of, tell_clip, tell_numbers, tell_warmup
+from crosscast.readers.words import setting_of, tell_clip, tell_decay, tell_numbers, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -63,15 +62,15 @@ def _precision(writer: SettingWriter, settings: Settings) -> None:
         writer.warn("CC925", "--fp16 and --bf16 are both given", bf16)
     if not on:
         writer.default("precision.enabled", "never")
-        writer.default("precision.compute_dtype", "fp32")
+        writer.default("precision.compute_dtype", "float32")
         writer.tell("loss_scaling.mode", "none", origin="presence")
         return
-    dtype = "fp16" if on[0] is fp16 else "bf16"
+    dtype = "float16" if on[0] is fp16 else "bfloat16"
     writer.tell("precision.enabled", "always", on[0])
     writer.tell("precision.dtypes", dtype, on[0])
     writer.tell("precision.compute_dtype", dtype, on[0])
     writer.tell("precision.mode", "mixed", on[0], origin="presence")
-    if dtype == "bf16":
+    if dtype == "bfloat16":
         writer.tell("loss_scaling.mode", "none", on[0], origin="presence")
         scale = settings.get("loss_scale")
         if scale is not None:
@@ -169,22 +168,20 @@ def _optimizer(writer: SettingWriter, settings: Settings) -> None:
     coupled = settings.get("no_decoupled_weight_decay", "adam_w_mode")
     family = {"adam": "adam" if coupled is not None else "adamw", "sgd": "sgd"}.get(word, "")
     if kind is None:
-        writer.default("optimizer.family", family)
+        writer.default("optimizer.name", family)
     else:
-        writer.tell("optimizer.name", word, kind)
+        writer.tell("optimizer.source_name", word, kind)
         if family:
-            writer.tell("optimizer.family", family, kind)
+            writer.tell("optimizer.name", family, kind)
     tell_numbers(writer, "megatron-core", settings.get, "optimizer")
 
 
 def _schedule(writer: SettingWriter, settings: Settings) -> None:
     kind = setting_of("megatron-core", "schedule.name", settings.get)
     if kind is None:
-        writer.default("schedule.decay", "linear")
-    elif decay := DECAYS.get(kind.text.lower().replace("-", "_")):
-        writer.tell("schedule.decay", decay, kind)
+        writer.default("schedule.name", "linear")
     else:
-        writer.unknown("schedule.decay", kind.reason or f"a schedule {kind.text!r}", kind)
+        tell_decay(writer, kind)
     ratio = settings.get("lr_warmup_fraction", "warmup")
     tell_warmup(writer, settings.get("lr_warmup_iters", "lr_warmup_samples"), ratio)
     tell_numbers(writer, "megatron-core", settings.get, "schedule")

@@ -84,13 +84,13 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
 def _ernie(writer: SettingWriter, settings: Settings) -> None:
     """Record the fixed behaviour of ERNIE's and LARK's scripts."""
     writer.default("zero_grad.where", "static_graph")
-    writer.default("optimizer.family", "adamw")
+    writer.default("optimizer.name", "adamw")
     writer.default("optimizer.eps", _DEFAULTS.fixed["optimizer.eps"])
     writer.default("clipping.kind", "global_norm")
     writer.default("clipping.value", _DEFAULTS.fixed["clipping.max_norm"])
     writer.default("clipping.per", "step")
     if settings.get("lr_scheduler") is None:
-        writer.default("schedule.decay", "linear")
+        writer.default("schedule.name", "linear")
     writer.default("schedule.stepped_per", "step")
 
 
@@ -99,7 +99,7 @@ def _precision(writer: SettingWriter, settings: Settings) -> bool | None:
     switch = next((found for name in _SWITCHES if (found := settings.get(name))), None)
     if switch is None:
         writer.default("precision.enabled", "never")
-        writer.default("precision.compute_dtype", "fp32")
+        writer.default("precision.compute_dtype", "float32")
         return False
     writer.tell("precision.flag", f"--{switch.name}", switch)
     if isinstance(switch.value, tuple) and switch.value:
@@ -110,9 +110,9 @@ def _precision(writer: SettingWriter, settings: Settings) -> bool | None:
         return None
     if not switch.switch:
         writer.tell("precision.enabled", "never", switch)
-        writer.tell("precision.compute_dtype", "fp32", switch)
+        writer.tell("precision.compute_dtype", "float32", switch)
         return False
-    dtype = "bf16" if "bf16" in switch.name else "fp16"
+    dtype = "bfloat16" if "bf16" in switch.name else "float16"
     writer.tell("precision.enabled", "always", switch)
     writer.tell("precision.dtypes", dtype, switch)
     writer.tell("precision.compute_dtype", dtype, switch)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.values.value import Choice, Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, plain, uses, value_of
@@ -77,7 +78,7 @@ def _configured(call: Call) -> Iterator[Fact]:
         if name in words:
             yield fact_of("api", Known((api,)), call.module.span(words[name]), reader=NAME)
             if name == "use_float16":
-                sites.append(site(call.node, call.module, ("fp16",), switch=words[name]))
+                sites.append(site(call.node, call.module, ("float16",), switch=words[name]))
     yield from precision_facts(sites, NAME)
     if not sites:
         return
@@ -110,10 +111,10 @@ def _helpers(program: Program) -> Iterator[Site]:
             continue
         value = value_of(given, call.module)
         found = types_in(value)
-        if found == ("fp32",) and not isinstance(value, Choice):
-            yield site(call.node, call.module, ("fp16", "bf16"), chosen=given)
-        elif found != ("fp32",):
-            yield site(call.node, call.module, found or ("fp16", "bf16"), chosen=given)
+        if found == ("float32",) and not isinstance(value, Choice):
+            yield site(call.node, call.module, HALVES, chosen=given)
+        elif found != ("float32",):
+            yield site(call.node, call.module, found or HALVES, chosen=given)
 
 
 def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
@@ -133,7 +134,7 @@ def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
                 )
                 off = plain(value_of(argument, call.module))
                 if off in (None, False, "none", "float32", "fp32", "no", "off") and off is not None:
-                    yield fact_of("precision.compute_dtype", Known("fp32"), span, reader=NAME)
+                    yield fact_of("precision.compute_dtype", Known("float32"), span, reader=NAME)
                 return
 
 
@@ -151,7 +152,7 @@ def _handed_on(program: Program) -> Iterator[Fact]:
                 continue
             value = value_of(argument, call.module)
             if _HALF.fullmatch(text) and isinstance(plain(value), bool | None):
-                half = site(call.node, call.module, ("fp16",), switch=argument)
+                half = site(call.node, call.module, ("float16",), switch=argument)
                 yield from precision_facts([half], NAME)
                 yield fact_of("loss_scaling.mode", Known("elsewhere"), half.span, reader=NAME)
             elif _WINDOW.fullmatch(text) and value is not None:

@@ -75,7 +75,7 @@ def policy_sites(program: Program) -> Iterator[Site]:
             continue
         policy = _policy_name(call.argument("policy") or call.argument("value"))
         found = types_in(policy) or types_behind(node, call.module)
-        if found and found != ("fp32",):
+        if found and found != ("float32",):
             full = "mixed" not in str(plain(policy) or "mixed")
             mode: Mode = "full" if full or last(name) == "set_floatx" else "mixed"
             yield site(call.node, call.module, found, chosen=node, mode=mode)
@@ -175,7 +175,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     if by_hand:
         yield from _library_updates(by_hand[0])
         return
-    halves = [site for site in sites if "fp16" in site.dtypes and site.mode == "mixed"]
+    halves = [site for site in sites if "float16" in site.dtypes and site.mode == "mixed"]
     if halves and scaling_is_off(program):
         yield from fixed_scale(program, NAME)
         return
@@ -196,7 +196,7 @@ def _by_caller(program: Program) -> Iterator[Fact]:
         span = call.module.span(call.node)
         yield fact_of("precision.enabled", Known("caller"), span, reader=NAME, confidence="likely")
         if call.method == "get_scaled_loss":
-            yield fact_of("precision.dtypes", Known(("fp16",)), span, reader=NAME)
+            yield fact_of("precision.dtypes", Known(("float16",)), span, reader=NAME)
         return
 
 

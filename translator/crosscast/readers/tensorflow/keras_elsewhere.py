@@ -25,6 +25,6 @@ def by_scaler(program: Program) -> Iterator[Fact]:
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
     calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
-    found = [site(call.node, call.module, ("fp16",)) for call in calls]
+    found = [site(call.node, call.module, ("float16",)) for call in calls]
     switched = [site for site in found if site.decision.who != "always"]
     yield from precision_facts(switched[:1], "keras")

@@ -20,8 +20,8 @@ from crosscast.readers.python.optimizers import (
     schedule_facts,
     with_subjects,
 )
-from crosscast.readers.python.schedule_names import decay_of
 from crosscast.readers.python.schedules import Course, course_of
+from crosscast.readers.schedule_names import decay_of
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
     named_optimizer,
@@ -153,8 +153,8 @@ def _by_name(program: Program, others: bool) -> Iterator[Fact]:
         if named is None or not family_of(named[0]) or others:
             continue
         span = call.module.span(call.node)
-        yield fact_of("optimizer.family", Known(family_of(named[0])), span, reader=NAME)
-        yield fact_of("optimizer.name", Known(named[0]), span, reader=NAME)
+        yield fact_of("optimizer.name", Known(family_of(named[0])), span, reader=NAME)
+        yield fact_of("optimizer.source_name", Known(named[0]), span, reader=NAME)
 
 
 def _elsewhere(program: Program) -> Iterator[Fact]:
@@ -189,7 +189,7 @@ def _promised(call: Call) -> Iterator[Fact]:
             yield fact_of("schedule.has_warmup", Known("yes"), span, reader=NAME)
             yield fact_of("schedule.warmup", Known(text), span, reader=NAME)
             yield fact_of("schedule.stepped_per", Known("step"), span, reader=NAME)
-            yield fact_of("schedule.decay", Known("elsewhere"), span, reader=NAME)
+            yield fact_of("schedule.name", Known("elsewhere"), span, reader=NAME)
             return
 
 

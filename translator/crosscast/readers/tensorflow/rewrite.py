@@ -61,9 +61,9 @@ class RewriteReader:
 def _by_call(program: Program) -> Iterator[tuple[str, Site]]:
     for name, call in calls_of(program):
         if last(name) == "enable_mixed_precision_graph_rewrite":
-            yield "tf_graph_rewrite", site(call.node, call.module, ("fp16",))
+            yield "tf_graph_rewrite", site(call.node, call.module, ("float16",))
         elif name == "tensorflow.contrib.mixed_precision.LossScaleOptimizer":
-            yield "tf_contrib_mp", site(call.node, call.module, ("fp16",))
+            yield "tf_contrib_mp", site(call.node, call.module, ("float16",))
         elif name.endswith("config.optimizer.set_experimental_options"):
             yield from _options(call)
 
@@ -81,7 +81,7 @@ def _options(call: Call) -> Iterator[tuple[str, Site]]:
 
 
 def _switched(node: ast.AST, value: ast.expr, module: Module, key: str) -> Site:
-    half = "bf16" if key.endswith(("_mkl", "_onednn_bfloat16")) else "fp16"
+    half = "bfloat16" if key.endswith(("_mkl", "_onednn_bfloat16")) else "float16"
     fixed = isinstance(value, ast.Constant) or origin(value, module) == "always"
     return site(node, module, (half,), switch=None if fixed else value)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of, word_of_type
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 NAME = "accelerate"
 _ACCELERATOR = re.compile(r"accelerate\.(accelerator\.)?Accelerator")
 _SCALER = re.compile(r"accelerate\.(utils\.)?GradScalerKwargs")
-_ALL = ("fp16", "bf16")
 
 
 class Accelerate:
@@ -74,15 +74,15 @@ def _precision(writer: FactWriter, calls: list[Call]) -> bool:
     types, flags = _types(node, value, call)
     spans += flags
     if name == "fp16":
-        types = ("fp16",)
+        types = ("float16",)
         on = content(value)
-        default = "" if not isinstance(on, bool) else "fp16" if on else "fp32"
+        default = "" if not isinstance(on, bool) else "float16" if on else "float32"
     else:
         default = _default(value)
     if who == "always":
-        if not set(types) - {"fp32"} and default != "launcher_or_config":
+        if not set(types) - {"float32"} and default != "launcher_or_config":
             writer.say("precision.enabled", "never", *spans)
-            writer.say("precision.compute_dtype", "fp32", *spans)
+            writer.say("precision.compute_dtype", "float32", *spans)
             writer.say("loss_scaling.mode", "none", *spans)
             return False
         who = "config" if default == "launcher_or_config" else "always"
@@ -90,7 +90,7 @@ def _precision(writer: FactWriter, calls: list[Call]) -> bool:
     writer.say("precision.enabled", who, *spans, origin="flag" if who == "flag" else "presence",
              expression=text)  # fmt: skip
     if types:
-        writer.say("precision.dtypes", tuple(t for t in types if t != "fp32"), *spans)
+        writer.say("precision.dtypes", tuple(t for t in types if t != "float32"), *spans)
     if who != "always":
         writer.say("precision.flag", text, *spans[:1])
     if default:
@@ -98,7 +98,7 @@ def _precision(writer: FactWriter, calls: list[Call]) -> bool:
     else:
         writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
     writer.say("precision.mode", "mixed", *spans[:1])
-    return set(types) != {"bf16"}
+    return set(types) != {"bfloat16"}
 
 
 def _default(value: Value) -> str:
@@ -132,8 +132,8 @@ def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], l
             word = word_of_type(content(option))
             if word:
                 found[word] = None
-    if flag is not None and not set(found) - {"fp32"}:
-        found.update(dict.fromkeys(_ALL))
+    if flag is not None and not set(found) - {"float32"}:
+        found.update(dict.fromkeys(HALVES))
     return tuple(found), spans
 
 

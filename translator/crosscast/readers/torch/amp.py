@@ -59,7 +59,7 @@ class TorchAmp:
                 if _AUTOCAST.fullmatch(name) or _SCALER.fullmatch(name):
                     api = "torch.cuda.amp" if ".cuda.amp" in name else "torch.amp"
                     writer.say("api", api, place_of(call))
-        half = any("fp16" in use.types and use.decision.who != "never" for use in uses)
+        half = any("float16" in use.types and use.decision.who != "never" for use in uses)
         _scaling(writer, live, program, half or not uses)
         yield from writer.facts
 
@@ -105,13 +105,13 @@ def _use(call: Call, program: Program) -> Use:
     decision = _decided(call, bound.get("enabled"))
     dtype = bound.get("dtype") or bound.get("fast_dtype")
     module = call.module
-    types: tuple[str, ...] = ("fp16",)
-    default = "fp16"
+    types: tuple[str, ...] = ("float16",)
+    default = "float16"
     if dtype is not None and not (isinstance(dtype, ast.Constant) and dtype.value is None):
         types, default = types_of(dtype, module)
-        types = types or ("fp16",)
+        types = types or ("float16",)
     elif _on_cpu(call, bound):
-        types, default = ("bf16",), "bf16"
+        types, default = ("bfloat16",), "bfloat16"
     function = module.function_of(call.node)
     inside = function if function is not None else module.tree
     learns = any(
@@ -185,7 +185,7 @@ def _by_helpers(program: Program) -> list[Use]:
             decision = _decided(call, switch)
             if decision.who != "never":
                 decision = replace(decision, by_default=None)
-                found.append(Use(place_of(call), decision, ("fp16",), ""))
+                found.append(Use(place_of(call), decision, ("float16",), ""))
     return found
 
 
@@ -195,10 +195,10 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
     if not scalers:
         if by_caller := given_scalers(program):
             decision = Decision("caller", None)
-            return tell_uses(writer, [Use(by_caller[0], decision, ("fp16",), "")])
+            return tell_uses(writer, [Use(by_caller[0], decision, ("float16",), "")])
         return tell_uses(
             writer,
-            [Use(place_of(c), of_helper(c, program), ("fp16",), "fp16") for c in helpers],
+            [Use(place_of(c), of_helper(c, program), ("float16",), "float16") for c in helpers],
         )
     looped = any(step.loop is not None for step in training_steps(program))
     uses = []
@@ -206,7 +206,7 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
         decision = _decision(call)
         if decision.who == "always" and not looped:
             decision = Decision("caller", None, decision.under)
-        uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
+        uses.append(Use(place_of(call), decision, ("float16",), "float16"))
     return tell_uses(writer, uses)
 
 

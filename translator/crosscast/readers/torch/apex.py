@@ -80,7 +80,7 @@ def _use(call: Call) -> Use:
         given = call.argument("opt_level")
         who = "flag" if flag_of(given) else decision.who if decision.who != "always" else "never"
         decision = Decision(who, False, decision.under, decision.flag or flag_of(given))
-    return Use(place_of(call), decision, ("fp16",), "fp16")
+    return Use(place_of(call), decision, ("float16",), "float16")
 
 
 def _scale(writer: FactWriter, calls: Sequence[Call]) -> None:
@@ -120,7 +120,7 @@ def _only_scaled(writer: FactWriter, calls: Sequence[Call]) -> None:
         decision = decide(conditions_of(call), None, call.module)
         if decision.who == "always":
             decision = Decision("caller", None, decision.under)
-        uses.append(Use(place_of(call), decision, ("fp16",), "fp16"))
+        uses.append(Use(place_of(call), decision, ("float16",), "float16"))
     if tell_uses(writer, uses):
         for call in calls:
             writer.say("api", "apex_amp", place_of(call))
@@ -135,7 +135,8 @@ def _only_scaled(writer: FactWriter, calls: Sequence[Call]) -> None:
 def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
     """Record FP16_Optimizer: half weights, float32 masters, its own loss scale."""
     uses = [
-        Use(place_of(c), decide(conditions_of(c), None, c.module), ("fp16",), "fp16") for c in calls
+        Use(place_of(c), decide(conditions_of(c), None, c.module), ("float16",), "float16")
+        for c in calls
     ]
     if not tell_uses(writer, uses, "full"):
         return

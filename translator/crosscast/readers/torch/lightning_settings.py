@@ -9,7 +9,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.fact_writer import FactWriter, content, is_number
 from crosscast.readers.python.origins import origin
-from crosscast.readers.words import PRECISIONS
+from crosscast.readers.words import PRECISIONS, mode_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -25,12 +25,12 @@ def precision(
             writer.say(
                 "precision.enabled", "flag", *places, origin="flag", expression="--precision"
             )
-            writer.say("precision.compute_dtype", "fp32", *places, confidence="likely")
+            writer.say("precision.compute_dtype", "float32", *places, confidence="likely")
             writer.say("precision.flag", "--precision", *places)
             writer.say("loss_scaling.mode", "library", *places)
         elif not call.has_star:
             writer.say("precision.enabled", "never", *places, origin="library_default")
-            writer.say("precision.compute_dtype", "fp32", *places, origin="library_default")
+            writer.say("precision.compute_dtype", "float32", *places, origin="library_default")
             writer.say("loss_scaling.mode", "none", *places, origin="library_default")
         return
     module = call.module.owner_of(node)
@@ -44,13 +44,13 @@ def precision(
             writer.unknown("precision.compute_dtype", "the precision is unknown", *spans)
             writer.say("precision.enabled", "config", *spans, confidence="likely")
             return
-        dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
-        writer.say("precision.enabled", "never" if dtype == "fp32" else "always", *spans)
+        dtype, mode = PRECISIONS.get(word, "float32"), mode_of(word)
+        writer.say("precision.enabled", "never" if dtype == "float32" else "always", *spans)
         writer.say("precision.compute_dtype", dtype, *spans)
-        if dtype != "fp32":
+        if dtype != "float32":
             writer.say("precision.dtypes", dtype, *spans)
             writer.say("precision.mode", mode, *spans)
-        scaled = dtype == "fp16" and mode == "mixed"
+        scaled = dtype == "float16" and mode == "mixed"
         writer.say("loss_scaling.mode", "library" if scaled else "none", *spans)
         return
     writer.say("precision.enabled", who, *spans, expression=text)
@@ -59,11 +59,11 @@ def precision(
     if word is None:
         writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
         return
-    dtype, mode = PRECISIONS.get(word, ("fp32", "mixed"))
+    dtype = PRECISIONS.get(word, "float32")
     writer.say("precision.compute_dtype", dtype, *spans, expression=text)
     writer.say("precision.dtypes", dtype, *spans)
-    if dtype != "fp32":
-        writer.say("precision.mode", mode, *spans)
+    if dtype != "float32":
+        writer.say("precision.mode", mode_of(word), *spans)
 
 
 def _word(value: Value) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
@@ -200,7 +201,7 @@ def _to_half(call: Call) -> str:
     given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
     words = {word_of_type(last(call.module.resolve(argument))) for argument in given
              if call.module.resolve(argument).startswith("torch.")}  # fmt: skip
-    return next(iter(words & {"fp16", "bf16"}), "")
+    return next(iter(words & set(HALVES)), "")
 
 
 def _matters(call: Call, masters: bool) -> bool:
@@ -250,7 +251,7 @@ def _handed_on(call: Call) -> bool:
 
 def _use(call: Call) -> Use:
     decision = decide(conditions_of(call), None, call.module)
-    word = "bf16" if call.method == "bfloat16" else _to_half(call) or "fp16"
+    word = "bfloat16" if call.method == "bfloat16" else _to_half(call) or "float16"
     return Use(place_of(call), decision, (word,), word)
 
 

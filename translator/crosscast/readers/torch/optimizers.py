@@ -168,7 +168,7 @@ def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> N
             "presence" if optimizer.family in ("elsewhere", "caller", "selectable") else "literal"
         )
         writer.say(
-            "optimizer.family",
+            "optimizer.name",
             optimizer.family,
             place,
             subject=name,
@@ -178,14 +178,14 @@ def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> N
             confidence="certain" if optimizer.family != "elsewhere" else "likely",
         )
     else:
-        writer.unknown("optimizer.family", "recipes have no such optimizer", place)
+        writer.unknown("optimizer.name", "recipes have no such optimizer", place)
         writer.facts[-1] = replace(writer.facts[-1], subject=name, under=under)
     if (
         optimizer.name
         and optimizer.family not in ("elsewhere", "caller")
         and not is_factory(optimizer.name)
     ):
-        writer.say("optimizer.name", last(optimizer.name), place, subject=name, under=under)
+        writer.say("optimizer.source_name", last(optimizer.name), place, subject=name, under=under)
     if optimizer.family == "elsewhere" or optimizer.family == "caller":
         return
     if optimizer.family == "selectable" and is_factory(optimizer.name):
@@ -217,7 +217,7 @@ def _given(writer: FactWriter, program: Program) -> None:
 
 
 def _say_whose(writer: FactWriter, who: str, event: Event) -> None:
-    writer.say("optimizer.family", who, event.span, subject=event.subject, confidence="likely")
+    writer.say("optimizer.name", who, event.span, subject=event.subject, confidence="likely")
 
 
 def _is_parameter(node: ast.expr, module: Module) -> bool:

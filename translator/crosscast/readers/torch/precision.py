@@ -33,7 +33,7 @@ class Use:
 
 def tell_uses(writer: FactWriter, uses: Sequence[Use], mode: str = "mixed") -> bool:
     """Record the combined facts of uses of half precision; return False if there are none."""
-    live = [use for use in uses if use.decision.who != "never" and set(use.types) - {"fp32"}]
+    live = [use for use in uses if use.decision.who != "never" and set(use.types) - {"float32"}]
     if not live:
         return False
     live = [use for use in live if use.trains] or live
@@ -52,7 +52,7 @@ def tell_uses(writer: FactWriter, uses: Sequence[Use], mode: str = "mixed") -> b
         expression=decision.flag,
         confidence="likely" if decision.who == "caller" else "certain",
     )
-    types = dict.fromkeys(dtype for use in live for dtype in use.types if dtype != "fp32")
+    types = dict.fromkeys(dtype for use in live for dtype in use.types if dtype != "float32")
     writer.say("precision.dtypes", tuple(types), *places)
     if decision.flag:
         writer.say("precision.flag", decision.flag, chosen.place, origin="flag")
@@ -64,7 +64,7 @@ def tell_uses(writer: FactWriter, uses: Sequence[Use], mode: str = "mixed") -> b
 def _default(writer: FactWriter, use: Use) -> None:
     decision = use.decision
     if decision.by_default is False:
-        word = "fp32"
+        word = "float32"
     elif decision.by_default and use.default:
         word = use.default
     else:

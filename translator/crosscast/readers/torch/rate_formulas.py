@@ -106,14 +106,14 @@ def _decay(parts: list[Part], words: frozenset[str]) -> str:
     roots = any(re.search(r"\*\* *\(?-? *(0?\.5|1\.5)", text) for _, _, text in powers)
     if roots or "rsqrt" in calls or ("sqrt" in calls and "warmup" in words):
         both = any("1.5" in text for _, _, text in powers) or ("min" in calls and roots)
-        return "noam" if both else "rsqrt"
+        return "noam" if both else "inverse_sqrt"
     for base, exponent, text in powers:
         if "//" in text or re.search(r"\bint\(|floor", text):
             return "step_custom" if words & _LISTS else "step"
         if isinstance(exponent, ast.Name) and parts_of(exponent.id) & _INDICES:
             return "step_custom"  # it counts the drops so far: `gamma ** step_index`
         if _is_share(base, exponent, text):
-            return "poly"
+            return "polynomial"
     if powers and words & _LISTS:
         return "step_custom"
     if powers or "exp" in calls:

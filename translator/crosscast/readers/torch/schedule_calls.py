@@ -15,7 +15,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.fact_writer import content, is_number, place_of
 from crosscast.readers.python.library_calls import last, parts_of
-from crosscast.readers.python.schedule_names import decay_of
+from crosscast.readers.schedule_names import decay_of, decay_of_schedule
 from crosscast.readers.torch import schedule_table as table
 from crosscast.readers.torch.rate_formulas import (
     Shape,
@@ -25,7 +25,6 @@ from crosscast.readers.torch.rate_formulas import (
     shape_of_class,
 )
 from crosscast.readers.torch.schedule_parts import SchedulePart
-from crosscast.readers.words import SCHEDULES
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -116,9 +115,9 @@ def _of_function(call: Call) -> SchedulePart:
     shape = shape_of(formulas)
     if _is_made_elsewhere(node, call):
         return SchedulePart("selectable", (place,), shape.warms, confidence="likely")
-    decay = shape.decay or "none"
+    decay = shape.decay or "constant"
     if shape.warms and decay == "custom":
-        decay = "none"
+        decay = "constant"
     start = head_start(formulas) if shape.warms else ""
     return SchedulePart(decay, (place,), shape.warms, start=start)
 
@@ -142,7 +141,7 @@ def _by_style(call: Call) -> str:
     for argument in table.STYLES:
         if argument in call.bound():
             word = str(content(call.argument(argument))).lower()
-            return SCHEDULES.get(word, "selectable")
+            return decay_of_schedule(word) or "selectable"
     return "custom" if ":" in call.name else "elsewhere"
 
 
@@ -187,7 +186,7 @@ def _of_word(call: Call) -> SchedulePart:
         value = evaluate(call.node.args[0], call.module)
     word = str(content(value)).lower().rpartition(".")[2]
     flag = value.flag if isinstance(value, Known) else ""
-    part = SchedulePart(SCHEDULES.get(word, ""), (place_of(call),), flag=flag)
+    part = SchedulePart(decay_of_schedule(word), (place_of(call),), flag=flag)
     if isinstance(value, Choice):
         part.decay = "selectable"
     elif isinstance(value, Unknown) and not value.has_default:
@@ -239,8 +238,7 @@ def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
         for flag in program.all_flags:
             chosen = content(flag.given or flag.default)
             if table.POLICY_FLAG.fullmatch(flag.dest) and isinstance(chosen, str):
-                decay = SCHEDULES.get(chosen.lower()) or decay_of(f"{chosen}_policy")
-                part.decay = decay or "elsewhere"
+                part.decay = decay_of_schedule(chosen) or "elsewhere"
                 part.flag = f"args.{flag.dest}"
                 part.places = (*part.places, flag.span)
                 break

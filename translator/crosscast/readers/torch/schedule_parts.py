@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.readers.python.fact_writer import FactWriter
 
-_UNSEEN = ("none", "elsewhere", "caller")
-_TELLING = ("cosine", "noam", "rsqrt", "poly", "exponential", "linear", "step", "step_custom")
+_UNSEEN = ("constant", "elsewhere", "caller")
+_TELLING = (
+    *("cosine", "noam", "inverse_sqrt", "polynomial", "exponential", "linear", "step"),
+    "step_custom",
+)
 
 
 @dataclass(slots=True)
@@ -77,11 +80,11 @@ def _tell_decay(writer: FactWriter, parts: list[SchedulePart]) -> None:
     if len({part.decay for part in parts}) > 1:
         if not any(part.rising or part.chained for part in parts):  # one of them runs, not all
             places = (place for part in parts for place in part.places)
-            writer.say("schedule.decay", "selectable", *places)
+            writer.say("schedule.name", "selectable", *places)
             return
         first = next((part for part in parts if not part.rising), first)
     writer.say(
-        "schedule.decay",
+        "schedule.name",
         first.decay,
         *(place for part in parts if part.decay == first.decay for place in part.places),
         origin="flag" if first.flag else "presence",

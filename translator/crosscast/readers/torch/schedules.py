@@ -29,7 +29,7 @@ class TorchSchedules:
         if not trains(program) and not _configures(program):
             return
         parts = list(scheduled(program))
-        falls = any(part.decay and part.decay != "none" for part in parts)
+        falls = any(part.decay and part.decay != "constant" for part in parts)
         for part in assigned_rates(program):
             if falls and part.warms:  # the hand-written part only warms up
                 part.decay, part.rising = "", True

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
+from crosscast.facts.vocabulary import HALVES
 from crosscast.readers.config.hf_arguments import tell_trainer
 from crosscast.readers.config.paddlenlp_arguments import tell_trainer_flags
 from crosscast.readers.python.decisions import Decision, decide
@@ -21,6 +22,7 @@ from crosscast.readers.python.trainer_settings import (
 )
 from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.torch.precision import Use, tell_uses
+from crosscast.readers.words import TYPES
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -94,7 +96,7 @@ def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
         node = call.bound()[name]
         module = call.module.owner_of(node)
         decision = decide((), node, module)
-        uses.append(Use(module.span(node), decision, (name,), name))
+        uses.append(Use(module.span(node), decision, (TYPES[name],), TYPES[name]))
     on = [use for use in uses if use.decision.by_default]
     tell_uses(writer, [*on, *(use for use in uses if use not in on)])
     if on and on[0].decision.who != "never":
@@ -186,8 +188,8 @@ def _half(
     use = Use(
         spans[0],
         Decision("flag", bool(on), (), "training_args.fp16 or training_args.bf16"),
-        ("fp16", "bf16"),
-        on[0] if on else "",
+        HALVES,
+        TYPES[on[0]] if on else "",
         also=tuple(spans[1:]),
     )
     tell_uses(writer, [use])
