@@ -171,6 +171,8 @@ def test_static_or_dynamic_by_a_condition() -> None:
     modes = {f.value for f in facts(text) if f.field == "loss_scaling.mode"}
     assert modes == {"framework_default", "static"}
     assert found["loss_scaling.mode"] in ("selectable", "static", "framework_default")
+    (scale,) = (f for f in facts(text) if f.field == "loss_scaling.scale")
+    assert (scale.value, scale.expression) == (None, "loss_scale")  # "dynamic" is not a scale
 
 
 def test_a_scale_within_the_policy() -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -204,8 +205,13 @@ def unwrapped(value: Value | None) -> Value | None:
 
 
 def numeric(value: Value | None) -> Value | None:
-    """Return a value if it is a number or unknown, None otherwise."""
+    """Return a value if it is a number or unknown, None otherwise.
+
+    A default that is no number says nothing about the number and is dropped.
+    """
     match value:
+        case Unknown(default=str()):
+            return replace(value, default=None, has_default=False)
         case Known(value=bool() | None | str()):
             return None
         case Known(value=int() | float()) | Unknown() | Choice():

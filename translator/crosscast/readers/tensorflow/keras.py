@@ -16,7 +16,14 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, reached_by
-from crosscast.readers.python.library_calls import calls_of, last, matching, plain, text_value
+from crosscast.readers.python.library_calls import (
+    calls_of,
+    last,
+    matching,
+    numeric,
+    plain,
+    text_value,
+)
 from crosscast.readers.python.precision import (
     Mode,
     Site,
@@ -238,8 +245,8 @@ def _scaler(call: Call) -> Iterator[Fact]:
     if mode == "static":
         words["initial_scale"] = "loss_scaling.scale"
     for argument, field in words.items():
-        value = call.argument(argument) if argument in bound else None
-        if value is not None and not (isinstance(value, Known) and value.value is None):
+        value = numeric(call.argument(argument)) if argument in bound else None
+        if value is not None:
             yield fact_of(field, value, span, under=under, reader=NAME)
 
 
