@@ -245,7 +245,9 @@ def _scaler(call: Call) -> Iterator[Fact]:
     if mode == "static":
         words["initial_scale"] = "loss_scaling.scale"
     for argument, field in words.items():
-        value = numeric(call.argument(argument)) if argument in bound else None
+        value = call.argument(argument) if argument in bound else None
+        if isinstance(value, Known | Unknown):
+            value = numeric(value)
         if value is not None:
             yield fact_of(field, value, span, under=under, reader=NAME)
 
