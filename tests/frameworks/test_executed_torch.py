@@ -208,9 +208,9 @@ def test_lines_that_are_not_reached_are_told(bench: Bench) -> None:
     )
     found = bench.prove(both, migrated(both))
     assert found.outcome == "same"
-    assert any(f"not executed: train.py:{len(both.splitlines())}" in note for note in found.notes), (
-        found.notes
-    )
+    assert any(
+        f"not executed: train.py:{len(both.splitlines())}" in note for note in found.notes
+    ), found.notes
     found = bench.prove(UNREACHED, migrated(UNREACHED))
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("no changed line was executed: train.py:15")

@@ -117,8 +117,8 @@ def test_the_page_shows_what_a_proof_prints(tmp_path: Path) -> None:
     text = PAGE.read_text(encoding="utf-8")
     _, _, apex = text.partition("`train.py`, an apex O1 loop:\n\n```python\n")
     (tmp_path / "train.py").write_text(apex.partition("```")[0])
-    head, mark, section = text.partition("Of the apex loop above, ")
-    command = re.findall(r"^`crosscast (.*)`$", section, re.MULTILINE)[0]
+    head, mark, section = text.partition("The output for the apex loop above, ")
+    command = re.findall(r"^`crosscast (.*?)`$", section, re.MULTILINE | re.DOTALL)[0]
     done = subprocess.run(
         [sys.executable, "-m", "crosscast", *shlex.split(command)],
         cwd=tmp_path,
