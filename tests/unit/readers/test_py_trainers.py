@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from crosscast.readers.torch.lightning import READER as LIGHTNING
 from crosscast.readers.torch.transformers import READER
 from torch_programs import facts_of, lines, read_by
@@ -142,6 +144,13 @@ def test_precisions_of_lightning() -> None:
         found = read_by(LIGHTNING, LIT + f"trainer = {text}\n")
         assert found["precision.enabled"] == "never"
         assert "clipping.kind" not in found
+
+
+@pytest.mark.parametrize("word", ["64", "'64-true'", "'transformer-engine'"])
+def test_a_precision_that_a_recipe_lacks_is_not_float32(word: str) -> None:
+    found = read_by(LIGHTNING, LIT + f"trainer = pl.Trainer(precision={word})\n")
+    assert found["precision.compute_dtype"] == "?"
+    assert "precision.dtypes" not in found
 
 
 def test_flags_of_the_trainer_itself() -> None:

@@ -58,7 +58,7 @@ PRECISIONS: dict[str, str] = {
     **TYPES,
     **dict.fromkeys(("16-mixed", "16-true", "amp", "amp_fp16", "mixed_float16"), "float16"),
     **dict.fromkeys(("bf16-mixed", "bf16-true", "amp_bf16", "amp_bfloat16"), "bfloat16"),
-    **dict.fromkeys(("32-true", "64", "64-true"), "float32"),
+    "32-true": "float32",
     "mixed_bfloat16": "bfloat16",
     "amp_fp8": "fp8",
 }

@@ -44,7 +44,10 @@ def precision(
             writer.unknown("precision.compute_dtype", "the precision is unknown", *spans)
             writer.say("precision.enabled", "config", *spans, confidence="likely")
             return
-        dtype, mode = PRECISIONS.get(word, "float32"), mode_of(word)
+        if word not in PRECISIONS:
+            writer.unknown("precision.compute_dtype", f"a precision called {word!r}", *spans)
+            return
+        dtype, mode = PRECISIONS[word], mode_of(word)
         writer.say("precision.enabled", "never" if dtype == "float32" else "always", *spans)
         writer.say("precision.compute_dtype", dtype, *spans)
         if dtype != "float32":
@@ -59,7 +62,11 @@ def precision(
     if word is None:
         writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
         return
-    dtype = PRECISIONS.get(word, "float32")
+    if word not in PRECISIONS:
+        reason = f"a precision called {word!r}"
+        writer.unknown("precision.compute_dtype", reason, *spans, expression=text)
+        return
+    dtype = PRECISIONS[word]
     writer.say("precision.compute_dtype", dtype, *spans, expression=text)
     writer.say("precision.dtypes", dtype, *spans)
     if dtype != "float32":
