@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.stages import START, own_stage
 from frameworks.subprocesses import require
 from tiers import cases, exhaustive
 
@@ -134,6 +136,79 @@ def test_a_script_that_forgets_to_clip_is_different_and_the_replay_says_so(tmp_p
     found = only_pair(compared("torch", tmp_path, change))
     assert found.verdict == "DIFFERENT"
     assert "L1b" in failed(found)
+
+
+GELU = {
+    "torch": ("(x).float()), x)", "(x).float(), approximate='tanh'), x)"),
+    "tensorflow": ("tf.nn.gelu(y)", "tf.nn.gelu(y, approximate=True)"),
+    "paddle": ("F.gelu(hidden)", "F.gelu(hidden, approximate=True)"),
+}
+"""GELU by a polynomial of tanh, which half precision hides."""
+MODELS = {
+    "mask": ("* -1e9", "* -10.0"),
+    "LayerNorm": ("LAYER_NORM_EPS = 1e-12", "LAYER_NORM_EPS = 1e-6"),
+    "none": ("", ""),
+}
+
+
+def in_half(folder: Path) -> Recipe:
+    path = folder / "recipe.yaml"
+    path.write_text(RECIPE.replace("{mode: none}", "{mode: mixed, compute_dtype: float16}"))
+    return load(str(path))
+
+
+def half_pairs(folder: Path, scripts: Mapping[str, tuple[str, str, str]]) -> dict[str, Pair]:
+    """Compare emitted float16 scripts, of framework and change by name, as scripts of a user."""
+    recipe = in_half(folder)
+    contestants = [Contestant(name="reference", target="torch", recipe=recipe)]
+    for name, (framework, old, new) in scripts.items():
+        compile_to(recipe, [framework], folder / name)
+        home = folder / name / framework
+        text = (home / "model.py").read_text()
+        assert old in text
+        (home / "model.py").write_text(text.replace(old, new, 1))
+        script = home / "train.py"
+        contestants.append(Contestant(name=name, target=framework, recipe=recipe, script=script))
+    report = compare(
+        contestants,
+        options=make_options(folder / "out", jobs=2),
+        compile_to=compile_to,
+        stages=[replace(own_stage(recipe, WINDOWS, 0), parts=START)],
+    )
+    return {pair.contestant: pair for pair in report.pairs}
+
+
+@pytest.mark.torch
+@pytest.mark.tensorflow
+@pytest.mark.paddle
+def test_a_model_that_half_precision_hides_is_seen_in_float32(tmp_path: Path) -> None:
+    for framework in GELU:
+        require(framework)
+    scripts = {f"{name}-tanh": (name, *change) for name, change in GELU.items()}
+    for name, found in half_pairs(tmp_path, scripts).items():
+        assert failed(found) == {"L1a"}, name
+
+
+@exhaustive("more models, and the unchanged one, in half precision")
+@pytest.mark.parametrize("framework", PAGE_SCRIPTS)
+def test_what_is_changed_in_a_half_model_is_seen_and_nothing_else(
+    framework: str, tmp_path: Path
+) -> None:
+    require(framework)
+    found = half_pairs(tmp_path, {name: (framework, *MODELS[name]) for name in MODELS})
+    assert failed(found["mask"]) == failed(found["LayerNorm"]) == {"L1a"}
+    assert not failed(found["none"])
+    assert "L1a" in passed(found["none"])
+
+
+@pytest.mark.torch
+def test_a_cast_of_the_scripts_own_leaves_nothing_to_compare_in_float32(tmp_path: Path) -> None:
+    cast = ("(residual + x)", "((residual.half() + x.half()).float())")
+    found = half_pairs(tmp_path, {"mine": ("torch", *cast)})["mine"]
+    of_models = [check for check in found.checks if check.level == "L1a"]
+    assert {check.result for check in of_models} == {"not tested"}
+    words = "mine: add is in half precision by a cast of the script's own"
+    assert {check.wording for check in of_models} == {words}
 
 
 @exhaustive("scripts without the named functions")

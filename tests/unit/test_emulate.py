@@ -76,6 +76,19 @@ def test_autocast_rounds_what_goes_into_a_matmul_and_what_comes_out() -> None:
     assert found.tolist() == [1.0, np.inf, 0.0, 2048.0]
 
 
+def test_without_autocast_a_matmul_rounds_nothing() -> None:
+    tensors, x, y = Arrays("float16"), array(1 + 2**-12, 70000.0), array(1.0, 1.0)
+    with emulate.without_autocast(True):
+        found = call(tensors, "matmul", np.multiply, (x, y), {})
+        assert not emulate.autocasts()
+        halves = call(tensors, "add", np.add, (y.astype(F16), y.astype(F16)), {})
+    assert found.dtype == F32
+    assert found.tolist() == [1 + 2**-12, 70000.0]
+    assert halves.dtype == F16  # a cast of the script's own stays
+    assert emulate.autocasts()
+    assert call(tensors, "matmul", np.multiply, (x, y), {}).dtype == F16
+
+
 def test_the_sum_inside_is_float32() -> None:
     ones = np.ones(4096, F32)
     found = call(

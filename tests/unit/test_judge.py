@@ -12,12 +12,13 @@ import pytest
 
 from crosscast.data.synthetic import nli_synthetic
 from crosscast.recipe.document import Recipe
-from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.check import Check, Level
 from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage_envelope
 from crosscast_parity.exercise.recorded_runs import recorded_runs
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Run
+from crosscast_parity.judge.verdict import summary
 from crosscast_parity.levels.envelope import Envelope, measure_envelope
 from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.planning.runs import RunSpec
@@ -250,3 +251,16 @@ def test_runs_that_stop_may_be_shorter(tmp_path: Path) -> None:
     contradicted = gathered(tmp_path, 39, "stopped", stated=40)
     assert contradicted.kind == "failed"
     assert "status.json says 40 windows" in contradicted.message
+
+
+def test_the_sentence_names_levels_where_nothing_was_looked_at() -> None:
+    def passed(level: Level, name: str = "all") -> Check:
+        return Check(level=level, name=name, result="pass", wording="fine")
+
+    levels: tuple[Level, ...] = ("L0a", "L0b", "L0d", "L1b", "L2")
+    assert summary(list(map(passed, levels))) == "trace exact, not tested: L1a"
+    idle = Check(level="L1a", name="model", result="not tested", wording="half")
+    assert summary([*map(passed, levels), idle]) == "trace exact, not tested: L1a"
+    assert summary([*map(passed, levels), passed("L1a")]) == "trace exact"
+    found = [*map(passed, levels), passed("L1a"), idle]
+    assert summary(found) == "trace exact, not tested: L1a model"

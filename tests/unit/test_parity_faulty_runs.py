@@ -60,6 +60,6 @@ def faulty_run(recipe: Recipe, windows: tuple[int, ...]) -> RunSpec:
         stress=Path("stress"),
         twins=(),
     )
-    specs = plain_runs(contestant, recipe, stage, inputs, faults)
+    specs = plain_runs(contestant, recipe, stage, inputs, faults, emulated=True)
     (found,) = [spec for spec in specs if spec.name == "faults"]
     return found

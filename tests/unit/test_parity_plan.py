@@ -71,12 +71,15 @@ def program(recipe: Recipe, **more: object) -> Contestant:
     return Contestant(name="torch", target="torch", recipe=recipe, **more)  # type: ignore[arg-type]
 
 
-def run_names(recipe: Recipe, *, own: bool = False) -> list[str]:
+def run_names(recipe: Recipe, *, own: bool = False, emulated: bool = True) -> list[str]:
     (stage,) = make_stages(recipe, "model", windows=None, twins=2)
     script = Path("train.py") if own else None
     if own:
         stage = own_stage(recipe, None, 2)
-    specs = plain_runs(program(recipe, script=script), recipe, stage, INPUTS, ())
+    specs = plain_runs(
+        program(recipe, script=script), recipe, stage, INPUTS, (), emulated=emulated
+    )
+    assert all(spec.autocast != spec.name.startswith("exact") for spec in specs)
     return [f"{spec.name} {spec.variant} {spec.weights}" for spec in specs]
 
 
@@ -172,12 +175,12 @@ def test_runs_of_a_float32_recipe() -> None:
 
 
 def test_a_script_of_ones_own_runs_as_it_is() -> None:
-    assert run_names(half_recipe(), own=True) == [
-        "half-bert main bert",
-        "half-stress main stress",
-        "gate main stress",
-        "main main bert",
-    ]
+    names = ["half-bert main bert", "half-stress main stress", "gate main stress", "main main bert"]
+    assert run_names(half_recipe(), own=True, emulated=False) == names
+    # Its float32 variant cannot be compiled, but its autocast can be switched off.
+    names[2:2] = ["exact-bert main bert", "exact-stress main stress"]
+    assert run_names(half_recipe(), own=True) == names
+    assert not any("exact" in name for name in run_names(make_recipe(), own=True))
 
 
 def test_the_twins_of_a_half_reference_include_float32() -> None:
@@ -221,7 +224,7 @@ def test_a_model_that_is_small_is_compared_as_it_is() -> None:
 def test_runs_are_dealt_to_processes_evenly_and_in_order() -> None:
     recipe = half_recipe()
     (stage,) = make_stages(recipe, "model", windows=None, twins=2)
-    specs = plain_runs(program(recipe), recipe, stage, INPUTS, ())
+    specs = plain_runs(program(recipe), recipe, stage, INPUTS, (), emulated=True)
     dealt = in_sessions(specs, [1, 1, 1, 1, 4], 2)
     assert sorted(len(part) for part in dealt) == [1, 4]
     assert [spec.name for part in dealt for spec in part if len(part) == 4] == [
@@ -234,7 +237,7 @@ def test_runs_are_dealt_to_processes_evenly_and_in_order() -> None:
 def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     recipe = half_recipe()
     (stage,) = make_stages(recipe, "model", windows=60, twins=1)
-    specs = {s.name: s for s in plain_runs(program(recipe), recipe, stage, INPUTS, ())}
+    specs = {s.name: s for s in plain_runs(program(recipe), recipe, stage, INPUTS, (), emulated=True)}
     (twin, _) = twin_runs(program(recipe), recipe, stage, INPUTS)[:2]
     main, start, weights = specs["main"], specs["float32-bert"], 14_000_000
     seconds = {name: cost(main, weights, name) for name in ("torch", "tensorflow", "paddle", "jax")}

@@ -1,10 +1,12 @@
 """Emulated half precision in TensorFlow: the policy of `emulate` for the functions Keras calls.
 
-The Keras layers cast by their dtype policy, as they do natively, so there is no autocast here.
+The Keras layers cast by their dtype policy, as they do natively, so there is no autocast here. What
+`emulate.without_autocast` switches off is the compute type of the policies.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +42,8 @@ FUNCTIONS = {
     "math.reduce_mean": "mean",
 }
 """Public functions, and what the policy calls them."""
+POLICIES = {"keras.dtype_policies": "DTypePolicy", "tf_keras.mixed_precision": "Policy"}
+"""The class of dtype policies by module, for Keras 3 and 2."""
 
 
 class TensorFlowTensors:
@@ -72,7 +76,20 @@ def install() -> Callable[[Any], None]:
         for root in (tf, tf.compat.v2):
             *folders, last = path.split(".")
             setattr(_lookup(root, ".".join(folders)), last, _wrapped(tensors, name, function))
-    return lambda module: None
+    return lambda module: _without_policies()
+
+
+def _without_policies() -> None:
+    """Let policies compute in the type of the variables where autocast is off."""
+    for module, name in POLICIES.items():
+        policy = getattr(sys.modules.get(module), name, None)
+        if policy is not None and not hasattr(policy, "own_compute_dtype"):
+            policy.own_compute_dtype = policy.compute_dtype
+            policy.compute_dtype = property(_compute_dtype)
+
+
+def _compute_dtype(policy: Any) -> Any:
+    return policy.own_compute_dtype if emulate.autocasts() else policy.variable_dtype
 
 
 def _lookup(root: Any, path: str) -> Any:

@@ -13,14 +13,15 @@ from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check, Level, relative
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
 from crosscast_parity.judge.records import Difference, TensorErrors
-from crosscast_parity.levels.dtypes import check_dtypes
+from crosscast_parity.levels.dtypes import check_dtypes, left_in_half
 from crosscast_parity.levels.envelope import Envelope, measure_envelope
 from crosscast_parity.levels.gate import check_gate
-from crosscast_parity.levels.losses import Dtype, report_evaluation
+from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.model import compare_models
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.rows import check_counts
+from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import repeated_by_gate
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
@@ -64,7 +65,7 @@ def _machine(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
 
 def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
-    if made.spec.faults:
+    if made.spec.faults or not made.spec.autocast:
         # The types are those of the other runs; at the recipe's own scale small gradients lie
         # among the subnormal halves, whose grid is another one.
         return _replayed(result, made, recipe)
@@ -136,6 +137,12 @@ def pair_checks(
         other = result.of(reference, made.spec.name)
         if not made.run.outcome.complete or other is None or made.spec.repeat:
             continue
+        if not made.spec.autocast:
+            left = [run for run in (made, other) if _left_in_half(result, run)]
+            if left:
+                words = f"{left[0].spec.contestant}: {_left_in_half(result, left[0])}"
+                checks += _stamped([untested("L1a", "model in float32", words)], made)
+                continue
         found = _compared(made, other, envelope)
         if ends_only:
             found = tuple(check for check in found if check.level in ("L0a", "result"))
@@ -143,8 +150,7 @@ def pair_checks(
         if made.spec.record and made.spec.recipe != other.spec.recipe:
             found = (*found, *_by_their_recipe(result, made, other))
         if made.spec.record and not made.spec.faults:
-            dtype = made.spec.recipe.precision.compute_dtype
-            more, sizes = _models(result, made, other, dtype)
+            more, sizes = _models(result, made, other)
             found = (*found, *more)
             if sizes:
                 errors[f"{made.spec.stage}/{made.spec.name}"] = sizes
@@ -166,7 +172,7 @@ def _by_their_recipe(
 def _compared(
     made: FinishedRun, other: FinishedRun, envelope: Envelope | None
 ) -> tuple[Check, ...]:
-    dtype: Dtype = made.spec.recipe.precision.compute_dtype
+    dtype = made.spec.dtype
     plain = made.spec.name == "main"
     noise = envelope or Envelope((), 0, 0)
     if not plain:
@@ -199,9 +205,10 @@ def _evaluation(made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
 
 
 def _models(
-    result: StageResult, made: FinishedRun, other: FinishedRun, dtype: Dtype
+    result: StageResult, made: FinishedRun, other: FinishedRun
 ) -> tuple[tuple[Check, ...], TensorErrors]:
     init: Literal["bert", "stress"] = "stress" if made.spec.name.endswith("stress") else "bert"
+    dtype = made.spec.dtype
     sizes: TensorErrors = {}
 
     def judged() -> tuple[tuple[Check, ...], TensorErrors]:
@@ -215,6 +222,15 @@ def _models(
         return checks
 
     return _guarded("L1a" if dtype == "float32" else "L1c", compared), sizes
+
+
+def _left_in_half(result: StageResult, made: FinishedRun) -> str:
+    """Return why a run with autocast switched off is none in float32; empty if it is one."""
+    try:
+        return left_in_half(result.observation(made).manifest)
+    except DiagnosticError as error:
+        found = error.diagnostics[0]
+        return f"{found.code} {found.message}"
 
 
 def _differences(

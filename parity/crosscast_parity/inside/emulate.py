@@ -12,6 +12,7 @@ Standard library only: the file travels with `runner.py` into the interpreter of
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
@@ -35,6 +36,27 @@ EMBEDDINGS = frozenset({"embedding"})
 LOSSES = frozenset({"cross_entropy", "cross_entropy_with_softmax", "nll_loss", "mse_loss"})
 BY_FIRST_INPUT = REDUCTIONS | EMBEDDINGS | LOSSES
 """Half if its first float input is; the weights of a LayerNorm may stay float32."""
+
+_without_autocast = False
+
+
+@contextlib.contextmanager
+def without_autocast(on: bool) -> Iterator[None]:
+    """Run what a script's autocast, or its Keras policy, has in half precision in float32.
+
+    The script's own casts to half stay.
+    """
+    global _without_autocast
+    _without_autocast = on
+    try:
+        yield
+    finally:
+        _without_autocast = False
+
+
+def autocasts() -> bool:
+    """Whether the script's autocast has an effect."""
+    return not _without_autocast
 
 
 class Tensors(Protocol):
@@ -71,7 +93,8 @@ def call(
     """
     args = tuple(args)
     kinds = [kind for kind in map(tensors.kind, flat((args, kwargs))) if kind]
-    target = _rounded_to(name, kinds, tensors.autocast() if name in MATMUL else None)
+    autocast = tensors.autocast() if name in MATMUL else None
+    target = _rounded_to(name, kinds, autocast and (autocast if autocasts() else "float32"))
     if target is None or kwargs.get("dtype") is not None:
         return function(*args, **kwargs)
 

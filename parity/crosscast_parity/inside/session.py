@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast_parity.inside.emulate import install as emulate
+from crosscast_parity.inside.emulate import without_autocast
 from crosscast_parity.inside.inject import make_injector, parse_fault
 from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.observe import install as observe
@@ -51,7 +52,8 @@ INSTALLED = ("site-packages", "dist-packages")
 class Run:
     """One run of a script.
 
-    `record`: how many windows are observed, from the first on. `steps`: after which windows the
+    `record`: how many windows are observed, from the first on. `autocast`: whether the script's
+    autocast has an effect (see `emulate.without_autocast`). `steps`: after which windows the
     whole state is kept (see `steps`), None where windows are not recorded so.
     """
 
@@ -62,6 +64,7 @@ class Run:
     faults: list[str] = field(default_factory=list)
     record: int = 0
     manifest: bool = False
+    autocast: bool = True
     steps: list[int] | None = None
 
 
@@ -105,7 +108,11 @@ class Session:
         script = Path(run.script)
         os.chdir(script.parent)
         sys.argv = [run.script, *run.arguments]
-        with loaded(script) as module, contextlib.ExitStack() as after:
+        with (
+            without_autocast(not run.autocast),
+            loaded(script) as module,
+            contextlib.ExitStack() as after,
+        ):
             if self._adapt:
                 self._adapt(module)
             if run.faults and not all(hasattr(module, name) for name in SEAMS):

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import LEVELS, Check, Level, json_number
 from crosscast_parity.levels.envelope import Envelope
-from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.recordings.trace import Row

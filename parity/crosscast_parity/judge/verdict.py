@@ -11,6 +11,8 @@ from crosscast_parity.planning.half_precision import in_words
 ORDER = {level: place for place, level in enumerate(LEVELS)}
 NEEDED = {"L0a", "L2"}
 """Equivalence requires a passed check of each of these levels."""
+EXPECTED = ("L0b", "L0d", "L1b", "L1a")
+"""Levels that the sentence names if nothing was tested there."""
 SHOWN = {
     "L1b": ("update",),
     "L2": ("trajectory",),
@@ -125,9 +127,10 @@ def summary(checks: Sequence[Check]) -> str:
 
 def untested(checks: Sequence[Check]) -> list[str]:
     """Return the levels of which nothing was tested, and else the checks that were nowhere."""
+    tried = {check.level for check in checks}
+    never = [level for level in EXPECTED if level not in tried]
     passed = {(check.level, check.name) for check in checks if check.result == "pass"}
     levels = {level for level, _ in passed}
     idle = [c for c in checks if c.result == "not tested" and (c.level, c.name) not in passed]
-    return list(
-        dict.fromkeys(f"{c.level} {c.name}" if c.level in levels else c.level for c in idle)
-    )
+    partly = [f"{c.level} {c.name}" if c.level in levels else c.level for c in idle]
+    return list(dict.fromkeys([*partly, *never]))

@@ -20,10 +20,10 @@ from typing import Literal
 
 import numpy as np
 
+from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check, Level
-from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
@@ -66,6 +66,17 @@ def check_dtypes(recipe: Recipe, observation: Observation, *, emulated: bool) ->
         _gradient_grid(recipe, windows),
         _weight_grid(recipe, windows),
     )
+
+
+def left_in_half(manifest: Manifest | None) -> str:
+    """Return what still computes in half precision without autocast; empty if nothing does."""
+    if manifest is None or not any(manifest.operations.values()):
+        return "no operations were recorded"
+    for operations in manifest.operations.values():
+        for operation in operations:
+            if set(HALVES) & {*operation.inputs, operation.output}:
+                return f"{operation.name} is in half precision by a cast of the script's own"
+    return ""
 
 
 def _verdict(name: str, problems: list[str], fine: str, value: float | None = None) -> Check:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import Check, Deviation, Level, judge, number, relative, windows
 from crosscast_parity.levels.envelope import Envelope, distance
 from crosscast_parity.recordings.status import Evaluation
 from crosscast_parity.recordings.trace import Row
 
-Dtype = Literal["float32", "float16", "bfloat16"]
 Pairs = Sequence[tuple[Row, Row]]
 
 MIN_HORIZON = 20

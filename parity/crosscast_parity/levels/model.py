@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
+from crosscast.plan.operations import Dtype
 from crosscast.reference.data import Array
 from crosscast_parity.checks.check import Check, Deviation, Level, judge, relative
-from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.recompute import norm, ratio
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
 from crosscast_parity.levels.updates import same

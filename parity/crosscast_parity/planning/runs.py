@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
@@ -51,7 +52,8 @@ class RunSpec:
     """One training of one contestant.
 
     `variant`: which of its scripts. `weights`: path of the initial weights. `record`: how many
-    windows are observed. `repeat`: tells apart runs that are made twice on purpose.
+    windows are observed. `autocast`: whether that of the script has an effect. `repeat`: tells
+    apart runs that are made twice on purpose.
     """
 
     contestant: str
@@ -65,7 +67,13 @@ class RunSpec:
     faults: tuple[Fault, ...] = ()
     record: int = 0
     manifest: bool = False
+    autocast: bool = True
     repeat: int = 0
+
+    @property
+    def dtype(self) -> Dtype:
+        """The type of matmuls."""
+        return self.recipe.precision.compute_dtype if self.autocast else "float32"
 
     @property
     def id(self) -> tuple[str, str, str]:
@@ -95,9 +103,20 @@ def plain_runs(
     stage: Stage,
     inputs: Inputs,
     faults: tuple[Fault, ...],
+    *,
+    emulated: bool,
 ) -> list[RunSpec]:
-    """Return the runs that every contestant of a stage makes; the long ones last."""
-    return list(_runs(contestant, recipe, stage, inputs, faults))
+    """Return the runs that every contestant of a stage makes; the long ones last.
+
+    Args:
+        contestant: who makes them.
+        recipe: that of the stage.
+        stage: what is looked at.
+        inputs: rows and weights.
+        faults: overflows to inject.
+        emulated: whether half precision is, so that it can be switched off.
+    """
+    return list(_runs(contestant, recipe, stage, inputs, faults, emulated))
 
 
 def _runs(
@@ -106,6 +125,7 @@ def _runs(
     stage: Stage,
     inputs: Inputs,
     faults: tuple[Fault, ...],
+    emulated: bool,
 ) -> Iterator[RunSpec]:
     variants = recipe_variants(recipe, stage)
     half = is_half(recipe)
@@ -131,6 +151,11 @@ def _runs(
         prefix = "float32" if exact == "float32" or not half else "half"
         yield run(f"{prefix}-bert", exact, inputs.weights, stage.recorded, **recorded)
         yield run(f"{prefix}-stress", exact, inputs.stress, stage.recorded, **recorded)
+        if prefix == "half" and emulated:
+            # What cannot be compiled in float32 is compared there (L1a) with its autocast off.
+            exactly = {**recorded, "autocast": False}
+            yield run("exact-bert", exact, inputs.weights, stage.recorded, **exactly)
+            yield run("exact-stress", exact, inputs.stress, stage.recorded, **exactly)
         if half_runs and prefix == "float32":
             yield run("half-stress", stressed, inputs.stress, stage.recorded, **recorded)
         if "gate" in stage.parts:

@@ -56,7 +56,10 @@ class Maker:
         found = []
         for name, contestant in self.contestants.items():
             recipe = result.recipes[name]
-            specs = plain_runs(contestant, recipe, result.stage, inputs, result.faults)
+            emulated = self.execution[name] == "emulated"
+            specs = plain_runs(
+                contestant, recipe, result.stage, inputs, result.faults, emulated=emulated
+            )
             found += [self._ask(contestant, spec) for spec in specs]
         return found
 

@@ -126,6 +126,7 @@ class Workspace:
                 "faults": faults,
                 "record": spec.record,
                 "manifest": spec.manifest,
+                "autocast": spec.autocast,
                 "repeat": spec.repeat,
                 "framework": contestant.framework,
                 "emulate": emulate,
@@ -145,6 +146,7 @@ class Workspace:
                 "faults": faults,
                 "record": spec.record,
                 "manifest": spec.manifest,
+                "autocast": spec.autocast,
             },
         )
 

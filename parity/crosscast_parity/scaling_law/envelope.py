@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crosscast.plan.operations import Dtype
 from crosscast_parity.levels.envelope import FACTOR, Envelope, measure_envelope
-from crosscast_parity.levels.losses import LIMITS, Dtype
+from crosscast_parity.levels.losses import LIMITS
 from crosscast_parity.levels.recompute import FLOAT32_ROOM, norm
 from crosscast_parity.scaling_law.steps import Arrays, Steps
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from crosscast.plan.operations import Dtype
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inputs.weights import load
-from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.scaling_law.causes import likely_cause
 from crosscast_parity.scaling_law.comparison import Case, compare
 from crosscast_parity.scaling_law.envelope import Room, Run, measure_room
