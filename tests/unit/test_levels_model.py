@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.losses import Dtype
 from crosscast_parity.levels.model import LIMITS, compare_models, gradient_errors
 from crosscast_parity.recordings.observations import Observation, ObservedWindow
 from recipe_texts import recipe_of

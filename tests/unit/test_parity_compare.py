@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
-from crosscast_parity.levels.losses import LIMITS, Dtype, report_evaluation
+from crosscast_parity.levels.losses import LIMITS, report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.planning.contestants import Contestant

@@ -76,9 +76,7 @@ def run_names(recipe: Recipe, *, own: bool = False, emulated: bool = True) -> li
     script = Path("train.py") if own else None
     if own:
         stage = own_stage(recipe, None, 2)
-    specs = plain_runs(
-        program(recipe, script=script), recipe, stage, INPUTS, (), emulated=emulated
-    )
+    specs = plain_runs(program(recipe, script=script), recipe, stage, INPUTS, (), emulated=emulated)
     assert all(spec.autocast != spec.name.startswith("exact") for spec in specs)
     return [f"{spec.name} {spec.variant} {spec.weights}" for spec in specs]
 
@@ -237,7 +235,9 @@ def test_runs_are_dealt_to_processes_evenly_and_in_order() -> None:
 def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     recipe = half_recipe()
     (stage,) = make_stages(recipe, "model", windows=60, twins=1)
-    specs = {s.name: s for s in plain_runs(program(recipe), recipe, stage, INPUTS, (), emulated=True)}
+    specs = {
+        s.name: s for s in plain_runs(program(recipe), recipe, stage, INPUTS, (), emulated=True)
+    }
     (twin, _) = twin_runs(program(recipe), recipe, stage, INPUTS)[:2]
     main, start, weights = specs["main"], specs["float32-bert"], 14_000_000
     seconds = {name: cost(main, weights, name) for name in ("torch", "tensorflow", "paddle", "jax")}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import Check, Deviation, Level, judge, relative
 from crosscast_parity.levels.envelope import Envelope, Trace
 from crosscast_parity.levels.losses import (
     NOTHING,
-    Dtype,
     Pairs,
     check_first_loss,
     check_trajectory,
