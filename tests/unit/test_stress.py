@@ -97,6 +97,13 @@ def test_where_groups_let_all_weights_decay_nothing_is_left_to_always_adapt() ->
         assert found.status == ("exercised" if left else "not used"), found
 
 
+def test_the_slow_momentum_of_lion_shows() -> None:
+    lion = {"name": "lion", "learning_rate": 1e-3, "betas": (0.9, 0.999), "weight_decay": 0.0}
+    alone = {"batch": {"micro_batch_size": 1, "global_batch_size": 1}, "accumulation": {"steps": 1}}
+    recipe = plain(optimizer=lion, clipping={"kind": "value", "max_value": 1.0}, **alone)
+    assert "optimizer.betas.0" not in _unexercised(stress_recipe(recipe)[0])
+
+
 def _unexercised(recipe: Recipe) -> list[str]:
     found = exercise(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))
     return [o.path for o in found if o.status == "not exercised" and not _never(o.path)]

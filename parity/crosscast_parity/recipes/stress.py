@@ -36,6 +36,8 @@ RATES = {"sgd": 0.1, "adam": 1e-3, "adamw": 1e-3, "lamb": 1e-2, "lion": 1e-4, "a
 """Learning rates at which the tiny model learns without chaos."""
 END = 0.1
 """Share of the learning rate at the end of a schedule that does not fall to 0."""
+SLOWEST = {"lion": 0.99}
+"""Largest second beta. That of Lion is of its momentum, which must come to outweigh a gradient."""
 
 MAX_NORM = 0.35
 MAX_NORM_EACH = 0.05
@@ -97,7 +99,8 @@ def _optimizer(recipe: Recipe) -> Iterator[tuple[str, Any]]:
         yield "optimizer.clip_threshold", 1.0
     betas = getattr(optimizer, "betas", None)
     if betas is not None:
-        yield "optimizer.betas", (min(betas[0], 0.9), min(betas[1], 0.999))
+        slowest = SLOWEST.get(optimizer.name, 0.999)
+        yield "optimizer.betas", (min(betas[0], 0.9), min(betas[1], slowest))
 
 
 def _clipping(recipe: Recipe) -> Iterator[tuple[str, Any]]:
