@@ -94,6 +94,25 @@ def test_parameter_groups_are_replayed() -> None:
     assert "groups without effect" in check.wording
 
 
+ONE = "bert.embeddings.LayerNorm.weight"
+KERNEL = "bert.encoder.layer.0.attention.self.query.weight"
+
+
+@pytest.mark.parametrize(
+    ("group", "cause"),
+    [
+        ((ONE, 0.1), f"fits decay also on biases and LayerNorm, only in {ONE}"),
+        ((KERNEL, 0.0), f"fits no decay, only in {KERNEL}"),
+        (("*.dense.weight", 0.0), "output.dense.weight and 1 more"),
+    ],
+)
+def test_a_mistake_in_some_tensors_is_not_told_of_all(group: tuple[str, float], cause: str) -> None:
+    pattern, decay = group
+    wrong = change(PLAN, ops.Step, groups=(ops.Group(parameters=(pattern,), weight_decay=decay),))
+    words = by_name(replay_run(RECIPE, record(RECIPE, plan=wrong)))["update"].wording
+    assert cause in words
+
+
 def test_skipped_windows_are_replayed() -> None:
     observed = record(RECIPE, overflow=(1,))
     assert observed.windows[1].row.skipped
@@ -148,7 +167,7 @@ OTHER_PLANS: dict[str, tuple[Callable[[ops.Plan], ops.Plan], str, str]] = {
         "no bias correction",
     ),
     "decay on all": (lambda p: change(p, ops.Step, no_decay=()), "update", "decay also on biases"),
-    "no decay": (lambda p: change(p, ops.Step, weight_decay=0.0), "update", "no decay at all"),
+    "no decay": (lambda p: change(p, ops.Step, weight_decay=0.0), "update", "fits no decay"),
     "coupled decay": (
         lambda p: change(p, ops.Step, optimizer="adam"),
         "update",

@@ -5,36 +5,61 @@ A hint for the reader, not a proof: `bisect` searches in earnest.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from crosscast.plan.operations import Plan, Step
 from crosscast.reference.data import Roles
+from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.levels.recompute import Source
 from crosscast_parity.levels.updates import Windows, measure_updates
 
 MOST_ENTRIES = 400_000
 """Tensors are tried from the smallest on until they have so many entries."""
+MOST_NAMES = 3
 BETAS = ((0.9, 0.98), (0.9, 0.95), (0.95, 0.999), (0.8, 0.999), (0.9, 0.99), (0.999, 0.9))
 
 
 def likely_cause(
     plan: Plan, roles: Roles, seen: Windows, source: Source, off: Collection[str], limit: float
 ) -> str:
-    """Return which known mistake fits the tensors that are off, or nothing."""
-    names = _smallest(seen, off)
-    for words, other in _mistakes(plan):
+    """Return which known mistake fits the tensors that are off, or nothing.
+
+    A mistake that the other tensors do not share is said to be only in those that are off.
+    """
+
+    def unlike(other: Plan, names: Collection[str]) -> bool:
         measured = measure_updates(other, roles, seen, source, names)
-        if all(
-            error <= limit for window_errors in measured for error in window_errors.errors.values()
-        ):
-            return f"fits {words}"
+        return not all(error <= limit for window in measured for error in window.errors.values())
+
+    for words, other in _mistakes(plan):
+        if not unlike(other, _smallest(seen, off)):
+            rest = _concerned(plan, other, roles, seen[0].before.keys() - off)
+            alone = bool(rest) and unlike(other, _smallest(seen, rest))
+            return f"fits {words}" + (f", only in {_listed(off)}" if alone else "")
     return ""
 
 
-def _smallest(seen: Windows, off: Collection[str]) -> set[str]:
-    sizes = sorted((seen[0].before[name].size, name) for name in off)
+def _concerned(plan: Plan, other: Plan, roles: Roles, names: Collection[str]) -> Collection[str]:
+    """Return the tensors that a mistake would show in: where decay or rate differ, else all."""
+    mine, theirs = (_settings(of, roles) for of in (plan, other))
+    return [name for name in names if mine[name] != theirs[name]] if mine != theirs else names
+
+
+def _settings(plan: Plan, roles: Roles) -> Mapping[str, tuple[float, float]]:
+    step = plan.find(Step)
+    return {name: settings_of(step, name, own) for name, own in roles.items()} if step else {}
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = sorted(names)[:MOST_NAMES]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _smallest(seen: Windows, names: Collection[str]) -> set[str]:
+    sizes = sorted((seen[0].before[name].size, name) for name in names)
     chosen, entries = {sizes[0][1]}, 0
     for size, name in sizes:
         entries += size
@@ -51,7 +76,7 @@ def _mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
     if step.no_decay:
         yield "decay also on biases and LayerNorm", with_step(plan, no_decay=())
     if step.weight_decay:
-        yield "no decay at all", with_step(plan, weight_decay=0.0)
+        yield "no decay", with_step(plan, weight_decay=0.0)
     if step.optimizer in ("adam", "adamw"):
         yield from _adam_mistakes(plan, step)
     if step.groups:
