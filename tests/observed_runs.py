@@ -1,7 +1,8 @@
 """Runs of a script that does exactly what a recipe means: the reference interpreter, observed.
 
-The model is a toy with the names of BERT's parameters. Its gradients are drawn, with sizes as a
-small BERT has them: those of the biases of the keys are noise.
+The model is a toy with the names of BERT's parameters. Its gradients are drawn: those of the biases
+of the keys are noise, and those of the few kernels so large that their norm is clipped, as it is in
+some windows of a small BERT.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ def _factor(plan: Plan, row: Row) -> float:
 
 
 def _gradient(rng: np.random.Generator, name: str, array: np.ndarray) -> np.ndarray:
-    size = NOISE if name.endswith(KEY_BIAS) else 0.03
+    size = NOISE if name.endswith(KEY_BIAS) else 0.08
     if "LayerNorm" in name:
         size = 0.3
     drawn: np.ndarray = size * rng.standard_normal(array.shape).astype(np.float32)
