@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 from crosscast_parity.checks.power import difference_power, equivalence_power, more_seeds, seeds_for
-from crosscast_parity.checks.statistics import MIN_SEEDS, Interval, decide, paired_interval
+from crosscast_parity.checks.statistics import (
+    MIN_SEEDS,
+    Interval,
+    decide,
+    paired_interval,
+    quantile,
+)
 from property_settings import examples
 
 MARGIN = 0.02
@@ -187,6 +194,18 @@ def test_the_plan_is_the_smallest_that_reaches_the_power(
     else:
         assert power(plan) >= 0.9
         assert plan == MIN_SEEDS or power(plan - 1) < 0.9
+
+
+@pytest.mark.parametrize("count", range(3, 30, 5))
+def test_the_power_to_show_a_difference_is_that_of_the_non_central_t(count: int) -> None:
+    for sd in (0.01, 0.05, 0.2):
+        found = difference_power(count, sd=sd, margin=MARGIN, mean=0.06)
+        theirs = special.nctdtr(
+            count - 1, (0.06 - MARGIN) / sd * math.sqrt(count), quantile(0.05, count - 1)
+        )
+        assert found == pytest.approx(1 - theirs, abs=1e-9)
+    # Where SciPy's is nan.
+    assert difference_power(count, sd=1e-4, margin=MARGIN, mean=0.06) == pytest.approx(1)
 
 
 def test_a_difference_at_the_margin_has_no_plan() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from crosscast_parity.checks.statistics import ALPHA, MIN_SEEDS, Interval, quantile
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Design = Literal["paired", "unpaired"]
+Ratios: TypeAlias = "npt.NDArray[np.float64]"
 
 POWER = 0.9
 MAX_SEEDS = 10_000
@@ -45,7 +46,6 @@ def equivalence_power(
         design: `paired` has c = 1 and n - 1 degrees of freedom, `unpaired` c = 2 and 2n - 2.
         alpha: level of each of the two tests.
     """
-    import numpy as np
     from scipy import special
 
     if count < MIN_SEEDS:
@@ -54,8 +54,27 @@ def equivalence_power(
     if error == 0:
         return float(abs(mean) <= margin)
     reach = quantile(alpha, degrees) * error
-    # s/sd = sqrt(chi2 / degrees), nowhere with more than 1e-12 of its probability beyond `top`.
-    top = min(margin / reach, math.sqrt(float(special.chdtri(degrees, 1e-12)) / degrees))
+
+    def inside(ratio: Ratios) -> Ratios:
+        room = margin - reach * ratio
+        found: Ratios = special.ndtr((room - mean) / error) - special.ndtr((-room - mean) / error)
+        return found
+
+    return _over_spreads(degrees, inside, most=margin / reach)
+
+
+def _over_spreads(
+    degrees: float, chance: Callable[[Ratios], Ratios], most: float = math.inf
+) -> float:
+    """Return the mean of a chance that depends on s/sd, where s is estimated from normal data.
+
+    It is 0 beyond `most`. s/sd is sqrt(chi2 / degrees).
+    """
+    import numpy as np
+    from scipy import special
+
+    # Beyond the second term lies 1e-12 of the probability.
+    top = min(most, math.sqrt(float(special.chdtri(degrees, 1e-12)) / degrees))
     nodes, weights = _gauss_legendre()
     ratio = (nodes + 1) / 2 * top
     log_density = (
@@ -65,9 +84,7 @@ def equivalence_power(
         + (degrees - 1) * np.log(ratio)
         - degrees * ratio**2 / 2
     )
-    room = margin - reach * ratio
-    inside = special.ndtr((room - mean) / error) - special.ndtr((-room - mean) / error)
-    return float(np.sum(weights * np.exp(log_density) * inside) * top / 2)
+    return float(np.sum(weights * np.exp(log_density) * chance(ratio)) * top / 2)
 
 
 @cache
@@ -90,7 +107,8 @@ def difference_power(
 ) -> float:
     """Return the probability that `decide` returns "different" on the side of `mean`.
 
-    One-sided t test of |mean| > margin: the upper tail of the non-central t distribution.
+    One-sided t test of |mean| > margin. It is the upper tail of the non-central t distribution,
+    integrated as above: SciPy's is nan where the difference is many times its error.
     """
     from scipy import special
 
@@ -100,7 +118,8 @@ def difference_power(
     beyond = abs(mean) - margin
     if error == 0:
         return float(beyond > 0)
-    return float(1 - special.nctdtr(degrees, beyond / error, quantile(alpha, degrees)))
+    reach = quantile(alpha, degrees) * error
+    return _over_spreads(degrees, lambda ratio: special.ndtr((beyond - reach * ratio) / error))
 
 
 def seeds_for(
