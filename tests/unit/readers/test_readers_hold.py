@@ -17,6 +17,7 @@ from crosscast.pysource.project import read_program
 from crosscast.readers.protocol import Reading, TextReader
 from crosscast.readers.python import config_dicts as py_config_dicts
 from crosscast.readers.python import mmengine as py_mmengine
+from crosscast.readers.shell.reader import root_of
 from property_settings import examples
 from vocabulary_check import check_words
 
@@ -144,3 +145,24 @@ def test_nothing_heavy_before_a_script_is_read() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_the_parser_sees_no_characters_of_four_bytes() -> None:
+    """Behind a brace they make tree-sitter-bash crash, though not in every process."""
+    text = "{\U0001f680 $X \u20ac \U0010ffff"
+    root, _ = root_of(Source("x.sh", text))
+    assert root.text is not None
+    assert max(root.text) < 0xF0
+    assert len(root.text) == len(text.encode())
+
+
+def test_characters_of_four_bytes_are_read_as_they_are() -> None:
+    shell = next(reader for reader in READERS if reader.name == "shell")
+    reading = hold(
+        shell, "{ A=\U0001f680; }\npython t.py --name \U0001f680 --run $A --lr 0.1\n", "x.sh"
+    )
+    (command,) = reading.commands
+    found = {flag.expression: (flag.value, flag.places[0].column) for flag in command.flags}
+    assert found["--name"] == ("\U0001f680", 13)
+    assert found["--run"][0] == "\U0001f680"
+    assert found["--lr"][1] == 31

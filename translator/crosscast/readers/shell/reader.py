@@ -25,7 +25,7 @@ from crosscast.readers.shell.slurm import directives, variables
 from crosscast.readers.shell.text import Piece, ShellText
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser
+    from tree_sitter import Language, Node
 
 MAX_CHARACTERS = 400_000
 MAX_COMMANDS = 100
@@ -38,6 +38,8 @@ _STARTS = re.compile(
     r"accelerate launch|fleetrun|horovodrun|mpirun|srun|fairseq-train)[ \t]",
     re.M,
 )
+_FOUR_BYTES = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
+_LETTERS = "\u00e9\u00e9".encode()
 _PROGRAM = re.compile(r"\.py\b|\bpython|torchrun|deepspeed|accelerate|-train\b|-m \w")
 
 
@@ -72,9 +74,9 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
     body, odd = _without_returns(source)
     text = ShellText(body, source.name)
     try:
-        root = parser().parse(text.bytes).root_node
+        root = _parse(text.bytes)
         found = directives(text)
-        runner = Runner(source.name, lambda data: parser().parse(data).root_node)
+        runner = Runner(source.name, _parse)
         runner.scope = scope or Scope()
         runner.scope.given |= variables(found)
         runner.statement(root, text)
@@ -102,11 +104,15 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
     )
 
 
-def parser() -> Parser:
-    """Return a parser; tree-sitter is imported only when a script is read."""
+def _parse(data: bytes) -> Node:
+    """Return the syntax tree of UTF-8; tree-sitter is imported only when a script is read.
+
+    tree-sitter-bash 0.25 reads memory that is not its own at a brace and a character of four bytes
+    (its issue 337), and may crash. It sees two letters instead; texts come from `data`.
+    """
     from tree_sitter import Parser
 
-    return Parser(_language())
+    return Parser(_language()).parse(_FOUR_BYTES.sub(_LETTERS, data)).root_node
 
 
 @lru_cache(maxsize=1)
@@ -120,7 +126,7 @@ def _language() -> Language:
 def root_of(source: Source) -> tuple[Node, ShellText]:
     """Return the syntax tree of a script, for rules that look at its text."""
     text = ShellText(_without_returns(source)[0], source.name)
-    return parser().parse(text.bytes).root_node, text
+    return _parse(text.bytes), text
 
 
 def _launches(runner: Runner, found: dict[str, Piece]) -> list[Launch]:
