@@ -85,5 +85,5 @@ def test_emitted_scripts_pass_every_level(tmp_path: Path, changes: dict[str, Any
     report = compared(tmp_path, **changes)
     assert {p.contestant: p.wording for p in report.pairs if p.verdict != "EQUIVALENT"} == {}
     passed = levels(report, "pass")
-    assert {"gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1c", "L2"} <= passed
+    assert {"gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1c", "L1d", "L2"} <= passed
     assert levels(report, "not tested") == set()

@@ -27,7 +27,22 @@ precision: PRECISION
 clipping: {kind: global_norm, max_norm: 0.35}
 optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.1}
 schedule: {name: linear, warmup_steps: 6, total_steps: 48}
+ema: {decay: 0.9}
 """
+LEFT = {
+    "weights file",
+    "averages file",
+    "checkpoint weights",
+    "checkpoint averages",
+    "checkpoint counters",
+    "checkpoint moments",
+    "resume",
+    "evaluation loss",
+    "evaluation accuracy",
+    "evaluation of averages loss",
+    "evaluation of averages accuracy",
+}
+"""Checks of what a run leaves."""
 FLOAT32 = "{mode: none}"
 FLOAT16 = """{mode: mixed, compute_dtype: float16}
 loss_scaling: {mode: dynamic, init_scale: 1024, growth_interval: 5}"""
@@ -89,6 +104,10 @@ def test_float16_with_overflows_agrees_and_says_what_was_emulated(tmp_path: Path
     how = dict.fromkeys(TARGETS, "emulated")
     assert {entry["name"]: entry["execution"] for entry in report["entrants"]} == how
     assert {run["execution"] for run in report["runs"]} == {"emulated"}
+    for entry in report["entrants"]:
+        left = {check["name"] for check in entry["checks"] if check["level"] == "L1d"}
+        assert left == LEFT
+        assert all(c["result"] == "pass" for c in entry["checks"] if c["level"] == "L1d")
     words = {pair["contestant"]: pair["wording"] for pair in report["pairs"]}
     assert words["paddle"].endswith("(half precision: paddle emulated, torch emulated)")
     assert words["tensorflow"].endswith("(half precision: tensorflow emulated, torch emulated)")

@@ -71,7 +71,7 @@ def test_a_finding_says_what_the_report_says_of_the_same_runs(tmp_path: Path) ->
     events, report = told(tmp_path, THREE)
     for line in lines(events):
         name, levels = line.partition(" ")[0], results(line)
-        assert levels.keys() == {"L1a", "L1b", "gate", "L0b", "L0d"}
+        assert levels.keys() == {"L1a", "L1b", "L1d", "gate", "L0b", "L0d"}
         assert "EQUIVALENT" not in line
         for level, result in levels.items():
             checks = pair(report, name).checks

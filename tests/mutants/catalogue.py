@@ -252,6 +252,35 @@ PRECISION = (
     _half("loss_half", "the loss in half", "precision.ops.losses", "L0d"),
 )
 
+PRODUCTS = (
+    _bug("file_of_averages", "model.safetensors holds the averages", "", "L1d"),
+    _bug("file_rounded", "model.safetensors is rounded to half", "", "L1d"),
+    _bug("file_in_half", "model.safetensors is in half", "", "L1d"),
+    _bug("file_transposed", "square kernels of model.safetensors are transposed", "", "L1d"),
+    _bug("file_one_window_old", "model.safetensors is that of the window before", "", "L1d"),
+    _bug("file_without_head", "model.safetensors lacks the classifier", "", "L1d"),
+    _bug("averages_file_plain", "ema.safetensors holds the weights", "", "L1d"),
+    _bug("averages_file_moved", "ema.safetensors is moved to the weights once more", "", "L1d"),
+    _bug("averages_not_evaluated", "the weights are evaluated twice, not the averages", "", "L1d"),
+    _bug("checkpoint_of_averages", "the checkpoint holds averages for weights", "", "L1d"),
+    _bug("checkpoint_rounded", "weights of the checkpoint are rounded to half", "", "L1d"),
+    _bug("checkpoint_stale_moments", "its moments are those of the window before", "", "L1d"),
+    _bug("checkpoint_no_moments", "its moments are zeros", "", "L1d"),
+    _bug("resumed_averages_lost", "averages begin again after a resume", "", "L1d"),
+    _bug("resumed_rows_again", "a resumed run begins with the first rows", "", "L1d"),
+    _half("checkpoint_no_growth", "the count towards growth is not in the checkpoint", "", "L1d"),
+    _bug("checkpoint_all_updates", "the checkpoint counts skipped windows as updates", "", "L1d"),
+    _bug("evaluated_in_half", "the evaluation rounds the weights to half", "", "L1d"),
+    _bug("evaluated_by_bfloat16", "the evaluation runs under autocast to bfloat16", "", "L1d"),
+    _bug("short_batch_not_evaluated", "the short last batch is not evaluated", "", "L1d"),
+    _bug("last_batch_not_evaluated", "the last batch is not evaluated", "", "L1d"),
+    _bug("evaluated_on_training_rows", "the training rows are evaluated", "", "L1d"),
+    _bug("batches_evaluated_alike", "the mean of batch means, with a short one", "", "L1d"),
+    _bug("dropout_in_evaluation", "the evaluation runs with dropout", "", "L1d"),
+    _bug("one_of_two_best", "an answer among the two best is right", "", "L1d"),
+    _bug("least_likely", "the least likely class is the answer", "", "L1d"),
+)
+
 # What only some frameworks invite, and what came up while the others were written down.
 OF_FRAMEWORKS = (
     _bug("tail_div_by_steps", "means are divided by the micro-batches of a full window", "", "L0c"),
@@ -288,6 +317,7 @@ GROUPS = (
     MODEL,
     LOSS_AND_DATA,
     PRECISION,
+    PRODUCTS,
     OF_FRAMEWORKS,
 )
 BUGS = {bug.name: bug for bug in chain.from_iterable(GROUPS)}

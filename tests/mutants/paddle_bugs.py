@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from mutants.paddle_model import MODEL
+from mutants.paddle_products import PRODUCTS
 from mutants.paddle_update import UPDATES
 from mutants.paddle_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 from mutants.shared_bugs import SHARED
+from mutants.shared_products import PRODUCTS as FILES
 
-MUTATIONS = (*SHARED, *ACCUMULATION, *SCALING, *UPDATES, *CLIPPING, *MODEL, *PRECISION)
+MUTATIONS = (
+    *SHARED,
+    *ACCUMULATION,
+    *SCALING,
+    *UPDATES,
+    *CLIPPING,
+    *MODEL,
+    *PRECISION,
+    *FILES,
+    *PRODUCTS,
+)

@@ -31,13 +31,25 @@ ADJUST = """\
     if state.dynamic:
         state.scaler.set_init_loss_scaling(state.loss_scale.adjust(skipped))
 """
+AVERAGE = "    update_averages(state)\n"
 UPDATES = "    state.updates += not skipped\n"
 CLEAR = "    state.optimizer.clear_grad(set_to_zero=False)\n"
 REPORT = "        window_loss += loss.detach()\n"
 SCALED_WINDOW = (
-    UNSCALE + SEEN + NORM + CLIP + STEP + SCALE + UPDATE + SKIPPED + ADJUST + UPDATES + CLEAR
+    UNSCALE
+    + SEEN
+    + NORM
+    + CLIP
+    + STEP
+    + SCALE
+    + UPDATE
+    + SKIPPED
+    + ADJUST
+    + f"    if not skipped:\n    {AVERAGE}"
+    + UPDATES
+    + CLEAR
 )
-PLAIN_WINDOW = NORM + CLIP + PLAIN_STEP + "    state.updates += 1\n" + CLEAR
+PLAIN_WINDOW = NORM + CLIP + PLAIN_STEP + AVERAGE + "    state.updates += 1\n" + CLEAR
 AUTOCAST = 'paddle.amp.auto_cast(state.amp, dtype="float16", level="O1")'
 LOSS = '    logits = model(**inputs).astype("float32")\n'
 ENTROPY = 'F.cross_entropy(logits, labels, reduction="sum")\n\n\n'

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
+from mutants.shared_products import PRODUCTS as FILES
 from mutants.tensorflow_model import MODEL
+from mutants.tensorflow_products import PRODUCTS
 from mutants.tensorflow_update import UPDATES
 from mutants.tensorflow_window import ACCUMULATION, CLIPPING, LOSS, PRECISION, SCALING
 
@@ -16,4 +18,6 @@ MUTATIONS = (
     *LOSS,
     *MODEL,
     *PRECISION,
+    *FILES,
+    *PRODUCTS,
 )

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
+from mutants.shared_products import PRODUCTS as FILES
 from mutants.torch_model import MODEL
+from mutants.torch_products import PRODUCTS
 from mutants.torch_update import UPDATES
 from mutants.torch_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 
-MUTATIONS = (*SHARED, *ACCUMULATION, *SCALING, *UPDATES, *CLIPPING, *MODEL, *PRECISION)
+MUTATIONS = (
+    *SHARED,
+    *ACCUMULATION,
+    *SCALING,
+    *UPDATES,
+    *CLIPPING,
+    *MODEL,
+    *PRECISION,
+    *FILES,
+    *PRODUCTS,
+)

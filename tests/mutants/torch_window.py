@@ -19,6 +19,7 @@ NORM_ONLY = CLIP.replace("MAX_NORM", "math.inf")
 AUTOCAST = "torch.autocast(device.type, dtype=torch.float16)"
 REPORT = "        window_loss += loss.detach()\n"
 SEEN = "    # unscale_ has looked for inf and nan; step() does nothing when it found any.\n"
+AVERAGE = "    update_averages(state)\n"
 SCALED_STEP = (
     UNSCALE
     + SEEN
@@ -29,10 +30,11 @@ SCALED_STEP = (
     + "    new_scale = state.scaler.get_scale()\n"
     + SKIPPED
     + "    if new_scale < MIN_SCALE:\n        state.scaler.update(MIN_SCALE)\n"
+    + f"    if not skipped:\n    {AVERAGE}"
     + "    state.updates += not skipped\n"
     + CLEAR
 )
-UNSCALED_STEP = CLIP + PLAIN_STEP + "    state.updates += 1\n" + CLEAR
+UNSCALED_STEP = CLIP + PLAIN_STEP + AVERAGE + "    state.updates += 1\n" + CLEAR
 GRADIENTS = "    gradients = [p.grad for p in model.parameters() if p.grad is not None]\n"
 
 

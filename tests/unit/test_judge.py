@@ -40,7 +40,13 @@ def changed(windows: range | list[int], change: Callable[[Row], Row]) -> list[Ro
 
 def spec_of(recipe: Recipe, run: str, train: Path = NOWHERE, **more: Any) -> RunSpec:
     inputs = Inputs(
-        train=train, eval=NOWHERE, few=NOWHERE, weights=NOWHERE, stress=NOWHERE, twins=()
+        train=train,
+        eval=NOWHERE,
+        few=NOWHERE,
+        held=NOWHERE,
+        weights=NOWHERE,
+        stress=NOWHERE,
+        twins=(),
     )
     return RunSpec(
         contestant="paddle",

@@ -38,7 +38,15 @@ TWINS = [good_rows(noise=size) for size in (1e-7, 1e-6, 2e-6)]
 FULL_WINDOWS = {"train_rows": 640}
 """As the traces that are made up here: 16 rows in each of 40 windows."""
 NOWHERE = Path("nowhere")
-INPUTS = Inputs(train=NOWHERE, eval=NOWHERE, few=NOWHERE, weights=NOWHERE, stress=NOWHERE, twins=())
+INPUTS = Inputs(
+    train=NOWHERE,
+    eval=NOWHERE,
+    few=NOWHERE,
+    held=NOWHERE,
+    weights=NOWHERE,
+    stress=NOWHERE,
+    twins=(),
+)
 
 
 def ended(kind: OutcomeKind = "finished", message: str = "") -> Outcome:

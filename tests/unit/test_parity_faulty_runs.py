@@ -56,6 +56,7 @@ def faulty_run(recipe: Recipe, windows: tuple[int, ...]) -> RunSpec:
         train=Path("train"),
         eval=Path("eval"),
         few=Path("few"),
+        held=Path("held"),
         weights=Path("bert"),
         stress=Path("stress"),
         twins=(),

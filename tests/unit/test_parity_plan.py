@@ -17,6 +17,7 @@ from crosscast.recipe import rules
 from crosscast.recipe.document import Recipe, SyntheticData
 from crosscast.targets.backend import harness_of
 from crosscast_parity.inputs.shared import Inputs
+from crosscast_parity.inside.inject import parse_fault
 from crosscast_parity.inside.session import Session
 from crosscast_parity.planning.contestants import (
     Contestant,
@@ -25,7 +26,7 @@ from crosscast_parity.planning.contestants import (
     parse_contestant,
 )
 from crosscast_parity.planning.pace import cost
-from crosscast_parity.planning.runs import in_sessions, plain_runs, twin_runs
+from crosscast_parity.planning.runs import RunSpec, in_sessions, plain_runs, twin_runs
 from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.processes import run_cache
 from crosscast_parity.processes.run_cache import (
@@ -57,6 +58,7 @@ INPUTS = Inputs(
     train=Path("train"),
     eval=Path("eval"),
     few=Path("few"),
+    held=Path("held"),
     weights=Path("bert"),
     stress=Path("stress"),
     twins=(Path("twin-1"), Path("twin-2")),
@@ -159,6 +161,7 @@ def test_runs_of_a_half_recipe() -> None:
         "float32-stress float32 stress",
         "half-stress stress stress",
         "gate stress stress",
+        "evaluation dropout stress",
         "main main bert",
     ]
 
@@ -168,8 +171,43 @@ def test_runs_of_a_float32_recipe() -> None:
         "float32-bert main bert",
         "float32-stress main stress",
         "gate main stress",
+        "evaluation dropout stress",
         "main main bert",
     ]
+
+
+def specs_of(contestant: Contestant, recipe: Recipe) -> dict[str, RunSpec]:
+    (stage,) = make_stages(recipe, "model", windows=None, twins=2)
+    fault = parse_fault("2:0=inf")
+    return {
+        s.name: s for s in plain_runs(contestant, recipe, stage, INPUTS, (fault,), emulated=True)
+    }
+
+
+def test_the_repeated_run_is_a_resumed_one_whose_checkpoints_are_kept() -> None:
+    for recipe, repeated in ((half_recipe(), "half-stress"), (make_recipe(), "float32-stress")):
+        specs = specs_of(program(recipe), recipe)
+        assert (specs["gate"].resume, specs["gate"].windows) == (2, 4)
+        kept = {name for name, spec in specs.items() if spec.checkpoint}
+        assert kept == {"gate", repeated, "faults"}
+
+
+def test_only_a_script_that_was_compiled_here_is_resumed() -> None:
+    recipe = make_recipe()
+    for other in (program(recipe, script=Path("train.py")), program(recipe, adapter="keras")):
+        specs = specs_of(other, recipe)
+        assert specs["gate"].resume == 0
+        assert not any(spec.checkpoint for spec in specs.values())
+        assert "evaluation" not in specs
+
+
+def test_rows_of_an_evaluation_that_counts_end_in_a_short_batch() -> None:
+    recipe = half_recipe(model={"dropout": 0.1})
+    specs = specs_of(program(recipe), recipe)
+    assert specs["evaluation"].evaluated == Path("held")
+    assert specs["evaluation"].recipe.model.dropout == 0.5  # type: ignore[union-attr]
+    assert specs["main"].evaluated == Path("eval")
+    assert specs["gate"].evaluated == Path("few")
 
 
 def test_a_script_of_ones_own_runs_as_it_is() -> None:
@@ -223,13 +261,13 @@ def test_runs_are_dealt_to_processes_evenly_and_in_order() -> None:
     recipe = half_recipe()
     (stage,) = make_stages(recipe, "model", windows=None, twins=2)
     specs = plain_runs(program(recipe), recipe, stage, INPUTS, (), emulated=True)
-    dealt = in_sessions(specs, [1, 1, 1, 1, 4], 2)
-    assert sorted(len(part) for part in dealt) == [1, 4]
-    assert [spec.name for part in dealt for spec in part if len(part) == 4] == [
-        spec.name for spec in specs[:4]
+    dealt = in_sessions(specs, [1, 1, 1, 1, 1, 5], 2)
+    assert sorted(len(part) for part in dealt) == [1, 5]
+    assert [spec.name for part in dealt for spec in part if len(part) == 5] == [
+        spec.name for spec in specs[:5]
     ]
     assert in_sessions([], [], 2) == []
-    assert in_sessions(specs, [1] * 5, 1) == [specs]
+    assert in_sessions(specs, [1] * 6, 1) == [specs]
 
 
 def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Level = Literal["gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1c", "L2", "L3", "result"]
+Level = Literal[
+    "gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1c", "L1d", "L2", "L3", "result"
+]
 Result = Literal["pass", "fail", "unclear", "info", "not tested"]
 
 LEVELS: dict[Level, str] = {
@@ -18,6 +20,7 @@ LEVELS: dict[Level, str] = {
     "L1b": "replay: recorded gradients to weights, recomputed in float64",
     "L1a": "model in float32: loss and gradients",
     "L1c": "model in half precision: gradients",
+    "L1d": "files that a run leaves: weights, averages, checkpoint, evaluation",
     "L0c": "gradient norm",
     "L2": "loss trajectory up to the horizon",
     "L3": "results over paired seeds",

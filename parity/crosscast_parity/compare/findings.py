@@ -14,7 +14,7 @@ from crosscast_parity.compare.stage_checks import own_checks, pair_checks
 from crosscast_parity.planning.runs import RunSpec, is_judged_first
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 
-EARLY: tuple[Level, ...] = ("L1a", "L1c", "L1b", "gate", "L0b", "L0d")
+EARLY: tuple[Level, ...] = ("L1a", "L1c", "L1b", "L1d", "gate", "L0b", "L0d")
 """Levels that need no envelope: what they say of these runs is final."""
 WORST: tuple[Result, ...] = ("fail", "unclear", "pass", "not tested")
 

@@ -15,7 +15,9 @@ from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
 from crosscast_parity.judge.records import Difference, TensorErrors
 from crosscast_parity.levels.dtypes import check_dtypes, left_in_half
 from crosscast_parity.levels.envelope import Envelope, measure_envelope
-from crosscast_parity.levels.gate import check_gate
+from crosscast_parity.levels.evaluation import check_evaluations
+from crosscast_parity.levels.files import check_checkpoint, check_files
+from crosscast_parity.levels.gate import check_gate, check_resumed
 from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.model import compare_models
@@ -30,7 +32,7 @@ SHOWN_DIFFERENCES = 3
 
 
 def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
-    """Check a program against its recipe, without anybody else: gate, L0b, L0d, L1b."""
+    """Check a program against its recipe, without anybody else: gate, L0b, L0d, L1b, L1d."""
     checks: list[Check] = [*_gate(result, contestant)]
     for made in result.all_of(contestant):
         if made.run.needless:
@@ -39,6 +41,7 @@ def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
             checks += _stamped([untested], made)
         if made.run.outcome.complete:
             checks += _stamped(_machine(result, made), made)
+            checks += _stamped(_left(result, made), made)
             if made.spec.record:
                 checks += _stamped(_recorded(result, made), made)
     return tuple(checks)
@@ -47,9 +50,15 @@ def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
 def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
     again = result.of(contestant, "gate")
     first = result.of(contestant, repeated_by_gate(result.recipes[contestant]))
-    if again and first:
+    if again and first and again.spec.resume:
+        at, folders = again.spec.resume, (first.folder, again.folder)
+        yield from _stamped(check_resumed(first.run.rows, again.run.rows, at, folders), again)
+    elif again and first:
         weights = (first.folder / "model.safetensors", again.folder / "model.safetensors")
         yield from _stamped(check_gate(first.run.rows, again.run.rows, weights), again)
+        why = "only a script that was compiled here is resumed"
+        untested = Check(level="L1d", name="resume", result="not tested", wording=why)
+        yield from _stamped([untested], again)
 
 
 def _machine(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
@@ -61,6 +70,30 @@ def _machine(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     if made.spec.faults:
         checks = (*checks, check_faults(made.spec.faults, made.run.rows))
     return checks
+
+
+def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
+    """Check the files that a run leaves, and the evaluation that it reports of them."""
+    spec, status = made.spec, made.run.outcome.status
+    if status is None or status.status != "finished":
+        return ()
+
+    def files() -> tuple[Check, ...]:
+        rows, seen = made.run.rows, result.observation(made).windows if spec.record else ()
+        found = check_files(made.folder, rows, seen)
+        if not spec.checkpoint:
+            return tuple(found)
+        return (*found, *check_checkpoint(made.folder, canonical_plan(spec.recipe), rows, seen))
+
+    def evaluation() -> tuple[Check, ...]:
+        return tuple(check_evaluations(spec.recipe, made.folder, spec.evaluated, status.eval))
+
+    recall, given = result.judgements.recall, {"recipe": spec.recipe}
+    folders = [made.folder]
+    return (
+        *_guarded("L1d", lambda: recall(CHECKS, "files", folders, given, files)),
+        *_guarded("L1d", lambda: recall(CHECKS, "evaluation", folders, given, evaluation)),
+    )
 
 
 def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
@@ -135,7 +168,7 @@ def pair_checks(
     differences: list[Difference] = []
     for made in result.all_of(contestant):
         other = result.of(reference, made.spec.name)
-        if not made.run.outcome.complete or other is None or made.spec.repeat:
+        if not made.run.outcome.complete or other is None or made.spec.repeat or made.spec.alone:
             continue
         if not made.spec.autocast:
             left = [run for run in (made, other) if _left_in_half(result, run)]

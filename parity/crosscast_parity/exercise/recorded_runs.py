@@ -22,7 +22,7 @@ def _seen(result: StageResult, contestant: str) -> list[FinishedRun]:
     return [
         made
         for made in result.all_of(contestant)
-        if made.run.outcome.complete and not made.spec.repeat
+        if made.run.outcome.complete and not (made.spec.repeat or made.spec.alone)
     ]
 
 

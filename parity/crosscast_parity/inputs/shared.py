@@ -20,12 +20,14 @@ class Inputs:
     """Files that the runs read: rows, weights as BERT starts, weights under stress (see
     `bert_weights`), and one perturbed set of the first for every twin.
 
-    `few`: some rows of `eval`, for runs whose evaluation is not used.
+    `few`: some rows of `eval`, for runs whose evaluation is of no interest. `held`: some whose last
+    micro-batch is short.
     """
 
     train: Path
     eval: Path
     few: Path
+    held: Path
     weights: Path
     stress: Path
     twins: tuple[Path, ...]
@@ -51,13 +53,15 @@ def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
     save(paths[1], stress)
     for number, path in enumerate(paths[2:]):
         save(path, perturb(weights, seed=recipe.seed + 1 + number))
-    few = folder / "few.npz"
-    rows = Dataset.load(evaluation).arrays()
-    Dataset(**{name: array[:FEW_ROWS] for name, array in rows.items()}).save(few, force=True)
+    few, held = folder / "few.npz", folder / "held.npz"
+    rows, micro = Dataset.load(evaluation).arrays(), recipe.batch.micro_batch_size
+    for path, count in ((few, FEW_ROWS), (held, 2 * micro + -(-micro // 2))):
+        Dataset(**{name: array[:count] for name, array in rows.items()}).save(path, force=True)
     return Inputs(
         train=train,
         eval=evaluation,
         few=few,
+        held=held,
         weights=paths[0],
         stress=paths[1],
         twins=paths[2:],

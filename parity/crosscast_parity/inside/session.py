@@ -45,6 +45,7 @@ SEAMS = ("train_window", "micro_batch_loss")
 GENERATED = "__autograph_generated_file"
 """What AutoGraph writes from a script while it runs: another temporary file every time."""
 RUNNER = Path(__file__).resolve().parents[1]
+LEFT = ("trace.jsonl", "status.json", "model.safetensors", "ema.safetensors")
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -53,8 +54,10 @@ class Run:
     """One run of a script.
 
     `record`: how many windows are observed, from the first on. `autocast`: whether the script's
-    autocast has an effect (see `emulate.without_autocast`). `steps`: after which windows the
-    whole state is kept (see `steps`), None where windows are not recorded so.
+    autocast has an effect (see `emulate.without_autocast`). `steps`: after which windows the whole
+    state is kept (see `steps`), None where windows are not recorded so. `resume`: after how
+    many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
+    one at the end is kept.
     """
 
     name: str
@@ -66,6 +69,8 @@ class Run:
     manifest: bool = False
     autocast: bool = True
     steps: list[int] | None = None
+    resume: int = 0
+    checkpoint: bool = False
 
 
 class Session:
@@ -85,7 +90,7 @@ class Session:
         started, error = time.monotonic(), ""
         with _printing_to(output / "log.txt"):
             try:
-                code = self._train(run, output)
+                code = self._in_parts(run, output)
             except SystemExit as end:
                 code = exit_code(end)
             except (Exception, KeyboardInterrupt) as problem:
@@ -99,15 +104,26 @@ class Session:
             "seconds": seconds,
             "peak_rss": peak * 1024,
             "modules": self._modules(),
-            "files": sizes(output),
+            "files": sizes(output, checkpoint=run.checkpoint),
         }
         _write_whole(output / "done.json", json.dumps(done))
         self._tell(run, "ended")
 
-    def _train(self, run: Run, output: Path) -> int:
+    def _in_parts(self, run: Run, output: Path) -> int:
+        """Train; a run that is resumed is begun first, and loaded anew for its second part."""
+        parts: list[list[str]] = [[]]
+        if run.resume:
+            parts = [["--windows", str(run.resume)], ["--resume"]]
+        for more in parts:
+            code = self._train(run, output, [*run.arguments, *more])
+            if code:
+                break
+        return code
+
+    def _train(self, run: Run, output: Path, arguments: list[str]) -> int:
         script = Path(run.script)
         os.chdir(script.parent)
-        sys.argv = [run.script, *run.arguments]
+        sys.argv = [run.script, *arguments]
         with (
             without_autocast(not run.autocast),
             loaded(script) as module,
@@ -130,7 +146,7 @@ class Session:
             if run.steps is not None:
                 StepRecorder(module, output / "steps", run.steps).install()
             try:
-                code = module.main(run.arguments)
+                code = module.main(arguments)
             finally:
                 del module
         self._forget()
@@ -173,9 +189,10 @@ class Session:
             stream.write(json.dumps({"run": run.name, "event": event}) + "\n")
 
 
-def sizes(output: Path) -> dict[str, int]:
+def sizes(output: Path, *, checkpoint: bool = False) -> dict[str, int]:
     """Return the bytes of the files that a comparison reads, to see later if they are whole."""
-    known = [output / name for name in ("trace.jsonl", "status.json", "model.safetensors")]
+    names = (*LEFT, "checkpoint.safetensors") if checkpoint else LEFT
+    known = [output / name for name in names]
     files = [
         path
         for path in (*known, *output.glob("observed/*"), *output.glob("steps/*"))

@@ -24,7 +24,7 @@ CANNOT_INJECT = "faults need the functions"
 NOT_COVERED = (
     "Half kernels of other devices are not run. Emulated half precision computes every operation"
     " in float32 and rounds what goes in and comes out.",
-    "Data parallelism, resume, dropout and other devices are not run.",
+    "Data parallelism, dropout that is compared, and other devices are not run.",
 )
 
 

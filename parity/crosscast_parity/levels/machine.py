@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from crosscast.plan import loss_scale
 from crosscast.plan.operations import Plan, Schedule, UpdateScale
@@ -42,6 +43,16 @@ def replay(plan: Plan, rows: Sequence[Row]) -> Iterator[Expected]:
         yield Expected(state.scale, updates, lr)
         if update_scale:
             state = loss_scale.adjust(update_scale, state, not row.skipped)
+
+
+def scale_after(plan: Plan, rows: Sequence[Row]) -> loss_scale.ScaleState | None:
+    """Return the loss scale and its counters after the windows of a trace, None without one."""
+    op = plan.find(UpdateScale)
+    if op is None:
+        return None
+    return reduce(
+        lambda s, row: loss_scale.adjust(op, s, not row.skipped), rows, loss_scale.initial(op)
+    )
 
 
 def check_machine(plan: Plan, rows: Sequence[Row]) -> tuple[Check, ...]:

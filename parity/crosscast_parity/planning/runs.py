@@ -12,7 +12,7 @@ from crosscast.recipe.document import Recipe
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.planning.contestants import Contestant
-from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_half
+from crosscast_parity.recipes.derived import at_stress_scale, in_dropout, in_float32, is_half
 
 Part = Literal["gate", "start", "faults", "trajectory"]
 """What can be left out of a stage: `start` is the recorded runs of a few windows."""
@@ -23,6 +23,8 @@ RECORDED_LARGE = 2
 RECORDED_FAULTY = 8
 """Windows that are recorded at most of a small model with injected overflows."""
 AFTER_FAULTS = 6
+EVALUATED = 2
+"""Windows before the evaluation with dropout: the averages are then no longer the weights."""
 LARGE = 2_000_000
 """Weights from which fewer windows are recorded."""
 
@@ -53,7 +55,9 @@ class RunSpec:
 
     `variant`: which of its scripts. `weights`: path of the initial weights. `record`: how many
     windows are observed. `autocast`: whether that of the script has an effect. `repeat`: tells
-    apart runs that are made twice on purpose.
+    apart runs that are made twice on purpose. `resume`: after how many windows it ends and is
+    resumed, 0 for never. `checkpoint`: whether its last one is kept. `alone`: other programs draw
+    other masks, so it is compared with its own files only.
     """
 
     contestant: str
@@ -69,6 +73,16 @@ class RunSpec:
     manifest: bool = False
     autocast: bool = True
     repeat: int = 0
+    resume: int = 0
+    checkpoint: bool = False
+    alone: bool = False
+
+    @property
+    def evaluated(self) -> Path:
+        """The rows of its evaluation: few where that is of no interest."""
+        if self.alone:
+            return self.inputs.held
+        return self.inputs.eval if self.name == "main" else self.inputs.few
 
     @property
     def dtype(self) -> Dtype:
@@ -85,8 +99,9 @@ VARIANTS: Mapping[str, Callable[[Recipe], Recipe]] = {
     "main": lambda recipe: recipe,
     "float32": in_float32,
     "stress": at_stress_scale,
+    "dropout": in_dropout,
 }
-"""What a contestant's scripts are compiled from: the recipe of the stage, and two made from it."""
+"""What a contestant's scripts are compiled from: the recipe of the stage, and some made from it."""
 
 
 def recipe_variants(recipe: Recipe, stage: Stage) -> dict[str, Recipe]:
@@ -94,6 +109,8 @@ def recipe_variants(recipe: Recipe, stage: Stage) -> dict[str, Recipe]:
     names = ["main"]
     if stage.variants and is_half(recipe):
         names += ["float32", *(["stress"] if "start" in stage.parts else [])]
+    if stage.variants and "gate" in stage.parts:
+        names.append("dropout")
     return {name: VARIANTS[name](recipe) for name in names}
 
 
@@ -147,23 +164,30 @@ def _runs(
     recorded = {"record": stage.recorded, "manifest": True}
     stressed = "stress" if "stress" in variants else "main"
     half_runs = half and not contestant.own
+    gated = contestant.emitted and "gate" in stage.parts
     if "start" in stage.parts:
         prefix = "float32" if exact == "float32" or not half else "half"
         yield run(f"{prefix}-bert", exact, inputs.weights, stage.recorded, **recorded)
-        yield run(f"{prefix}-stress", exact, inputs.stress, stage.recorded, **recorded)
+        kept = {"checkpoint": gated and not half}
+        yield run(f"{prefix}-stress", exact, inputs.stress, stage.recorded, **recorded, **kept)
         if prefix == "half" and emulated:
             # What cannot be compiled in float32 is compared there (L1a) with its autocast off.
             exactly = {**recorded, "autocast": False}
             yield run("exact-bert", exact, inputs.weights, stage.recorded, **exactly)
             yield run("exact-stress", exact, inputs.stress, stage.recorded, **exactly)
         if half_runs and prefix == "float32":
-            yield run("half-stress", stressed, inputs.stress, stage.recorded, **recorded)
+            kept = {"checkpoint": gated}
+            yield run("half-stress", stressed, inputs.stress, stage.recorded, **recorded, **kept)
         if "gate" in stage.parts:
-            yield run("gate", stressed, inputs.stress, stage.recorded, repeat=1)
+            again = {"repeat": 1, "resume": stage.recorded // 2 if gated else 0}
+            yield run("gate", stressed, inputs.stress, stage.recorded, checkpoint=gated, **again)
+        if gated:
+            yield run("evaluation", "dropout", inputs.stress, EVALUATED, alone=True)
     if "faults" in stage.parts and faults:
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
         record = _past_a_skip(faults) if stage.recorded >= RECORDED else 0
-        yield run("faults", "main", inputs.weights, length, faults=faults, record=record)
+        late = {"faults": faults, "record": record, "checkpoint": gated}
+        yield run("faults", "main", inputs.weights, length, **late)
     if "trajectory" in stage.parts:
         yield run("main", "main", inputs.weights, stage.windows)
 

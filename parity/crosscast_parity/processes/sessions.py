@@ -282,7 +282,8 @@ class SessionPool:
     def _finish(self, run: SessionRun, outcome: Outcome, folder: Path) -> None:
         if self._interrupted and not outcome.complete:
             return  # killed by us, whatever it said last
-        (folder / "checkpoint.safetensors").unlink(missing_ok=True)  # large, not looked at
+        if not run.spec.get("checkpoint"):  # large, not looked at
+            (folder / "checkpoint.safetensors").unlink(missing_ok=True)
         if outcome.complete:
             folder = self._store.keep(run.key, folder)
         self._done[run.key] = Finished(outcome, folder)

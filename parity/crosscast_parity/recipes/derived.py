@@ -30,6 +30,8 @@ SMALL_ENOUGH = 300_000
 STRESS_SCALE = 64.0
 """Loss scale of runs from stress weights, whose gradients are large: nothing overflows."""
 
+DROPOUT = 0.5
+"""Of runs whose evaluation must be free of it."""
 CALM_SCALE = 4096.0
 """Loss scale at which a small model does not overflow by itself."""
 
@@ -147,6 +149,16 @@ def in_float32(recipe: Recipe) -> Recipe:
             "loss_scaling": {"mode": "none"},
             "accumulation.dtype": "float32",
         },
+    )
+
+
+def in_dropout(recipe: Recipe) -> Recipe:
+    """Return the recipe in float32 with so much dropout that an evaluation with it shows.
+
+    Without activation checkpointing, for which some frameworks then need a device.
+    """
+    return changed(
+        in_float32(recipe), {"model.dropout": DROPOUT, "activation_checkpointing": False}
     )
 
 

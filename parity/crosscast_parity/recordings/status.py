@@ -20,10 +20,14 @@ MAX_VERSIONS = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Result on the evaluation rows; None where the value was not finite."""
+    """Result on the evaluation rows; None where the value was not finite.
+
+    `averages`: of the averaged weights, None where nothing was said of them.
+    """
 
     loss: float | None
     accuracy: float | None
+    averages: Evaluation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +104,11 @@ def _evaluation(path: Path, value: object) -> Evaluation | None:
         return None
     if not isinstance(value, dict):
         raise _bad(path, "has an `eval` that is not an object")
-    return Evaluation(
-        loss=_finite(path, value.get("loss")), accuracy=_finite(path, value.get("accuracy"))
+    loss, accuracy, ema_loss, ema_accuracy = (
+        _finite(path, value.get(name)) for name in ("loss", "accuracy", "ema_loss", "ema_accuracy")
     )
+    averages = Evaluation(loss=ema_loss, accuracy=ema_accuracy) if "ema_loss" in value else None
+    return Evaluation(loss=loss, accuracy=accuracy, averages=averages)
 
 
 def _finite(path: Path, value: object) -> float | None:

@@ -108,8 +108,7 @@ class Workspace:
         options = self.options
         files = {
             "--train": spec.inputs.train,
-            # The end of any other run is not looked at.
-            "--eval": spec.inputs.eval if spec.name == "main" else spec.inputs.few,
+            "--eval": spec.evaluated,
             "--weights": spec.weights,
         }
         settings = {
@@ -118,6 +117,7 @@ class Workspace:
             "--threads": options.threads,
         }
         faults = [str(fault) for fault in spec.faults]
+        kept = {"resume": spec.resume, "checkpoint": spec.checkpoint}
         key = content_hash(
             {
                 "script": self._identity(contestant, script),
@@ -128,6 +128,7 @@ class Workspace:
                 "manifest": spec.manifest,
                 "autocast": spec.autocast,
                 "repeat": spec.repeat,
+                **kept,
                 "framework": contestant.framework,
                 "emulate": emulate,
                 "interpreter": interpreter(contestant.python),
@@ -147,6 +148,7 @@ class Workspace:
                 "record": spec.record,
                 "manifest": spec.manifest,
                 "autocast": spec.autocast,
+                **kept,
             },
         )
 

@@ -33,6 +33,7 @@ def _canary(
     return Canary(level=level, bug=bug)
 
 
+_ROUNDED = "{n: np.float32(np.float16(a)) for n, a in model_arrays(state).items()}"
 SHARED: tuple[Canary, ...] = (
     _canary(
         "gate",
@@ -90,6 +91,27 @@ SHARED: tuple[Canary, ...] = (
         "the optimizer's epsilon is 1e-6 larger",
         "optimizer.eps",
         Edit("\nEPS = ", "\nEPS = 1e-6 + "),
+    ),
+    _canary(
+        "L1d",
+        "weights-file-rounded",
+        "the weights that a run leaves are rounded to float16",
+        "",
+        Edit('safetensors", model_arrays(state))', f'safetensors", {_ROUNDED})'),
+    ),
+    _canary(
+        "L1d",
+        "rows-again-after-resume",
+        "a resumed run begins with the first rows",
+        "",
+        Edit("batches(train_rows, state.windows)", "batches(train_rows)"),
+    ),
+    _canary(
+        "L1d",
+        "last-batch-not-evaluated",
+        "a short last batch is not evaluated",
+        "",
+        Edit("(0, n_rows, MICRO", "(0, n_rows - MICRO_BATCH_SIZE + 1, MICRO"),
     ),
     _canary(
         "L2",

@@ -1,0 +1,139 @@
+"""Level L1d: the evaluation that a run reports, computed again from the files that it leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from crosscast.data.npz import Dataset
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.bert_shapes import bert_shapes
+from crosscast.recipe.document import OpTypes, Recipe
+from crosscast_parity.checks.check import Check, number
+from crosscast_parity.inputs.weights import Weights
+from crosscast_parity.levels.bert import Bert, row_losses
+from crosscast_parity.levels.tensor_checks import untested
+from crosscast_parity.recipes.derived import bert_of, weights_of
+from crosscast_parity.recordings.left_files import AVERAGES, WEIGHTS, read_tensors
+from crosscast_parity.recordings.status import Evaluation
+
+# Clean evaluations of the emitted scripts of three frameworks use at most 0.15 of the limit.
+ROOM = 20.0
+"""An evaluation may be so many times the noise away: what rounding moves a row, on average."""
+FLOAT32 = 2.0**-22
+"""Share of a loss that summing and printing it in float32 may cost."""
+NOTHING = Evaluation(loss=None, accuracy=None)
+MOST_WORK = 1e11
+"""Rows times tokens times weights: a larger evaluation is not computed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an evaluation should report, and by how much it may be off."""
+
+    loss: float
+    loss_limit: float
+    accuracy: float
+    accuracy_limit: float
+
+
+def expected_evaluation(
+    recipe: Recipe, weights: Weights, rows: Mapping[str, np.ndarray]
+) -> Expected:
+    """Evaluate weights on rows in float64, and once more in the recipe's type for the noise.
+
+    Rows of the label -100 do not count. A row whose two best logits are closer than the noise may
+    be right or wrong.
+    """
+    sizes, precision = bert_of(recipe), recipe.precision
+    counted = rows["labels"] != -100
+    rows = {name: array[counted] for name, array in rows.items()}
+    labels, count = rows["labels"], max(1, int(counted.sum()))
+    everywhere = precision.mode == "full" or precision.ops != OpTypes()
+    rough = Bert(sizes, weights, precision.compute_dtype, everywhere).logits(rows)
+    exact = Bert(sizes, weights).logits(rows)
+    losses, rough_losses = row_losses(exact, labels), row_losses(rough, labels)
+    noise = float(np.abs(rough_losses - losses).sum()) / count
+    loss = float(losses.sum()) / count
+    best = np.sort(exact, axis=-1)
+    close = best[:, -1] - best[:, -2] <= ROOM * np.abs(rough - exact).max(-1)
+    return Expected(
+        loss,
+        ROOM * noise + FLOAT32 * max(1.0, abs(loss)),
+        float((exact.argmax(-1) == labels).sum()) / count,
+        (float(close.sum()) + 1e-6) / count,
+    )
+
+
+def check_evaluations(
+    recipe: Recipe, folder: Path, rows: Path, reported: Evaluation | None
+) -> Iterator[Check]:
+    """Yield the checks of what a run reports of its weights, and of their averages.
+
+    Args:
+        recipe: of the run.
+        folder: of the run.
+        rows: file that it evaluated on.
+        reported: None if it says nothing.
+    """
+    if reported is None:
+        yield untested("L1d", "evaluation loss", "the run reports none")
+        return
+    found = [("evaluation", WEIGHTS, reported)]
+    if recipe.ema.decay:
+        found.append(("evaluation of averages", AVERAGES, reported.averages or NOTHING))
+    data = Dataset.load(rows).arrays()
+    if data["input_ids"].size * weights_of(recipe) > MOST_WORK:
+        yield untested("L1d", "evaluation loss", "too many rows for a model of this size")
+        return
+    for name, file, values in found:
+        try:
+            weights = read_tensors(folder / file)
+        except DiagnosticError as error:
+            yield untested("L1d", f"{name} loss", error.diagnostics[0].message)
+            continue
+        if {n: array.shape for n, array in weights.items()} == bert_shapes(bert_of(recipe)):
+            yield from check_evaluation(recipe, weights, data, values, name)
+        else:
+            yield untested("L1d", f"{name} loss", f"{file} does not hold the weights of the model")
+
+
+def check_evaluation(
+    recipe: Recipe,
+    weights: Weights,
+    rows: Mapping[str, np.ndarray],
+    reported: Evaluation,
+    name: str = "evaluation",
+) -> Iterator[Check]:
+    """Yield the checks of a reported loss and accuracy against those of the weights.
+
+    Args:
+        recipe: of the run.
+        weights: those that were evaluated, all of the model.
+        rows: that they were evaluated on.
+        reported: by the run.
+        name: what the checks are called.
+    """
+    with np.errstate(all="ignore"):
+        expected = expected_evaluation(recipe, weights, rows)
+    if not math.isfinite(expected.loss):
+        yield untested("L1d", f"{name} loss", "the loss of the weights is not finite")
+        return
+    for what, ours, wanted, limit in (
+        ("loss", reported.loss, expected.loss, expected.loss_limit),
+        ("accuracy", reported.accuracy, expected.accuracy, expected.accuracy_limit),
+    ):
+        size = math.inf if ours is None else abs(ours - wanted) / limit
+        words = f"{number(ours)}, {wanted:.9g} by the file (limit {limit:.2g})"
+        yield Check(
+            level="L1d",
+            name=f"{name} {what}",
+            result="pass" if size <= 1 else "fail",
+            wording=words,
+            value=size,
+            limit=1,
+        )

@@ -1,0 +1,175 @@
+"""Level L1d: the files that a run leaves, against what was recorded of its last window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.plan.operations import Plan
+from crosscast.reference.rounding import round_to
+from crosscast_parity.checks.check import Check, relative
+from crosscast_parity.levels.gate import differing_tensors
+from crosscast_parity.levels.machine import SCALE_LIMIT, scale_after
+from crosscast_parity.levels.recompute import LOST_SQUARE, Optimizer, norm, ratio, replays, roles_of
+from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested, which
+from crosscast_parity.levels.updates import choose_source
+from crosscast_parity.recordings.left_files import (
+    AVERAGES,
+    CHECKPOINT,
+    WEIGHTS,
+    Checkpoint,
+    read_checkpoint,
+    read_tensors,
+)
+from crosscast_parity.recordings.observations import ObservedWindow
+from crosscast_parity.recordings.trace import Row
+
+MOMENT_LIMIT = 1e-4
+"""Norm of a difference by that of the replayed moments."""
+Tensors = Mapping[str, np.ndarray]
+Windows = Sequence[ObservedWindow]
+
+
+def check_files(folder: Path, rows: Sequence[Row], seen: Windows) -> Iterator[Check]:
+    """Check weights and averages of a finished run against its last window, bit for bit.
+
+    Nothing is said of a run whose last window was not recorded.
+    """
+    if not seen or seen[-1].window != len(rows) - 1:
+        return
+    last = seen[-1]
+    yield _same(folder / WEIGHTS, "weights", last.after, last)
+    if last.average:
+        yield _same(folder / AVERAGES, "averages", {**last.after, **last.average}, last)
+
+
+def _same(path: Path, what: str, wanted: Tensors, last: ObservedWindow) -> Check:
+    try:
+        found = read_tensors(path)
+    except DiagnosticError as error:
+        return _judged(f"{what} file", error.diagnostics[0].message)
+    off = differing_tensors(found, wanted)
+    if not off:
+        words = f"{len(found)} tensors bit-equal to those after window {last.window}"
+        return _judged(f"{what} file", "", words)
+    cause = _cause(found, wanted, last, off)
+    words = f"{path.name}: {off[0]} is not the one after window {last.window}"
+    return _judged(f"{what} file", f"{words}; {which(off, wanted)}{cause}")
+
+
+def _cause(found: Tensors, wanted: Tensors, last: ObservedWindow, off: Sequence[str]) -> str:
+    """Return what the file holds instead, if that is known."""
+    known: dict[str, Callable[[str], np.ndarray | None]] = {
+        "the averages": last.average.get,
+        "the weights": last.after.get,
+        "the weights of the window before": last.before.get,
+        "transposed": lambda name: wanted[name].T,
+        "rounded to float16": lambda name: round_to(wanted[name], "float16"),
+        "rounded to bfloat16": lambda name: round_to(wanted[name], "bfloat16"),
+    }
+    for words, instead in known.items():
+        arrays = {name: instead(name) if name in wanted else None for name in off}
+        if all(
+            array is not None and name in found and np.array_equal(found[name], array)
+            for name, array in arrays.items()
+        ):
+            return f": {words}"
+    return ""
+
+
+def check_checkpoint(
+    folder: Path, plan: Plan, rows: Sequence[Row], seen: Windows
+) -> Iterator[Check]:
+    """Check the checkpoint at the end of a run: weights, averages, moments and counters.
+
+    Args:
+        folder: of the run.
+        plan: of its recipe.
+        rows: its trace.
+        seen: its recorded windows; moments are checked if they are all.
+    """
+    try:
+        checkpoint = read_checkpoint(folder / CHECKPOINT)
+        weights = read_tensors(folder / WEIGHTS)
+        averages = read_tensors(folder / AVERAGES) if checkpoint.averages else {}
+    except DiagnosticError as error:
+        yield _judged("checkpoint", error.diagnostics[0].message)
+        return
+    averages = {name: averages[name] for name in checkpoint.averages if name in averages}
+    for what, ours, file in (
+        ("weights", checkpoint.weights, weights),
+        ("averages", checkpoint.averages, averages),
+    ):
+        off = differing_tensors(ours, file)
+        yield _judged(
+            f"checkpoint {what}",
+            f"{off[0]} is not that of the file of {what}; {which(off, file)}" if off else "",
+        )
+    yield _counters(checkpoint, plan, rows)
+    if seen and len(seen) == len(rows):
+        yield check_moments(checkpoint, plan, seen)
+
+
+def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[Row]) -> Check:
+    wanted: dict[str, float] = {"windows": len(rows), "updates": rows[-1].updates if rows else 0}
+    state = scale_after(plan, rows)
+    if state is not None:
+        wanted |= {"scale": state.scale, "good": state.good, "bad": state.bad}
+    for name, value in wanted.items():
+        found = checkpoint.counters.get(name)
+        plain = isinstance(found, int | float) and not isinstance(found, bool)
+        if not plain or relative(found, value) > SCALE_LIMIT:
+            return _judged("checkpoint counters", f"{name} is {found!r}, not {value:g}")
+    return _judged("checkpoint counters", "", f"{', '.join(wanted)} as the recipe says")
+
+
+def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
+    """Check the moments against those that the recorded gradients make."""
+    source = choose_source(seen)
+    if source is None:
+        return untested("L1d", "checkpoint moments", "the gradients were not recorded")
+    roles = roles_of(seen[0].before)
+    checks = []
+    for origin in dict.fromkeys((source, "total" if seen[0].total else source)):
+        optimizer = Optimizer(plan, roles)
+        for _, moved in replays(plan, roles, seen, origin, optimizer):
+            for _ in moved:
+                pass
+        wanted = {
+            f"{slot}/{name}": array
+            for name, slots in optimizer.moments.items()
+            for slot, array in slots.items()
+        }
+        errors = [
+            TensorError(seen[-1].window, name, _off(checkpoint.moments.get(name), array))
+            for name, array in wanted.items()
+        ]
+        checks.append(
+            judge_tensors(
+                "L1d", "checkpoint moments", errors, MOMENT_LIMIT, nothing="there are none"
+            )
+        )
+        if checks[-1].result != "fail":
+            return checks[-1]
+    return checks[0]
+
+
+def _off(found: np.ndarray | None, wanted: np.ndarray) -> float:
+    if found is None or found.shape != wanted.shape:
+        return float("inf")
+    # Squares of small gradients vanish in float32.
+    return ratio(norm(np.maximum(np.abs(found - wanted) - LOST_SQUARE, 0.0)), norm(wanted))
+
+
+def _judged(name: str, problem: str, words: str = "bit-equal") -> Check:
+    return Check(
+        level="L1d",
+        name=name,
+        result="fail" if problem else "pass",
+        wording=problem or words,
+        value=float(bool(problem)),
+        limit=0,
+    )

@@ -1,0 +1,22 @@
+"""Bugs in what a run of Paddle leaves."""
+
+from __future__ import annotations
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.shared_products import MEANS
+from mutants.spelling import train, written
+
+RIGHT = "correct += (logits.argmax(-1) == labels).sum()"
+LOSS = 'loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")'
+MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
+
+PRODUCTS: tuple[Mutation, ...] = (
+    written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
+    written("batches_evaluated_alike", train(LOSS, MEAN)),
+    written("dropout_in_evaluation", train("    model.eval()\n", "")),
+    written(
+        "one_of_two_best",
+        train(RIGHT, "correct += (logits.topk(2)[1] == labels.unsqueeze(1)).sum()"),
+    ),
+    written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
+)

@@ -1,0 +1,24 @@
+"""Bugs in what a run of TensorFlow leaves."""
+
+from __future__ import annotations
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.shared_products import MEANS
+from mutants.spelling import train, written
+
+RIGHT = "tf.argmax(logits, axis=-1) == labels"
+LOSS = "loss += float(batch_loss)"
+
+PRODUCTS: tuple[Mutation, ...] = (
+    written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
+    written(
+        "batches_evaluated_alike",
+        train(LOSS, f'{LOSS} / len(batch["labels"]) * n_rows / {MEANS}'),
+    ),
+    written(
+        "dropout_in_evaluation",
+        train("batch, training=False)", "batch, training=True)"),
+    ),
+    written("one_of_two_best", train(RIGHT, "tf.math.in_top_k(labels, logits, 2)")),
+    written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
+)

@@ -1,0 +1,27 @@
+"""Bugs in what a run of PyTorch leaves."""
+
+from __future__ import annotations
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.shared_products import MEANS
+from mutants.spelling import train, written
+
+RIGHT = "totals[1] += (logits.argmax(-1) == labels).sum()"
+LOSS = 'totals[0] += nn.functional.cross_entropy(logits, labels, reduction="sum")'
+MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
+EVALUATE = "def evaluate("
+
+PRODUCTS: tuple[Mutation, ...] = (
+    written("checkpoint_no_growth", train('"good": saved["_growth_tracker"]', '"good": 0')),
+    written(
+        "evaluated_by_bfloat16",
+        train(EVALUATE, f'@torch.autocast("cpu", dtype=torch.bfloat16)\n{EVALUATE}'),
+    ),
+    written("batches_evaluated_alike", train(LOSS, MEAN)),
+    written("dropout_in_evaluation", train("    model.eval()\n", "")),
+    written(
+        "one_of_two_best",
+        train(RIGHT, "totals[1] += (logits.topk(2).indices == labels[:, None]).sum()"),
+    ),
+    written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
+)
