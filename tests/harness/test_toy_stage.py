@@ -16,11 +16,11 @@ from crosscast.targets.backend import Form
 from crosscast_parity.planning.stages import proof_stages
 from crosscast_parity.processes.work_done import Progress, ignore
 from crosscast_parity.recipes.derived import changed
+from crosscast_parity.recipes.on_toy import for_toy
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.exercise import shown_on_toy
 from crosscast_parity.toy.faults import PARAMETERS
 from crosscast_parity.toy.model import make_toy
-from crosscast_parity.toy.names import for_toy
 from crosscast_parity.toy.stage import CompileForm, OnToy, step_on_toy
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from toy_stand_in import stand_in_worker, write_step

@@ -13,8 +13,9 @@ from crosscast_parity.inside.inject import Fault
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_half
 
-Part = Literal["gate", "start", "faults", "trajectory"]
-"""What can be left out of a stage: `start` is the recorded runs of a few windows."""
+Part = Literal["gate", "start", "faults", "trajectory", "toy"]
+"""What can be left out of a stage: `start` is the recorded runs of a few windows. `toy` stands
+alone: its scripts train the toy instead of the recipe's model and rows."""
 
 RECORDED = 4
 """Windows that are recorded of a small model."""
@@ -22,6 +23,8 @@ RECORDED_LARGE = 2
 RECORDED_FAULTY = 8
 """Windows that are recorded at most of a small model with injected overflows."""
 AFTER_FAULTS = 6
+STEPS = "steps"
+"""Name of the run in which a script trains the toy."""
 LARGE = 2_000_000
 """Weights from which fewer windows are recorded."""
 
@@ -45,13 +48,19 @@ class Stage:
     seed: int | None = None
     stress: bool = False
 
+    @property
+    def toy(self) -> bool:
+        """Whether scripts train the toy in it."""
+        return "toy" in self.parts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
     """One training of one contestant.
 
     `variant`: which of its scripts. `weights`: path of the initial weights. `record`: how many
-    windows are observed. `repeat`: tells apart runs that are made twice on purpose.
+    windows are observed. `repeat`: tells apart runs that are made twice on purpose. `toy`: whether
+    the toy is trained, which all `inputs` are then.
     """
 
     contestant: str
@@ -66,6 +75,7 @@ class RunSpec:
     record: int = 0
     manifest: bool = False
     repeat: int = 0
+    toy: bool = False
 
     @property
     def id(self) -> tuple[str, str, str]:
@@ -139,6 +149,8 @@ def _runs(
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
         record = _past_a_skip(faults) if stage.recorded >= RECORDED else 0
         yield run("faults", "main", inputs.weights, length, faults=faults, record=record)
+    if stage.toy:
+        yield run(STEPS, "main", inputs.weights, stage.windows, toy=True)
     if "trajectory" in stage.parts:
         yield run("main", "main", inputs.weights, stage.windows)
 

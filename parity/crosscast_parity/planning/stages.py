@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Literal
 
@@ -17,6 +17,7 @@ from crosscast_parity.recipes.derived import (
     with_dtype,
     with_seed,
 )
+from crosscast_parity.recipes.on_toy import active_on_toy, own_on_toy
 from crosscast_parity.recipes.stress import stress_recipe
 
 Depth = Literal["quick", "model", "full", "nightly"]
@@ -29,6 +30,10 @@ DTYPES = ("float32", "float16", "bfloat16")
 FULL_WINDOWS, NIGHTLY_WINDOWS, SEED_WINDOWS = 64, 200, 200
 """Windows of trajectories unless asked for others; the last is for paired results."""
 PROOF_WINDOWS = 64
+TOY_WINDOWS = 256
+"""Windows of the toy: every transition of the recipe's state machine several times, and late."""
+TOY_MICRO_BATCHES = 1024
+"""In the toy of a user's script, whose windows cannot be made smaller."""
 FULL_SEEDS, NIGHTLY_SEEDS = 5, 10
 SEEDS = 2**31
 """Seeds lie below it; those of a check follow the recipe's."""
@@ -46,28 +51,56 @@ def make_stages(
         depth: `quick`: a tiny model through all levels but L3, and the start of the recipe's own
             model. `model`: the recipe's own model only. `full`: the tiny model with several seeds
             and in every type, the recipe's own up to L2, and paired seeds (L3). `nightly`: the same
-            with more windows and seeds.
+            with more windows and seeds. All of them train the toy, too.
         windows: of trajectories, None for the usual number.
         twins: perturbed runs of the reference.
         stress: whether the small model gets a recipe in which every feature is active.
     """
     if depth == "model":
-        return [_model(recipe, ALL, windows or FULL_WINDOWS, twins)]
-    if depth == "quick":
-        return list(_quick(recipe, windows or FULL_WINDOWS, twins, stress))
-    return list(_full(recipe, depth, windows, twins, stress))
+        found = [_model(recipe, ALL, windows or FULL_WINDOWS, twins)]
+    elif depth == "quick":
+        found = list(_quick(recipe, windows or FULL_WINDOWS, twins, stress))
+    else:
+        found = list(_full(recipe, depth, windows, twins, stress))
+    return [*found, *toy_stages()]
 
 
-def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
-    """Return the stage of a comparison with the user's script, which cannot be recompiled."""
+def toy_stages() -> list[Stage]:
+    """Return the stages in which scripts train the toy: own values, and every feature active."""
+    own = partial(own_on_toy, windows=TOY_WINDOWS)
+    active = partial(active_on_toy, windows=TOY_WINDOWS)
+    return [_toy("toy", TOY_WINDOWS, own), _toy("toy-active", TOY_WINDOWS, active, stress=True)]
+
+
+def own_stages(recipe: Recipe, windows: int | None, twins: int) -> list[Stage]:
+    """Return the stages of a comparison with the user's script, which cannot be recompiled."""
+    most = TOY_MICRO_BATCHES // recipe.accumulation.steps
+    return [
+        Stage(
+            name="model",
+            parts=ALL,
+            windows=windows or FULL_WINDOWS,
+            derive=_own,
+            recorded=_recorded(recipe),
+            twins=twins,
+            variants=False,
+        ),
+        _toy("toy", max(FULL_WINDOWS, min(TOY_WINDOWS, most)), _own),
+    ]
+
+
+def _toy(
+    name: str, windows: int, derive: Callable[[Recipe], Recipe], *, stress: bool = False
+) -> Stage:
     return Stage(
-        name="model",
-        parts=ALL,
-        windows=windows or FULL_WINDOWS,
-        derive=_own,
-        recorded=_recorded(recipe),
-        twins=twins,
+        name=name,
+        parts=frozenset({"toy"}),
+        windows=windows,
+        derive=derive,
+        recorded=0,
+        twins=0,
         variants=False,
+        stress=stress,
     )
 
 
