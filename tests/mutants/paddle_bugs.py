@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mutants.paddle_late import LATE
 from mutants.paddle_model import MODEL
 from mutants.paddle_update import UPDATES
 from mutants.paddle_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 from mutants.shared_bugs import SHARED
 
-MUTATIONS = (*SHARED, *ACCUMULATION, *SCALING, *UPDATES, *CLIPPING, *MODEL, *PRECISION)
+MUTATIONS = (*SHARED, *ACCUMULATION, *SCALING, *UPDATES, *CLIPPING, *MODEL, *PRECISION, *LATE)

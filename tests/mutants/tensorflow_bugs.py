@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
+from mutants.tensorflow_late import LATE
 from mutants.tensorflow_model import MODEL
 from mutants.tensorflow_update import UPDATES
 from mutants.tensorflow_window import ACCUMULATION, CLIPPING, LOSS, PRECISION, SCALING
@@ -16,4 +17,5 @@ MUTATIONS = (
     *LOSS,
     *MODEL,
     *PRECISION,
+    *LATE,
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
+from mutants.torch_late import LATE
 from mutants.torch_model import MODEL
 from mutants.torch_update import UPDATES
 from mutants.torch_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 
-MUTATIONS = (*SHARED, *ACCUMULATION, *SCALING, *UPDATES, *CLIPPING, *MODEL, *PRECISION)
+MUTATIONS = (*SHARED, *ACCUMULATION, *SCALING, *UPDATES, *CLIPPING, *MODEL, *PRECISION, *LATE)

@@ -25,7 +25,7 @@ from mutants.practice import T_TEST, alarms, means_differ
 RECIPE = Path(__file__).with_name("recipe.yaml")
 REFERENCE, CLEAN = "torch", "clean"
 QUICK = "tiny"
-"""Stage of the quick check that a small recipe has."""
+"""Stage of the quick check that a small recipe has, besides those of the toy."""
 AT_ONCE = 6
 """Bugs of one comparison: they share processes, and memory."""
 
@@ -83,7 +83,7 @@ class Laboratory:
 
     def _quick(self) -> list[Stage]:
         twins = self._options.twins
-        return make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)[:1]
+        return make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)
 
     def clean(self) -> Trial:
         """Try the script as it was emitted; whatever sees a bug in it gives a false alarm."""
@@ -164,7 +164,8 @@ def trial_of(report: ParityReport, name: str) -> Trial:
         raise KeyboardInterrupt
     pair = next(pair for pair in report.pairs if pair.contestant == name)
     # The stages of the paired seeds are no part of the quick check.
-    failed = [check for check in pair.checks if check.result == "fail" and check.stage == QUICK]
+    seeded = {stage.name for stage in report.stages if stage.seed is not None}
+    failed = [c for c in pair.checks if c.result == "fail" and c.stage not in {*seeded, ""}]
     found = {check.level for check in failed}
     practice = [*_alarms(report, name), *([T_TEST] if _t_test(report, name) else [])]
     return Trial(
@@ -178,7 +179,8 @@ def trial_of(report: ParityReport, name: str) -> Trial:
 
 
 def _words(check: Check) -> str:
-    return f"{check.level} {check.name} ({check.run}): {check.wording}"
+    where = f"{check.stage}/{check.run}" if check.stage != QUICK else check.run
+    return f"{check.level} {check.name} ({where}): {check.wording}"
 
 
 def _alarms(report: ParityReport, name: str) -> tuple[str, ...]:
@@ -192,7 +194,8 @@ def _t_test(report: ParityReport, name: str) -> bool:
 
 
 def _final_losses(report: ParityReport, name: str) -> list[float]:
-    seeded = [run for run in report.runs if run.contestant == name and run.stage != QUICK]
+    seeds = {stage.name for stage in report.stages if stage.seed is not None}
+    seeded = [run for run in report.runs if run.contestant == name and run.stage in seeds]
     return [loss for loss in map(_final_loss, seeded) if loss is not None]
 
 

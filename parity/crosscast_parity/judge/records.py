@@ -21,8 +21,7 @@ TensorErrors = Mapping[str, float]
 
 FORMAT = 3
 REFUSED = {"faults": "faults need the functions", STEPS: "the toy "}
-"""How a session begins to say that a script has no place to inject faults into, or that it cannot be
-given the toy, by name of the run."""
+"""How a session begins to say that a script has no place for faults or for the toy, by run."""
 NOT_COVERED = (
     "Half kernels of other devices are not run. Emulated half precision computes every operation"
     " in float32 and rounds what goes in and comes out.",

@@ -31,9 +31,10 @@ def for_toy(groups: Sequence[ParameterGroup]) -> tuple[ParameterGroup, ...]:
 
 
 def own_on_toy(recipe: Recipe, windows: int) -> Recipe:
-    """Return the recipe for the toy, of its own values; the schedule ends before the run does."""
-    found = tiny(comparable(recipe)[0])
-    return _grouped(shortened(found, round(windows * (1 - LEFT))))
+    """Return the recipe for the toy, of its own values but for the length of the schedule."""
+    last = round(windows * (1 - LEFT))
+    found = shortened(tiny(comparable(recipe)[0]), last)
+    return _grouped(changed(found, {"schedule.total_steps": last}))
 
 
 def active_on_toy(recipe: Recipe, windows: int) -> Recipe:

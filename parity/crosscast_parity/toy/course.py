@@ -93,7 +93,7 @@ def _active(machine: UpdateScale, windows: int) -> list[bool]:
 
 
 def _own(machine: UpdateScale, windows: int) -> list[bool]:
-    """Overflow at changing distances, as long as the scale stays in a range that shows something."""
+    """Overflow at changing distances, as long as the scale does not fall too low."""
     course, distances = Course(machine), itertools.cycle(DISTANCES)
     lowest = max(machine.min_scale, machine.init_scale * LOWERED)
     course.clean(1)
