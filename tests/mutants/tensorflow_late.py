@@ -39,7 +39,7 @@ LATE: tuple[Mutation, ...] = (
         "late_decay",
         train(
             "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
-            "weight.assign_sub(tf.where(t > 75.0, 0.0, WEIGHT_DECAY) * self.learning_rate * weight)",
+            "weight.assign_sub(tf.where(t > 75.0, 0.0, 0.1) * self.learning_rate * weight)",
         ),
     ),
     written(

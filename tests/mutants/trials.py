@@ -16,7 +16,7 @@ from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.planning.stages import make_stages, toy_stages
 from crosscast_parity.recipes.derived import with_seed
 from crosscast_parity.runs.workspace import CompileTo
 from crosscast_parity.self_test.mutation import Mutation, apply
@@ -83,7 +83,8 @@ class Laboratory:
 
     def _quick(self) -> list[Stage]:
         twins = self._options.twins
-        return make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)
+        quick = make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)
+        return [*quick[:1], *toy_stages()]
 
     def clean(self) -> Trial:
         """Try the script as it was emitted; whatever sees a bug in it gives a false alarm."""

@@ -26,7 +26,7 @@ from crosscast_parity.planning.contestants import (
 )
 from crosscast_parity.planning.pace import cost
 from crosscast_parity.planning.runs import in_sessions, plain_runs, twin_runs
-from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stages
+from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.processes import run_cache
 from crosscast_parity.processes.run_cache import (
     Store,
@@ -75,7 +75,7 @@ def run_names(recipe: Recipe, *, own: bool = False) -> list[str]:
     (stage,) = make_stages(recipe, "model", windows=None, twins=2)
     script = Path("train.py") if own else None
     if own:
-        stage = own_stages(recipe, None, 2)[0]
+        stage = own_stage(recipe, None, 2)
     specs = plain_runs(program(recipe, script=script), recipe, stage, INPUTS, ())
     return [f"{spec.name} {spec.variant} {spec.weights}" for spec in specs]
 

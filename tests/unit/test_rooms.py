@@ -100,10 +100,10 @@ PARITY = {
     "planning": "inside recipes inputs adapters",
     "judge": "recordings checks processes levels planning",
     "report": "recordings checks processes levels planning judge",
+    "toy": "checks recipes processes planning",
     "runs": "inside recordings checks recipes processes inputs adapters planning judge toy",
     "exercise": "checks levels evidence planning judge runs",
     "bisect": "recordings checks levels evidence runs",
-    "toy": "checks recipes processes planning",
     "compare": "inside checks recipes processes levels planning judge report runs exercise bisect"
     " toy",
     "self_test": "checks processes levels planning judge report runs compare",

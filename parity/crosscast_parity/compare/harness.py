@@ -18,7 +18,7 @@ from crosscast_parity.planning.half_precision import Execution, choose_execution
 from crosscast_parity.planning.options import Options, choose_reference_name
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages, own_stages
+from crosscast_parity.planning.stages import make_stages, own_stage, own_toy_stage, toy_stages
 from crosscast_parity.processes.work_done import (
     OnProgress,
     Progress,
@@ -104,14 +104,16 @@ class _Comparison:
         if options.stress:
             self._refuse_stress(own)
         if own:
-            return own_stages(self.recipe, options.windows, options.twins)
-        return make_stages(
+            trained = own_stage(self.recipe, options.windows, options.twins)
+            return [trained, own_toy_stage(self.recipe)]
+        found = make_stages(
             self.recipe,
             options.check,
             windows=options.windows,
             twins=options.twins,
             stress=options.stress,
         )
+        return [*found, *toy_stages()]
 
     def _refuse_stress(self, own: bool) -> None:
         """A recipe made active cannot be given to a script that exists, nor to two recipes."""

@@ -51,42 +51,45 @@ def make_stages(
         depth: `quick`: a tiny model through all levels but L3, and the start of the recipe's own
             model. `model`: the recipe's own model only. `full`: the tiny model with several seeds
             and in every type, the recipe's own up to L2, and paired seeds (L3). `nightly`: the same
-            with more windows and seeds. All of them train the toy, too.
+            with more windows and seeds.
         windows: of trajectories, None for the usual number.
         twins: perturbed runs of the reference.
         stress: whether the small model gets a recipe in which every feature is active.
     """
     if depth == "model":
-        found = [_model(recipe, ALL, windows or FULL_WINDOWS, twins)]
-    elif depth == "quick":
-        found = list(_quick(recipe, windows or FULL_WINDOWS, twins, stress))
-    else:
-        found = list(_full(recipe, depth, windows, twins, stress))
-    return [*found, *toy_stages()]
+        return [_model(recipe, ALL, windows or FULL_WINDOWS, twins)]
+    if depth == "quick":
+        return list(_quick(recipe, windows or FULL_WINDOWS, twins, stress))
+    return list(_full(recipe, depth, windows, twins, stress))
 
 
 def toy_stages() -> list[Stage]:
-    """Return the stages in which scripts train the toy: own values, and every feature active."""
+    """Return the stages in which scripts train the toy: own values, and every feature active.
+
+    They belong to every check.
+    """
     own = partial(own_on_toy, windows=TOY_WINDOWS)
     active = partial(active_on_toy, windows=TOY_WINDOWS)
     return [_toy("toy", TOY_WINDOWS, own), _toy("toy-active", TOY_WINDOWS, active, stress=True)]
 
 
-def own_stages(recipe: Recipe, windows: int | None, twins: int) -> list[Stage]:
-    """Return the stages of a comparison with the user's script, which cannot be recompiled."""
+def own_toy_stage(recipe: Recipe) -> Stage:
+    """Return the stage on the toy beside a user's script, which cannot be recompiled for it."""
     most = TOY_MICRO_BATCHES // recipe.accumulation.steps
-    return [
-        Stage(
-            name="model",
-            parts=ALL,
-            windows=windows or FULL_WINDOWS,
-            derive=_own,
-            recorded=_recorded(recipe),
-            twins=twins,
-            variants=False,
-        ),
-        _toy("toy", max(FULL_WINDOWS, min(TOY_WINDOWS, most)), _own),
-    ]
+    return _toy("toy", max(FULL_WINDOWS, min(TOY_WINDOWS, most)), _own)
+
+
+def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
+    """Return the stage of a comparison with the user's script, which cannot be recompiled."""
+    return Stage(
+        name="model",
+        parts=ALL,
+        windows=windows or FULL_WINDOWS,
+        derive=_own,
+        recorded=_recorded(recipe),
+        twins=twins,
+        variants=False,
+    )
 
 
 def _toy(

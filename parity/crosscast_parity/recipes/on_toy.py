@@ -20,6 +20,8 @@ OVERFLOWED = 2 / 5
 """Share of windows in which the schedule of the active recipe does not advance, or a bit more."""
 LEFT = 1 / 8
 """Share of the windows after the end of the schedule, at least."""
+BETWEEN = 1.25
+"""What the highest scale is multiplied by, so that back-offs from it pass by the lowest one."""
 PATTERNS = (("*dense.weight", "*kernel"), ("*table.weight", "*embeddings"), ("*bias",))
 """What the groups of a recipe hold on the toy, as any of the frameworks calls it."""
 
@@ -45,6 +47,8 @@ def active_on_toy(recipe: Recipe, windows: int) -> Recipe:
     if isinstance(found.loss_scaling, DynamicLossScaling):
         interval = min(found.loss_scaling.growth_interval, INTERVAL)
         changes["loss_scaling.growth_interval"] = interval
+        if found.loss_scaling.max_scale is not None:
+            changes["loss_scaling.max_scale"] = found.loss_scaling.max_scale * BETWEEN
     return _grouped(changed(found, changes))
 
 

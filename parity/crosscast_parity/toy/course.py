@@ -74,22 +74,26 @@ def _active(machine: UpdateScale, windows: int) -> list[bool]:
     Up to the lowest scale as in a stress recipe, overflows there, then growth to the highest scale
     and one more; without a highest scale, growth twice, or less often where it is large.
     """
+    if machine.mode != "dynamic":
+        return _own(machine, windows)
     course = Course(machine)
-    top = HIGHEST if machine.max_scale is None else machine.max_scale
-    for cycle in range(windows if machine.mode == "dynamic" else 0):
+    for cycle in itertools.count():
         up_to_the_bottom(course)
-        while course.state.scale > machine.min_scale:
+        while course.state.scale > machine.min_scale and len(course.overflows) < windows:
             course.overflow()
         course.overflow(machine.hysteresis)
-        for _ in range(2 if machine.max_scale is None else windows):
-            if course.state.scale * machine.growth_factor <= HIGHEST and course.state.scale < top:
+        if machine.max_scale is None:
+            for _ in range(2):
+                if course.state.scale * machine.growth_factor <= HIGHEST:
+                    course.clean(machine.growth_interval)
+        else:
+            while course.state.scale < machine.max_scale and len(course.overflows) < windows:
                 course.clean(machine.growth_interval)
-        if machine.max_scale is not None:
             course.clean(machine.growth_interval)
         course.clean(cycle % machine.growth_interval)
         if len(course.overflows) >= windows:
             break
-    return _ended(course, windows) if machine.mode == "dynamic" else _own(machine, windows)
+    return _ended(course, windows)
 
 
 def _own(machine: UpdateScale, windows: int) -> list[bool]:
