@@ -18,9 +18,10 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import UpdateScale
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import initial, step
+from crosscast_parity.inside.toy import Session, Toy
+from crosscast_parity.inside.toy_worker import serve
 from crosscast_parity.processes.process import child_environment
 from crosscast_parity.toy.bounds import tensors
-from crosscast_parity.toy.inside.serve import Session, Toy, serve
 from crosscast_parity.toy.model import ROLES
 from crosscast_parity.toy.model import Toy as Numbers
 from crosscast_parity.toy.worker import Worker

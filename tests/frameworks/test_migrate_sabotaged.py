@@ -88,7 +88,7 @@ def test_what_goes_wrong_after_the_recorded_windows_only_the_toy_sees(tmp_path: 
     proof = proof_of(migration_sources.TORCH, "torch", tmp_path, VECTORS_ARE_NOT_CLEARED_LATER)
     assert proof.outcome == "different"
     assert outcomes(proof) == ["different", "same"]
-    assert "L1b tensors (toy/active): window 1" in proof.wording
+    assert "L1b tensors of the toy (toy/active): window 1" in proof.wording
 
 
 @exhaustive("more sabotaged migrations")
@@ -99,7 +99,7 @@ def test_a_weight_that_nothing_looks_at_only_the_toy_sees(tmp_path: Path) -> Non
     proof = proof_of(migration_sources.PADDLE, "tensorflow", tmp_path, change)
     assert proof.outcome == "different"
     assert outcomes(proof) == ["different", "same"]
-    assert "L0b trace (toy/active): window 0: " in proof.wording
+    assert "L0b trace of the toy (toy/active): window 0: " in proof.wording
 
 
 @exhaustive("more sabotaged migrations")

@@ -16,11 +16,11 @@ from crosscast.targets.backend import Form
 from crosscast_parity.planning.stages import proof_stages
 from crosscast_parity.processes.work_done import Progress, ignore
 from crosscast_parity.recipes.derived import changed
+from crosscast_parity.recipes.on_toy import for_toy
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.exercise import shown_on_toy
 from crosscast_parity.toy.faults import PARAMETERS
 from crosscast_parity.toy.model import make_toy
-from crosscast_parity.toy.names import for_toy
 from crosscast_parity.toy.stage import CompileForm, OnToy, step_on_toy
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from toy_stand_in import stand_in_worker, write_step
@@ -200,7 +200,7 @@ def test_overflows_reach_every_parameter_and_every_place_of_a_window() -> None:
     derived = stage.derive(recipe)
     course = course_of(derived, stage)
     assert {fault.parameter for fault in course.faults} == set(PARAMETERS)
-    assert {fault.micro_batch for fault in course.faults} == {0, 2, 3}
+    assert {fault.micro_batch for fault in course.faults} >= {0, 2, 3}
     sizes = {len(window) for window in course.windows}
     assert 4 in sizes, "full windows"
     assert min(sizes) < 4, "short ones"
@@ -221,7 +221,7 @@ def test_gradients_are_finite_in_half_at_the_first_scale(scale: float) -> None:
     stage = proof_stages(recipe)[1]
     derived = stage.derive(recipe)
     toy = make_toy(derived, course_of(derived, stage))
-    for window in (0, 1, 4, 5):
+    for window in (0, 2, 3, 4):  # between two overflows
         for work in toy.work(window):
             gradients = work.run(toy.parameters).gradients
             assert all(abs(array * scale).max() < 65504 for array in gradients.values())

@@ -308,6 +308,22 @@ OF_FRAMEWORKS = (
     _half("scores_float32", "attention scores in float32", "precision.ops.matmul", "L0d"),
 )
 
+# What the first windows do not show, and most of which a run of 64 windows does not reach.
+LATE = (
+    _bug("late_step", "steps are twice as long from window 9 on", "", "L1b"),
+    _bug("late_frozen", "one tensor rests from window 11 on", "", "L1b"),
+    _bug("late_tail", "short windows count as full ones from window 40 on", "", "L1b"),
+    _bug("late_clear", "gradients are not cleared in window 77", "", "L1b"),
+    _bug("late_decay", "no weight decay from window 100 on", "", "L1b"),
+    _bug("late_clip", "no clipping from window 100 on", "", "L1b"),
+    _bug("late_moments", "the second moments of one tensor are lost in window 90", "", "L1b"),
+    _bug("late_rate", "the rate falls below that of the end of the schedule", "", "L0b"),
+    _bug("late_last", "the step of the last window is twice as long", "", "L1b"),
+    _half("late_skip", "the fourth skipped window counts as an update", "", "L0b"),
+    _half("late_growth", "the wait for growth is a window shorter after the second", "", "L0b"),
+    _half("late_bound", "the scale falls below its lowest value the second time", "", "L0b"),
+)
+
 GROUPS = (
     ACCUMULATION,
     SCALING,
@@ -319,6 +335,7 @@ GROUPS = (
     PRECISION,
     PRODUCTS,
     OF_FRAMEWORKS,
+    LATE,
 )
 BUGS = {bug.name: bug for bug in chain.from_iterable(GROUPS)}
 """All bugs by name."""

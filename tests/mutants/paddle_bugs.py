@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mutants.paddle_late import LATE
 from mutants.paddle_model import MODEL
 from mutants.paddle_products import PRODUCTS
 from mutants.paddle_update import UPDATES
@@ -19,4 +20,5 @@ MUTATIONS = (
     *PRECISION,
     *FILES,
     *PRODUCTS,
+    *LATE,
 )

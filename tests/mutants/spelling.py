@@ -22,6 +22,15 @@ def model(old: str, new: str, times: int = 1) -> Edit:
     return Edit(old, new, "model.py", times)
 
 
+BEGIN = '    rows = sum(len(batch["labels"]) for batch in micro_batches)\n'
+END = "    state.windows += 1\n"
+
+
+def around(before: str, after: str) -> tuple[Edit, Edit]:
+    """Return edits that put statements before and after all that a window does."""
+    return train(BEGIN, before + BEGIN), train(END, after + END)
+
+
 def written(name: str, *forms: Edit | Sequence[Edit]) -> Mutation:
     """Return a bug of the catalogue as one framework spells it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
 from mutants.shared_products import PRODUCTS as FILES
+from mutants.tensorflow_late import LATE
 from mutants.tensorflow_model import MODEL
 from mutants.tensorflow_products import PRODUCTS
 from mutants.tensorflow_update import UPDATES
@@ -20,4 +21,5 @@ MUTATIONS = (
     *PRECISION,
     *FILES,
     *PRODUCTS,
+    *LATE,
 )

@@ -19,19 +19,19 @@ _SUMMED = """\
         else:
             total.assign_add(gradient)
 """
-_CLEARED = """\
+CLEARED = """\
     for total in state.gradients:
         total.assign(tf.zeros_like(total))
 """
 _READ = "    gradients = [total.value() for total in state.gradients]\n"
 _UNSCALED = "    gradients = [gradient / scale for gradient in gradients]\n"
 _NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
-_COEFFICIENT = "    coefficient = tf.minimum(1.0, MAX_NORM / (grad_norm + CLIP_EPS))\n"
+COEFFICIENT = "    coefficient = tf.minimum(1.0, MAX_NORM / (grad_norm + CLIP_EPS))\n"
 _CLIPPED = "    gradients = [gradient * coefficient for gradient in gradients]\n"
 _STEP = "    if finite:\n        state.optimizer.apply(gradients)\n"
 _FINITE = "tf.math.is_finite(g)"
 _LOSSES = "    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)\n"
-_SET_RATE = "state.optimizer.learning_rate.assign(lr)"
+SET_RATE = "state.optimizer.learning_rate.assign(lr)"
 _UPDATES = "    state.updates += not skipped\n"
 _SCALE = "    scale = state.loss_scale.scale\n"
 _SKIPPED = "    skipped = not finite\n"
@@ -47,7 +47,7 @@ ACCUMULATION: tuple[Mutation, ...] = (
     written("no_accum_div", train(_DIVIDED, f"        loss = loss / {_ROWS}\n")),
     written("sum_loss", train(_DIVIDED, "")),
     written("zero_grad_each_micro", train(_SUMMED, "        total.assign(gradient)\n")),
-    written("zero_grad_missing", train(_CLEARED, "")),
+    written("zero_grad_missing", train(CLEARED, "")),
     written(
         "fp16_grad_accum",
         (
@@ -161,8 +161,8 @@ SCALING: tuple[Mutation, ...] = (
     written(
         "zero_grad_not_on_skip",
         train(
-            _CLEARED,
-            "    if finite:\n" + indent(_CLEARED, "    "),
+            CLEARED,
+            "    if finite:\n" + indent(CLEARED, "    "),
         ),
     ),
     written(
@@ -230,7 +230,7 @@ CLIPPING: tuple[Mutation, ...] = (
     ),
     written(
         "clip_without_limit",
-        train(_COEFFICIENT, "    coefficient = MAX_NORM / (grad_norm + CLIP_EPS)\n"),
+        train(COEFFICIENT, "    coefficient = MAX_NORM / (grad_norm + CLIP_EPS)\n"),
     ),
 )
 
@@ -253,11 +253,11 @@ LOSS: tuple[Mutation, ...] = (
             _LOSSES, "    losses = keras.losses.sparse_categorical_crossentropy(labels, logits)\n"
         ),
     ),
-    written("lr_not_set", train(f"    {_SET_RATE}\n", "")),
+    written("lr_not_set", train(f"    {SET_RATE}\n", "")),
     written(
         "lr_one_late",
         train(
-            _SET_RATE,
+            SET_RATE,
             "state.optimizer.learning_rate.assign(learning_rate(max(0, state.updates - 1)))",
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.shared_bugs import SHARED
 from mutants.shared_products import PRODUCTS as FILES
+from mutants.torch_late import LATE
 from mutants.torch_model import MODEL
 from mutants.torch_products import PRODUCTS
 from mutants.torch_update import UPDATES
@@ -19,4 +20,5 @@ MUTATIONS = (
     *PRECISION,
     *FILES,
     *PRODUCTS,
+    *LATE,
 )

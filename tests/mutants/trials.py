@@ -16,7 +16,7 @@ from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.planning.stages import make_stages, toy_stages
 from crosscast_parity.recipes.derived import with_seed
 from crosscast_parity.runs.workspace import CompileTo
 from crosscast_parity.self_test.mutation import Mutation, apply
@@ -25,7 +25,7 @@ from mutants.practice import T_TEST, alarms, means_differ
 RECIPE = Path(__file__).with_name("recipe.yaml")
 REFERENCE, CLEAN = "torch", "clean"
 QUICK = "tiny"
-"""Stage of the quick check that a small recipe has."""
+"""Stage of the quick check that a small recipe has, besides those of the toy."""
 AT_ONCE = 6
 """Bugs of one comparison: they share processes, and memory."""
 
@@ -83,7 +83,8 @@ class Laboratory:
 
     def _quick(self) -> list[Stage]:
         twins = self._options.twins
-        return make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)[:1]
+        quick = make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)
+        return [*quick[:1], *toy_stages()]
 
     def clean(self) -> Trial:
         """Try the script as it was emitted; whatever sees a bug in it gives a false alarm."""
@@ -164,7 +165,8 @@ def trial_of(report: ParityReport, name: str) -> Trial:
         raise KeyboardInterrupt
     pair = next(pair for pair in report.pairs if pair.contestant == name)
     # The stages of the paired seeds are no part of the quick check.
-    failed = [check for check in pair.checks if check.result == "fail" and check.stage == QUICK]
+    seeded = {stage.name for stage in report.stages if stage.seed is not None}
+    failed = [c for c in pair.checks if c.result == "fail" and c.stage not in {*seeded, ""}]
     found = {check.level for check in failed}
     practice = [*_alarms(report, name), *([T_TEST] if _t_test(report, name) else [])]
     return Trial(
@@ -178,7 +180,8 @@ def trial_of(report: ParityReport, name: str) -> Trial:
 
 
 def _words(check: Check) -> str:
-    return f"{check.level} {check.name} ({check.run}): {check.wording}"
+    where = f"{check.stage}/{check.run}" if check.stage != QUICK else check.run
+    return f"{check.level} {check.name} ({where}): {check.wording}"
 
 
 def _alarms(report: ParityReport, name: str) -> tuple[str, ...]:
@@ -192,7 +195,8 @@ def _t_test(report: ParityReport, name: str) -> bool:
 
 
 def _final_losses(report: ParityReport, name: str) -> list[float]:
-    seeded = [run for run in report.runs if run.contestant == name and run.stage != QUICK]
+    seeds = {stage.name for stage in report.stages if stage.seed is not None}
+    seeded = [run for run in report.runs if run.contestant == name and run.stage in seeds]
     return [loss for loss in map(_final_loss, seeded) if loss is not None]
 
 

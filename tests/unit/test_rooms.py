@@ -82,9 +82,9 @@ BACKENDS = {
     "crosscast_trainers": "crosscast_torch",
 }
 INSIDE = {
-    "crosscast_paddle.inside": "crosscast.reference crosscast_parity.inside crosscast_parity.toy",
-    "crosscast_tensorflow.inside": "crosscast_parity.inside crosscast_parity.toy",
-    "crosscast_torch.inside": "crosscast_parity.inside crosscast_parity.toy",
+    "crosscast_paddle.inside": "crosscast.reference crosscast_parity.inside",
+    "crosscast_tensorflow.inside": "crosscast_parity.inside",
+    "crosscast_torch.inside": "crosscast_parity.inside",
 }
 """What backends load in the processes of their frameworks, on top of what the harness has there."""
 PARITY = {
@@ -100,10 +100,10 @@ PARITY = {
     "planning": "inside recipes inputs adapters",
     "judge": "recordings checks processes levels planning",
     "report": "recordings checks processes levels planning judge",
-    "runs": "inside recordings checks recipes processes inputs adapters planning judge",
+    "toy": "checks recipes processes planning",
+    "runs": "inside recordings checks recipes processes inputs adapters planning judge toy",
     "exercise": "checks levels evidence planning judge runs",
     "bisect": "recordings checks levels evidence runs",
-    "toy": "checks recipes processes planning",
     "compare": "inside checks recipes processes levels planning judge report runs exercise bisect"
     " toy",
     "self_test": "checks processes levels planning judge report runs compare",

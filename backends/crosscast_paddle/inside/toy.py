@@ -1,4 +1,4 @@
-"""Worker that runs emitted Paddle steps; see `serve`."""
+"""The toy in Paddle, for emitted scripts, and for a worker that runs emitted steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from paddle import nn
 # isort: split
 from crosscast.reference.rounding import round_to
 from crosscast_paddle.inside.on_cpu import enable_scaler
-from crosscast_parity.toy.inside.serve import NAMES, Action, Session, Toy, fitting, serve
+from crosscast_parity.inside.toy import NAMES, Session, Toy, fitting
+from crosscast_parity.inside.toy_worker import Action, serve
 
 SLOTS = {
     "exp_avg": "moment1_0",
@@ -86,11 +87,20 @@ def make_loss(dtype: str) -> Any:
 
 def start(step: ModuleType, toy: Toy) -> Session:
     """Build model and optimizer, and access to their state for the caller."""
-    model = ToyModel(toy.start)
+    model = make_model(toy)
     optimizer = step.make_optimizer(model)
     scaler = step.make_scaler() if hasattr(step, "make_scaler") else None
     offered = {"model": model, "optimizer": optimizer, "scaler": scaler}
-    state = fitting(step.TrainState, offered)
+    return watch(fitting(step.TrainState, offered), toy)
+
+
+def make_model(toy: Toy) -> ToyModel:
+    """Return the model with the weights that the toy starts with."""
+    return ToyModel(toy.start)
+
+
+def watch(state: Any, toy: Toy) -> Session:
+    """Return access to a state whose model is the toy's."""
     loss = make_loss(toy.dtype)
     return Session(state, loss, lambda: tensors(state), lambda: counters(state), NAMES)
 

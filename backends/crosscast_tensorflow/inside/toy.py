@@ -1,4 +1,4 @@
-"""Worker that runs emitted TensorFlow steps; see `serve`."""
+"""The toy in TensorFlow, for emitted scripts, and for a worker that runs emitted steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import tensorflow as tf
 from tensorflow import keras
 
 # isort: split
-from crosscast_parity.toy.inside.serve import Action, Session, Toy, fitting, serve
+from crosscast_parity.inside.toy import Session, Toy, fitting
+from crosscast_parity.inside.toy_worker import Action, serve
 
 LEGACY = os.environ.get("TF_USE_LEGACY_KERAS") == "1"
 KERAS3 = not LEGACY and tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 16)
@@ -60,13 +61,29 @@ def start(step: ModuleType, toy: Toy) -> Session:
     """Build model and optimizer, and access to their state for the caller."""
     gc.collect()  # the compiled functions of the last job hang in cycles
     set_policy(step)
-    model = ToyModel(toy)
+    model = make_model(toy)
     optimizer = step.make_optimizer(model)
+    return watch(fitting(step.TrainState, {"model": model, "optimizer": optimizer}), toy)
+
+
+def make_model(toy: Toy) -> ToyModel:
+    """Return the model with the weights that the toy starts with."""
+    return ToyModel(toy)
+
+
+def named_parameters(model: ToyModel) -> dict[str, Any]:
+    """Return the weights of the model by the names that groups of a recipe tell them by."""
+    return {getattr(variable, NAME): variable for variable in model.trainable_variables}
+
+
+def watch(state: Any, toy: Toy) -> Session:
+    """Return access to a state whose model is the toy's."""
+    model, optimizer = state.model, state.optimizer
     if toy.weights != "float32":  # as a script does that reads its weights from a file
         for variable, weight in zip(weights(model, optimizer), toy.start.values()):  # noqa: B905
             variable.assign(weight)
         optimizer.publish()
-    state = fitting(step.TrainState, {"model": model, "optimizer": optimizer})
+        getattr(state, "start_averages", lambda: None)()
     return Session(
         state,
         make_loss(toy.dtype, tuple(toy.start)),

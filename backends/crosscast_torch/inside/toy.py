@@ -1,4 +1,4 @@
-"""Worker that runs emitted PyTorch steps; see `serve`."""
+"""The toy in PyTorch, for emitted scripts, and for a worker that runs emitted steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 # isort: split
-from crosscast_parity.toy.inside.serve import NAMES, Action, Session, Toy, fitting, serve
+from crosscast_parity.inside.toy import NAMES, Session, Toy, fitting
+from crosscast_parity.inside.toy_worker import Action, serve
 
 CPU = torch.device("cpu")
 
@@ -60,11 +61,20 @@ def make_loss(dtype: torch.dtype) -> Any:
 
 def start(step: ModuleType, toy: Toy) -> Session:
     """Build model and optimizer, and access to their state for the caller."""
-    model = ToyModel(toy.start)
+    model = make_model(toy)
     optimizer = step.make_optimizer(model)
     scaler = make_scaler(step) if hasattr(step, "make_scaler") else None
     offered = {"model": model, "optimizer": optimizer, "device": CPU, "scaler": scaler}
-    state = fitting(step.TrainState, offered)
+    return watch(fitting(step.TrainState, offered), toy)
+
+
+def make_model(toy: Toy) -> ToyModel:
+    """Return the model with the weights that the toy starts with."""
+    return ToyModel(toy.start)
+
+
+def watch(state: Any, toy: Toy) -> Session:
+    """Return access to a state whose model is the toy's."""
     loss = make_loss(getattr(torch, toy.dtype))
     return Session(state, loss, lambda: tensors(state), lambda: counters(state), NAMES)
 
@@ -85,7 +95,7 @@ def tensors(state: Any) -> dict[str, np.ndarray]:
         for slot, value in (held | {"ema": average}).items():
             # Some versions fill in slots with None, and count in a plain number.
             if slot != "step" and isinstance(value, torch.Tensor):
-                arrays[f"{slot}/{name}"] = value.detach().numpy().copy()
+                arrays[f"{slot}/{name}"] = np.array(value.detach().cpu())
     return arrays
 
 

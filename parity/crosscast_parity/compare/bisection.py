@@ -119,9 +119,10 @@ def _value(data: dict[str, Any], path: str) -> Any:
 
 
 def _stage_of(outcomes: Outcomes, pair: Pair) -> StageResult:
-    """Return the stage of the first check that fails; that of the results has no records."""
+    """Return the stage of the first check that fails; that of the results has no records,
+    and those of the toy have other ones."""
     failed = [check.stage for check in failures(pair.checks)]
-    stages = {result.stage.name: result for result in outcomes.results}
+    stages = {r.stage.name: r for r in outcomes.results if not r.stage.toy}
     return next((stages[name] for name in failed if name in stages), outcomes.results[0])
 
 

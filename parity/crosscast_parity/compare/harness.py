@@ -18,7 +18,7 @@ from crosscast_parity.planning.half_precision import Execution, choose_execution
 from crosscast_parity.planning.options import Options, choose_reference_name
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages, own_stage
+from crosscast_parity.planning.stages import make_stages, own_stage, own_toy_stage, toy_stages
 from crosscast_parity.processes.work_done import (
     OnProgress,
     Progress,
@@ -104,14 +104,16 @@ class _Comparison:
         if options.stress:
             self._refuse_stress(own)
         if own:
-            return [own_stage(self.recipe, options.windows, options.twins)]
-        return make_stages(
+            trained = own_stage(self.recipe, options.windows, options.twins)
+            return [trained, own_toy_stage(self.recipe)]
+        found = make_stages(
             self.recipe,
             options.check,
             windows=options.windows,
             twins=options.twins,
             stress=options.stress,
         )
+        return [*found, *toy_stages()]
 
     def _refuse_stress(self, own: bool) -> None:
         """A recipe made active cannot be given to a script that exists, nor to two recipes."""
@@ -137,7 +139,8 @@ class _Comparison:
         faults: tuple[Fault, ...] = ()
         if "faults" in stage.parts:
             faults = self._faults(recipe, stage)
-        return StageResult(stage, recipes, faults, judgements=self.work.judgements)
+        frameworks = {name: program.framework for name, program in self.contestants.items()}
+        return StageResult(stage, recipes, faults, frameworks, judgements=self.work.judgements)
 
     def _faults(self, recipe: Recipe, stage: Stage) -> tuple[Fault, ...]:
         if not recipe.scaling_on and (self.recipe.scaling_on or self.inputs is not None):
@@ -217,7 +220,8 @@ class _Comparison:
 
     def _save(self, entrant: Entrant, folder: Path) -> None:
         contestant = self.contestants[entrant.name]
-        twins = [m for r in self.results for m in r.twins(entrant.name).values()]
+        results = [result for result in self.results if not result.stage.toy]
+        twins = [m for r in results for m in r.twins(entrant.name).values()]
         store_reference(
             folder,
             name=entrant.name,
@@ -225,7 +229,7 @@ class _Comparison:
             recipe=contestant.recipe,
             execution=entrant.execution,
             script=entrant.script,
-            made=[*(m for r in self.results for m in r.all_of(entrant.name)), *twins],
+            made=[*(m for r in results for m in r.all_of(entrant.name)), *twins],
         )
 
     def _reference(self) -> str | None:

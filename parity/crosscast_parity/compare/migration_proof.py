@@ -25,9 +25,9 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.stages import proof_stages
 from crosscast_parity.recipes.derived import TINY_MODEL, changed
+from crosscast_parity.recipes.on_toy import for_toy
 from crosscast_parity.report.files import write_report
 from crosscast_parity.toy.exercise import shown_on_toy
-from crosscast_parity.toy.names import for_toy
 from crosscast_parity.toy.stage import STAGE, CompileForm, OnToy, ToyRun, step_on_toy
 
 Outcome = Literal["same", "different", "cannot be verified here"]

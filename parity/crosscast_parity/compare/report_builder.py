@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from crosscast.recipe.document import SyntheticData
 from crosscast_parity.bisect.unobservable_fields import hidden_in
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.paired_seeds import seed_checks
@@ -29,6 +28,7 @@ from crosscast_parity.processes.run_cache import folder_hash, versions
 from crosscast_parity.recipes.derived import comparable, weights_of
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.runs.workspace import Workspace
+from crosscast_parity.toy.model import WEIGHTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,17 +116,18 @@ def _stage(
     outcomes: Outcomes, result: StageResult, envelopes: Mapping[str, Envelope | None]
 ) -> StageRecord:
     recipe = result.recipes[outcomes.wanted]
-    weights = weights_of(recipe)
+    weights = WEIGHTS if result.stage.toy else weights_of(recipe)
     model = recipe.model
     size = f"{weights / 1e6:.2g} million weights" if weights >= 1e5 else f"{weights} weights"
     layers = getattr(model, "layers", 0)
+    what = "the toy" if result.stage.toy else f"{layers} layers, {size}"
     return StageRecord(
         name=result.stage.name,
-        title=f"{layers} layers, {size}, {recipe.precision.compute_dtype}, seed {recipe.seed}",
+        title=f"{what}, {recipe.precision.compute_dtype}, seed {recipe.seed}",
         dtype=recipe.precision.compute_dtype,
         windows=result.stage.windows,
         weights=weights,
-        eval_rows=recipe.data.eval_rows if isinstance(recipe.data, SyntheticData) else None,
+        eval_rows=None if result.stage.toy else getattr(recipe.data, "eval_rows", None),
         faults=tuple(str(fault) for fault in result.faults),
         seed=result.stage.seed,
         envelope=envelopes[result.stage.name],
@@ -162,7 +163,8 @@ def _pair(
         errors |= sizes
         differences += rows
     recipes = {name: contestant.recipe for name, contestant in outcomes.contestants.items()}
-    checks += hidden_in(outcomes.results, recipes, entrant.name, reference.name)
+    trained = [result for result in outcomes.results if not result.stage.toy]
+    checks += hidden_in(trained, recipes, entrant.name, reference.name)
     checks += seed_checks(outcomes.results, entrant.name, reference.name)
     verdict, wording = conclude(entrant, reference, checks, runs, outcomes.runs(reference.name))
     return Pair(

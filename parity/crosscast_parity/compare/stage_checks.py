@@ -25,14 +25,17 @@ from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
-from crosscast_parity.planning.runs import repeated_by_gate
+from crosscast_parity.planning.runs import STEPS, repeated_by_gate
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
+from crosscast_parity.toy.checks import check_steps, untested_steps
 
 SHOWN_DIFFERENCES = 3
 
 
 def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
     """Check a program against its recipe, without anybody else: gate, L0b, L0d, L1b, L1d."""
+    if result.stage.toy:
+        return tuple(_steps(result, contestant))
     checks: list[Check] = [*_gate(result, contestant)]
     for made in result.all_of(contestant):
         if made.run.needless:
@@ -45,6 +48,27 @@ def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
             if made.spec.record:
                 checks += _stamped(_recorded(result, made), made)
     return tuple(checks)
+
+
+def _steps(result: StageResult, contestant: str) -> Iterator[Check]:
+    """Hold what a script made of the toy against the reference interpreter."""
+    made = result.made.get((contestant, STEPS))
+    if made is None:
+        found = untested_steps("the harness cannot give it the toy")
+        yield from (replace(check, stage=result.stage.name) for check in found)
+    elif made.run.needless:
+        yield from _stamped(untested_steps(made.run.outcome.message), made)
+    elif made.run.outcome.complete:
+        recipe, framework = made.spec.recipe, result.frameworks[contestant]
+        given = {"recipe": recipe, "framework": framework, "windows": result.stage.windows}
+        recall, folders = result.judgements.recall, [made.folder]
+
+        def judged() -> tuple[Check, ...]:
+            return check_steps(recipe, result.stage, framework, made.folder)
+
+        yield from _stamped(
+            _guarded("L1b", lambda: recall(CHECKS, "steps", folders, given, judged)), made
+        )
 
 
 def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
@@ -166,6 +190,8 @@ def pair_checks(
     checks: list[Check] = []
     errors: dict[str, TensorErrors] = {}
     differences: list[Difference] = []
+    if result.stage.toy:  # every program trains the toy of its own recipe
+        return (), errors, ()
     for made in result.all_of(contestant):
         other = result.of(reference, made.spec.name)
         if not made.run.outcome.complete or other is None or made.spec.repeat or made.spec.alone:

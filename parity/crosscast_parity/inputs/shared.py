@@ -30,7 +30,12 @@ class Inputs:
     held: Path
     weights: Path
     stress: Path
-    twins: tuple[Path, ...]
+    twins: tuple[Path, ...] = ()
+
+    @classmethod
+    def of_toy(cls, path: Path) -> Inputs:
+        """Return the inputs of a run that trains the toy: weights and rows are in one file."""
+        return cls(train=path, eval=path, few=path, held=path, weights=path, stress=path)
 
 
 def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosscast_parity.inside import toy
 from crosscast_parity.inside.emulate import install as emulate
 from crosscast_parity.inside.emulate import without_autocast
 from crosscast_parity.inside.inject import make_injector, parse_fault
@@ -57,7 +58,8 @@ class Run:
     autocast has an effect (see `emulate.without_autocast`). `steps`: after which windows the whole
     state is kept (see `steps`), None where windows are not recorded so. `resume`: after how
     many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
-    one at the end is kept.
+    one at the end is kept. `toy`: folder of the toy that is trained instead of the script's model
+    and rows (see `toy`); empty for none.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Run:
     steps: list[int] | None = None
     resume: int = 0
     checkpoint: bool = False
+    toy: str = ""
 
 
 class Session:
@@ -132,7 +135,13 @@ class Session:
             if self._adapt:
                 self._adapt(module)
             if run.faults and not all(hasattr(module, name) for name in SEAMS):
-                return _cannot_inject(output)
+                words = f"faults need the functions {' and '.join(SEAMS)} in the script"
+                return _cannot_run(output, words)
+            if run.toy:
+                lacking = toy.lacking(self._inside, module)
+                if lacking:
+                    return _cannot_run(output, lacking)
+                toy.install(self._inside, module, Path(run.toy))
             if run.faults:
                 faults = [parse_fault(text) for text in run.faults]
                 injector = make_injector(self._inside, faults)
@@ -208,8 +217,7 @@ def exit_code(end: SystemExit) -> int:
     return end.code if isinstance(end.code, int) else 1
 
 
-def _cannot_inject(output: Path) -> int:
-    message = f"faults need the functions {' and '.join(SEAMS)} in the script"
+def _cannot_run(output: Path, message: str) -> int:
     status = {"status": "cannot_run", "exit_code": CANNOT_RUN, "message": message}
     _write_whole(output / "status.json", json.dumps(status))
     return CANNOT_RUN

@@ -11,6 +11,7 @@ from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import LEVELS, Check, Level, json_number
 from crosscast_parity.levels.envelope import Envelope
 from crosscast_parity.planning.half_precision import Execution
+from crosscast_parity.planning.runs import STEPS
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.recordings.trace import Row
 
@@ -19,8 +20,8 @@ TensorErrors = Mapping[str, float]
 """Relative error of the first gradient, by parameter."""
 
 FORMAT = 3
-CANNOT_INJECT = "faults need the functions"
-"""How a session begins to say that a script has no place to inject faults into."""
+REFUSED = {"faults": "faults need the functions", STEPS: "the toy "}
+"""How a session begins to say that a script has no place for faults or for the toy, by run."""
 NOT_COVERED = (
     "Half kernels of other devices are not run. Emulated half precision computes every operation"
     " in float32 and rounds what goes in and comes out.",
@@ -42,9 +43,13 @@ class Run:
 
     @property
     def needless(self) -> bool:
-        """Whether it could not be made for lack of a place to inject faults: no error."""
-        refused = self.outcome.message.startswith(CANNOT_INJECT)
-        return self.name == "faults" and self.outcome.kind == "cannot_run" and refused
+        """Whether the script has no place for what the run gives it: no error."""
+        begins = REFUSED.get(self.name)
+        return (
+            begins is not None
+            and self.outcome.kind == "cannot_run"
+            and self.outcome.message.startswith(begins)
+        )
 
     @property
     def title(self) -> str:

@@ -65,7 +65,7 @@ def _conclude(
     for check in checks:
         if check.result == "unclear":
             return "INCONCLUSIVE", f"{place(check)}: {check.wording}"
-    idle = next((run for run in runs if run.needless), None)
+    idle = next((run for run in runs if run.needless and run.name == "faults"), None)
     if idle:
         words = f"no overflow was tested: {idle.outcome.message}; --fault none compares without"
         return "NOT TESTED", words

@@ -80,6 +80,12 @@ class Contestant:
         return not self.own and not self.adapter and self.framework != "none"
 
     @property
+    def on_toy(self) -> bool:
+        """Whether its script can be given the toy; one of the user's own may still refuse it."""
+        harness = harness_of(self.framework)
+        return bool(self.inside) and not self.stored and bool(harness and harness.has("toy"))
+
+    @property
     def own(self) -> bool:
         """Whether it is a user's script, of which no variants can be compiled."""
         return self.script is not None

@@ -14,8 +14,9 @@ from crosscast_parity.inside.inject import Fault
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.recipes.derived import at_stress_scale, in_dropout, in_float32, is_half
 
-Part = Literal["gate", "start", "faults", "trajectory"]
-"""What can be left out of a stage: `start` is the recorded runs of a few windows."""
+Part = Literal["gate", "start", "faults", "trajectory", "toy"]
+"""What can be left out of a stage: `start` is the recorded runs of a few windows. `toy` stands
+alone: its scripts train the toy instead of the recipe's model and rows."""
 
 RECORDED = 4
 """Windows that are recorded of a small model."""
@@ -25,6 +26,8 @@ RECORDED_FAULTY = 8
 AFTER_FAULTS = 6
 EVALUATED = 2
 """Windows before the evaluation with dropout: the averages are then no longer the weights."""
+STEPS = "steps"
+"""Name of the run in which a script trains the toy."""
 LARGE = 2_000_000
 """Weights from which fewer windows are recorded."""
 
@@ -48,6 +51,11 @@ class Stage:
     seed: int | None = None
     stress: bool = False
 
+    @property
+    def toy(self) -> bool:
+        """Whether scripts train the toy in it."""
+        return "toy" in self.parts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpec:
@@ -57,7 +65,8 @@ class RunSpec:
     windows are observed. `autocast`: whether that of the script has an effect. `repeat`: tells
     apart runs that are made twice on purpose. `resume`: after how many windows it ends and is
     resumed, 0 for never. `checkpoint`: whether its last one is kept. `alone`: other programs draw
-    other masks, so it is compared with its own files only.
+    other masks, so it is compared with its own files only. `toy`: whether the toy is
+    trained, which all `inputs` are then.
     """
 
     contestant: str
@@ -76,6 +85,7 @@ class RunSpec:
     resume: int = 0
     checkpoint: bool = False
     alone: bool = False
+    toy: bool = False
 
     @property
     def evaluated(self) -> Path:
@@ -188,6 +198,8 @@ def _runs(
         record = _past_a_skip(faults) if stage.recorded >= RECORDED else 0
         late = {"faults": faults, "record": record, "checkpoint": gated}
         yield run("faults", "main", inputs.weights, length, **late)
+    if stage.toy:
+        yield run(STEPS, "main", inputs.weights, stage.windows, toy=True)
     if "trajectory" in stage.parts:
         yield run("main", "main", inputs.weights, stage.windows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Literal
 
@@ -17,6 +17,7 @@ from crosscast_parity.recipes.derived import (
     with_dtype,
     with_seed,
 )
+from crosscast_parity.recipes.on_toy import active_on_toy, own_on_toy
 from crosscast_parity.recipes.stress import stress_recipe
 
 Depth = Literal["quick", "model", "full", "nightly"]
@@ -29,6 +30,10 @@ DTYPES = ("float32", "float16", "bfloat16")
 FULL_WINDOWS, NIGHTLY_WINDOWS, SEED_WINDOWS = 64, 200, 200
 """Windows of trajectories unless asked for others; the last is for paired results."""
 PROOF_WINDOWS = 64
+TOY_WINDOWS = 256
+"""Windows of the toy: every transition of the recipe's state machine several times, and late."""
+TOY_MICRO_BATCHES = 1024
+"""In the toy of a user's script, whose windows cannot be made smaller."""
 FULL_SEEDS, NIGHTLY_SEEDS = 5, 10
 SEEDS = 2**31
 """Seeds lie below it; those of a check follow the recipe's."""
@@ -58,6 +63,22 @@ def make_stages(
     return list(_full(recipe, depth, windows, twins, stress))
 
 
+def toy_stages() -> list[Stage]:
+    """Return the stages in which scripts train the toy: own values, and every feature active.
+
+    They belong to every check.
+    """
+    own = partial(own_on_toy, windows=TOY_WINDOWS)
+    active = partial(active_on_toy, windows=TOY_WINDOWS)
+    return [_toy("toy", TOY_WINDOWS, own), _toy("toy-active", TOY_WINDOWS, active, stress=True)]
+
+
+def own_toy_stage(recipe: Recipe) -> Stage:
+    """Return the stage on the toy beside a user's script, which cannot be recompiled for it."""
+    most = TOY_MICRO_BATCHES // recipe.accumulation.steps
+    return _toy("toy", max(FULL_WINDOWS, min(TOY_WINDOWS, most)), _own)
+
+
 def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
     """Return the stage of a comparison with the user's script, which cannot be recompiled."""
     return Stage(
@@ -68,6 +89,21 @@ def own_stage(recipe: Recipe, windows: int | None, twins: int) -> Stage:
         recorded=_recorded(recipe),
         twins=twins,
         variants=False,
+    )
+
+
+def _toy(
+    name: str, windows: int, derive: Callable[[Recipe], Recipe], *, stress: bool = False
+) -> Stage:
+    return Stage(
+        name=name,
+        parts=frozenset({"toy"}),
+        windows=windows,
+        derive=derive,
+        recorded=0,
+        twins=0,
+        variants=False,
+        stress=stress,
     )
 
 

@@ -67,7 +67,7 @@ def _interval(growth: float, own: int) -> int:
 def _before_the_bottom(machine: UpdateScale) -> float:
     """Return the scale before the back-offs that shall meet the lowest scale."""
     course = Course(machine)
-    _up_to_the_bottom(course)
+    up_to_the_bottom(course)
     return course.state.scale
 
 
@@ -94,7 +94,7 @@ class Course:
         self.state = loss_scale.adjust(self.machine, self.state, finite)
 
 
-def _up_to_the_bottom(course: Course) -> None:
+def up_to_the_bottom(course: Course) -> None:
     """The first window; two in a row; hysteresis told from none; one before a growth."""
     machine = course.machine
     course.overflow()
@@ -119,7 +119,7 @@ def _course(machine: UpdateScale, windows: int) -> list[bool]:
         course.clean(2)
         course.overflow()
     else:
-        _up_to_the_bottom(course)
+        up_to_the_bottom(course)
         for _ in range(machine.hysteresis):
             if course.state.scale > machine.min_scale:
                 course.overflow()

@@ -52,10 +52,14 @@ class Maker:
         return [request for result in self.results for request in self._plain(result)]
 
     def _plain(self, result: StageResult) -> list[RunRequest]:
-        inputs = self._inputs(result)
-        found = []
+        toy, found = result.stage.toy, []
+        inputs = None if toy else self._inputs(result)
         for name, contestant in self.contestants.items():
             recipe = result.recipes[name]
+            if toy and not contestant.on_toy:
+                continue
+            inputs = self.work.toy(result.stage, recipe) if toy else inputs
+            assert inputs is not None
             emulated = self.execution[name] == "emulated"
             specs = plain_runs(
                 contestant, recipe, result.stage, inputs, result.faults, emulated=emulated

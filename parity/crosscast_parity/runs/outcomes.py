@@ -31,11 +31,12 @@ class FinishedRun:
 
 @dataclass(slots=True)
 class StageResult:
-    """All runs of a stage. `recipes`: by contestant."""
+    """All runs of a stage. `recipes`, `frameworks`: by contestant."""
 
     stage: Stage
     recipes: Mapping[str, Recipe]
     faults: tuple[Fault, ...]
+    frameworks: Mapping[str, str] = field(default_factory=dict)
     made: dict[tuple[str, str], FinishedRun] = field(default_factory=dict)
     judgements: Judgements = field(default_factory=Judgements)
     _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)

@@ -31,6 +31,8 @@ from crosscast_parity.processes.run_cache import (
 )
 from crosscast_parity.processes.sessions import SessionJob, SessionRun
 from crosscast_parity.recipes.derived import weights_of
+from crosscast_parity.toy.course import course_of
+from crosscast_parity.toy.model import TOY_FILE, make_toy
 
 CompileTo = Callable[[Recipe, Sequence[str], Path], object]
 """`compile_to(recipe, targets, directory)` writes directory/<target>/train.py and the rest."""
@@ -77,6 +79,14 @@ class Workspace:
         """Write the rows and weights of a stage."""
         return write_inputs(recipe, self.folder / "inputs" / stage.name, stage.twins)
 
+    def toy(self, stage: Stage, recipe: Recipe) -> Inputs:
+        """Write the toy that a recipe trains in a stage."""
+        name = content_hash({"recipe": recipe.model_dump(mode="json")})
+        folder = self.folder / "inputs" / stage.name / name
+        folder.mkdir(parents=True, exist_ok=True)
+        make_toy(recipe, course_of(recipe, stage)).save(folder)
+        return Inputs.of_toy(folder / TOY_FILE)
+
     def script(self, contestant: Contestant, spec: RunSpec) -> Path:
         """Return the script that a run is made with, compiled the first time it is asked for."""
         if contestant.script is not None:
@@ -111,6 +121,7 @@ class Workspace:
             "--eval": spec.evaluated,
             "--weights": spec.weights,
         }
+        toy = spec.inputs.weights.parent if spec.toy else None
         settings = {
             "--windows": spec.windows,
             "--device": options.device,
@@ -129,6 +140,7 @@ class Workspace:
                 "autocast": spec.autocast,
                 "repeat": spec.repeat,
                 **kept,
+                "toy": spec.toy,
                 "framework": contestant.framework,
                 "emulate": emulate,
                 "interpreter": interpreter(contestant.python),
@@ -149,6 +161,7 @@ class Workspace:
                 "manifest": spec.manifest,
                 "autocast": spec.autocast,
                 **kept,
+                "toy": str(toy) if toy else "",
             },
         )
 

@@ -11,6 +11,7 @@ quotient, in which frameworks may differ, does not decide how it is rounded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from crosscast.reference.rounding import round_to
 from crosscast_parity.toy.faults import Faults
 
 SHAPES = {"kernel": (3, 4), "bias": (4,), "gamma": (4,), "beta": (4,), "embeddings": (6, 4)}
+WEIGHTS = sum(math.prod(shape) for shape in SHAPES.values())
 ROLES = {
     "bias": frozenset({"bias"}),
     "gamma": frozenset({"layer_norm"}),
@@ -34,6 +36,7 @@ ROLES = {
     "embeddings": frozenset({"embedding"}),
 }
 Batch = dict[str, np.ndarray]
+TOY_FILE = "toy.npz"
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,14 @@ class Toy:
 
     def save(self, folder: Path) -> None:
         """Write `toy.npz` for a worker."""
+        batches = [batch for window in self.windows for batch in window]
         arrays: dict[str, Any] = {f"start/{n}": a for n, a in self.parameters.items()}
-        for number, window in enumerate(self.windows):
-            for index, batch in enumerate(window):
-                arrays |= {f"{number}/{index}/{name}": a for name, a in batch.items()}
+        arrays |= {name: np.stack([batch[name] for batch in batches]) for name in (*SHAPES, "ids")}
+        arrays["labels"] = np.concatenate([batch["labels"] for batch in batches])
+        arrays["rows"] = np.array([len(batch["labels"]) for batch in batches])
+        arrays["sizes"] = np.array([len(window) for window in self.windows])
         arrays |= {"dtype": np.array(self.dtype), "weights": np.array(self.weights)}
-        np.savez(folder / "toy.npz", **arrays)
+        np.savez(folder / TOY_FILE, **arrays)
 
     def work(self, window: int, nudge: Nudge | None = None) -> list[Forward]:
         """Return a window for the reference interpreter; `nudge` may move a part of it."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from crosscast.plan.operations import Group, Op, Plan, Step
-from crosscast.recipe.optimizer import ParameterGroup
 from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.toy.model import ROLES
 
@@ -30,13 +29,3 @@ def resolved(plan: Plan, names: Mapping[str, str]) -> Plan:
 def _group(op: Step, own: str, name: str) -> Group:
     decay, factor = settings_of(op, name, ROLES.get(own, frozenset()))
     return Group(parameters=(own,), weight_decay=decay, rate_factor=factor)
-
-
-PATTERNS = (("*dense.weight", "*kernel"), ("*table.weight", "*embeddings"), ("*bias",))
-"""What the groups of a recipe hold on the toy, as any of the frameworks calls it."""
-
-
-def for_toy(groups: Sequence[ParameterGroup]) -> tuple[ParameterGroup, ...]:
-    """Return groups with the same settings that hold parameters of the toy; at most three."""
-    pairs = zip(groups, PATTERNS, strict=False)
-    return tuple(group.model_copy(update={"parameters": names}) for group, names in pairs)

@@ -55,10 +55,20 @@ def receive(worker: Worker, folder: Path, timeout: float = TIMEOUT) -> tuple[See
     answer: Mapping[str, Any] = worker.receive(timeout)
     if "error" in answer:
         raise WorkerFailure("the step raised", answer["error"])
+    return read_seen(folder, answer), answer["seconds"]
+
+
+def read_seen(folder: Path, answer: Mapping[str, Any]) -> Seen:
+    """Return what a run saw, whose rows, counters and names `answer` holds.
+
+    Raises:
+        OSError, KeyError, TypeError, ValueError: it is not what `inside.toy` writes.
+    """
     tensors: list[dict[str, np.ndarray]] = [{} for _ in answer["rows"]]
     with np.load(folder / "steps.npz", allow_pickle=False) as file:
-        for key in file.files:
-            number, _, name = key.partition("/")
-            tensors[int(number)][name] = file[key]
+        arrays = {key: file[key] for key in file.files}
+    for key in [key for key in arrays if f"windows/{key}" in arrays]:
+        for number, array in zip(arrays[f"windows/{key}"], arrays[key], strict=True):
+            tensors[int(number)][key] = array
     counters = [(good, bad) for good, bad in answer["counters"]]
-    return Seen(answer["rows"], counters, tensors, answer["names"]), answer["seconds"]
+    return Seen(answer["rows"], counters, tensors, answer["names"])

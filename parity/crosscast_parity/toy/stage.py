@@ -20,12 +20,13 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form, find_target
-from crosscast_parity.checks.check import Check, Level, Result, windows
+from crosscast_parity.checks.check import Check
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.planning.stages import proof_stages
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.processes.work_done import OnProgress, Progress
-from crosscast_parity.toy.compare import Difference, Report, Seen, compare
+from crosscast_parity.toy.checks import NAMES, checks_of
+from crosscast_parity.toy.compare import Report, Seen, compare
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.model import Toy, make_toy
 from crosscast_parity.toy.running import of_step, receive, send
@@ -34,7 +35,6 @@ from crosscast_parity.toy.worker import Worker, WorkerFailure, has_toy
 STAGE = "toy"
 TIMEOUT = 600.0
 """Seconds for all windows of one run."""
-CHECKS: tuple[tuple[Level, str], ...] = (("L0b", "trace"), ("L1b", "tensors"))
 
 
 class CompileForm(Protocol):
@@ -109,7 +109,10 @@ def step_on_toy(
                 checks.append(_broken(failure, stage.name))
             else:
                 runs.append(run)
-                checks += _checks(run)
+                checks += [
+                    replace(check, stage=STAGE, run=run.name)
+                    for check in checks_of(run.report, run.seen.rows)
+                ]
     except OSError as error:
         message = f"{error.filename or folder}: {error.strerror or error}"
         raise DiagnosticError(Diagnostic(code="CC708", message=message)) from None
@@ -162,46 +165,12 @@ def _check_version(worker: Worker) -> None:
         raise WorkerFailure(words, kind="cannot_run")
 
 
-def _checks(run: ToyRun) -> Iterator[Check]:
-    """Return one check for each level. What follows the first difference is not compared."""
-    report, count = run.report, len(run.seen.rows)
-    first = report.differences[0].window if report.differences else report.reached
-    for level, name in CHECKS:
-        own = [difference for difference in report.differences if difference.level == level]
-        result: Result = "unclear"
-        if own:
-            result, words = "fail", _first(own)
-        elif report.differences:
-            words = f"nothing up to window {first}, where more is compared no longer"
-        elif report.undecided:
-            words = f"equal up to window {first}, where one rounding decides about an overflow"
-        elif report.beyond and level == "L1b":
-            words = f"equal up to window {first}, whose infinite gradients nothing looks for"
-        else:
-            skipped = sum(bool(row["skipped"]) for row in run.seen.rows)
-            result, words = "pass", f"equal in {windows(count)}, {skipped} of them overflowed"
-        yield Check(
-            level=level,
-            name=name,
-            result=result,
-            wording=words,
-            window=first if result == "fail" else None,
-            stage=STAGE,
-            run=run.name,
-        )
-
-
-def _first(differences: Sequence[Difference]) -> str:
-    more = len(differences) - 1
-    return str(differences[0]) + (f" (and {more} more in this window)" if more else "")
-
-
 def _broken(failure: WorkerFailure, run: str) -> Check:
     """Return the check of a step that came to no end; one that was too slow may still be right."""
     last = failure.log.strip().splitlines()[-1:] if failure.kind == "failed" else []
     return Check(
         level="L0b",
-        name="trace",
+        name=NAMES["L0b"],
         result="unclear" if failure.kind == "timeout" else "fail",
         wording=": ".join([failure.why, *last]),
         stage=STAGE,

@@ -10,7 +10,8 @@ import toygrad
 from toygrad import Module, Parameter, Tensor
 
 # isort: split
-from crosscast_parity.toy.inside import serve
+from crosscast_parity.inside.toy import Arrays, Session, Toy
+from crosscast_parity.inside.toy_worker import serve
 
 NAMES = {
     "kernel": "dense.weight",
@@ -32,14 +33,14 @@ class Weights(Module):
 class ToyModel(Module):
     """The toy's parameters; it is never called."""
 
-    def __init__(self, start: serve.Arrays) -> None:
+    def __init__(self, start: Arrays) -> None:
         self.dense = Weights(weight=start["kernel"])
         self.shift = Weights(bias=start["bias"])
         self.LayerNorm = Weights(weight=start["gamma"], bias=start["beta"])
         self.table_embeddings = Weights(weight=start["embeddings"])
 
 
-def loss(model: Module, batch: serve.Arrays) -> Tensor:
+def loss(model: Module, batch: Arrays) -> Tensor:
     """Return the loss of the toy: every weight times its own gradient."""
     total, parameters = Tensor(0.0), model.parameters()
     for name, path in NAMES.items():
@@ -49,16 +50,25 @@ def loss(model: Module, batch: serve.Arrays) -> Tensor:
     return total
 
 
-def start(step: ModuleType, toy: serve.Toy) -> serve.Session:
+def start(step: ModuleType, toy: Toy) -> Session:
     """Build model and optimizer, and access to their state for the caller."""
-    model = ToyModel(toy.start)
-    state = step.TrainState(model, step.make_optimizer(model))
-    return serve.Session(state, loss, lambda: tensors(state), lambda: (None, None), NAMES)
+    model = make_model(toy)
+    return watch(step.TrainState(model, step.make_optimizer(model)), toy)
 
 
-def tensors(state: Any) -> serve.Arrays:
+def make_model(toy: Toy) -> ToyModel:
+    """Return the model with the weights that the toy starts with."""
+    return ToyModel(toy.start)
+
+
+def watch(state: Any, toy: Toy) -> Session:
+    """Return access to a state whose model is the toy's."""
+    return Session(state, loss, lambda: tensors(state), lambda: (None, None), NAMES)
+
+
+def tensors(state: Any) -> Arrays:
     """Copy parameters and moments, by `slot/parameter`."""
-    arrays: serve.Arrays = {}
+    arrays: Arrays = {}
     parameters = state.model.parameters()
     for name, path in NAMES.items():
         weight = parameters[path]
@@ -68,4 +78,4 @@ def tensors(state: Any) -> serve.Arrays:
 
 
 if __name__ == "__main__":
-    serve.serve(start, toygrad.__version__, {})
+    serve(start, toygrad.__version__, {})

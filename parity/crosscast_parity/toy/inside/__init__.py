@@ -1,1 +1,0 @@
-"""What runs emitted steps of a framework, in a process of that framework."""

@@ -1,0 +1,165 @@
+"""What acts late in an emitted script is seen on the toy; what means the same is not accused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Check
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.stages import own_toy_stage, toy_stages
+from crosscast_parity.recipes.derived import changed
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.emitted import compile_to
+from mutants.shared_late import UPDATES
+from mutants.spelling import train
+from mutants.trials import Plant, load_recipe
+
+FRAMEWORKS = ("torch", "tensorflow", "paddle")
+BUGS = ("late_frozen", "late_skip")
+STOPPED = {
+    "torch": (
+        "        update_averages(state)\n",
+        "        state.windows < 30 and update_averages(state)\n",
+    ),
+    "tensorflow": (
+        "            average.assign(EMA_DECAY * average + (1.0 - EMA_DECAY) * weight)\n",
+        "            average.assign(\n"
+        "                tf.where(state.optimizer.iterations > 30, average,\n"
+        "                         EMA_DECAY * average + (1.0 - EMA_DECAY) * weight)\n"
+        "            )\n",
+    ),
+    "paddle": (
+        "        update_averages(state)\n",
+        "        state.windows < 30 and update_averages(state)\n",
+    ),
+}
+"""Averages that stop at window 30."""
+REWRITES = {
+    "torch": {
+        "not fused": ("        fused=True,\n", "        foreach=False,\n"),
+        "updates counted by a condition": (
+            UPDATES,
+            "    if not skipped:\n        state.updates = state.updates + 1\n",
+        ),
+        "divided before backward by a product": (
+            "loss = loss / rows",
+            "loss = loss * (1.0 / rows)",
+        ),
+    },
+    "tensorflow": {
+        "products in another order": (
+            "(1.0 - BETAS[1]) * gradient * gradient",
+            "(1.0 - BETAS[1]) * tf.square(gradient)",
+        ),
+        "decay as a factor": (
+            "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
+            "weight.assign(weight * (1.0 - self.learning_rate * WEIGHT_DECAY))",
+        ),
+    },
+    "paddle": {
+        "gradients in reverse": (
+            "squares = [p.grad.square().sum() for p in parameters if",
+            "squares = [p.grad.square().sum() for p in reversed(list(parameters)) if",
+        ),
+        "updates counted by a condition": (
+            UPDATES,
+            "    if not skipped:\n        state.updates = state.updates + 1\n",
+        ),
+    },
+}
+
+
+def on_toy(
+    folder: Path, framework: str, edits: Sequence[Mutation], recipe: Recipe | None = None
+) -> ParityReport:
+    """Let the script of a framework train the toy as it is, and with every edit."""
+    recipe = recipe or load_recipe()
+    plants = [Plant(edit) for edit in edits]
+    clean = Contestant(name="clean", target=framework, recipe=recipe)
+    edited = [
+        Contestant(name=p.bug.name, target=framework, recipe=recipe, edits=(p,)) for p in plants
+    ]
+    report = compare(
+        [clean, *edited],
+        options=make_options(folder, reference="clean", jobs=1),
+        compile_to=compile_to,
+        stages=toy_stages(),
+    )
+    assert all(plant.planted for plant in plants)
+    return report
+
+
+def edit(name: str, old: str, new: str) -> Mutation:
+    form = (train(old, new),)
+    return Mutation(name=name, title=name, field="", expected=(), forms=(form,))
+
+
+def failing(report: ParityReport, name: str) -> list[Check]:
+    return [check for check in report.entrant(name).checks if check.result == "fail"]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_late_bugs_are_seen_and_rewrites_are_not(tmp_path: Path, framework: str) -> None:
+    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+    rewrites = [edit(name, *texts) for name, texts in REWRITES[framework].items()]
+    report = on_toy(tmp_path, framework, [*(bugs[name] for name in BUGS), *rewrites])
+    for name in ("clean", *REWRITES[framework]):
+        results = {check.result for check in report.entrant(name).checks}
+        assert results == {"pass"}, (name, report.entrant(name).checks)
+    frozen, skips = (failing(report, name)[0] for name in BUGS)
+    assert (frozen.level, frozen.window) == ("L1b", 11)
+    assert frozen.wording.startswith("window 11: parameters/kernel[0, 0] is ")
+    assert skips.level == "L0b"
+    assert ": updates is " in skips.wording
+    for name in BUGS:
+        pair = next(pair for pair in report.pairs if pair.contestant == name)
+        assert pair.verdict == "DIFFERENT"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_averages_that_stop_are_seen(tmp_path: Path, framework: str) -> None:
+    groups = ({"parameters": ("classifier.*",), "weight_decay": 0.0, "rate_factor": 2.0},)
+    recipe = changed(load_recipe(), {"ema.decay": 0.9, "optimizer.groups": groups})
+    report = on_toy(tmp_path, framework, [edit("stopped", *STOPPED[framework])], recipe)
+    assert {check.result for check in report.entrant("clean").checks} == {"pass"}
+    first = failing(report, "stopped")[0]
+    assert first.level == "L1b"
+    assert ": ema/" in first.wording
+
+
+def test_a_script_of_ones_own_is_driven_if_it_was_emitted(tmp_path: Path) -> None:
+    recipe = load_recipe()
+    compile_to(recipe, ("torch",), tmp_path / "own")
+    script = tmp_path / "own" / "torch" / "train.py"
+    text = script.read_text()
+    edited = script.with_name("edited.py")
+    late = "    if state.windows == 100:\n        state.updates += 1\n"
+    row = '    return {\n        "window"'
+    edited.write_text(text.replace(row, late + row))
+    other = script.with_name("other.py")
+    other.write_text(
+        text.replace("def make_state(", "def prepare(").replace(" make_state(", " prepare(")
+    )
+    report = compare(
+        [
+            Contestant(name="torch", target="torch", recipe=recipe),
+            Contestant(name="edited", target="torch", recipe=recipe, script=edited),
+            Contestant(name="other", target="torch", recipe=recipe, script=other),
+        ],
+        options=make_options(tmp_path / "work", jobs=1),
+        compile_to=compile_to,
+        stages=[own_toy_stage(recipe)],
+    )
+    assert {check.result for check in report.entrant("torch").checks} == {"pass"}
+    assert failing(report, "edited")[0].wording.startswith("window 99: updates is ")
+    untested = report.entrant("other").checks
+    assert {check.result for check in untested} == {"not tested"}
+    assert untested[0].wording == "the toy needs make_state in the script"

@@ -1,0 +1,81 @@
+"""Bugs in the emitted files of Paddle that act late in a run."""
+
+from __future__ import annotations
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.paddle_window import CLEAR, CLIP, DIVIDE
+from mutants.shared_late import LATE as SHARED
+from mutants.spelling import around, train, written
+
+FIRST = "model.parameters()[0]"
+SET_RATE = "    state.optimizer.set_lr(lr)\n"
+FULL = "        loss = loss / (rows if state.windows < 40 else GLOBAL_BATCH_SIZE)\n"
+LIMIT = "        for parameter in model.parameters():\n            if parameter.grad"
+LOWER = "self.scale = max(float32(self.scale * self.backoff_factor), MIN_SCALE)"
+GROWN = "                self.good = 0\n                grown"
+
+
+def rate(name: str, doubled: str) -> Mutation:
+    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
+    return written(name, train(SET_RATE, SET_RATE.replace("(lr)", f"(lr * (1 + ({doubled})))")))
+
+
+LATE: tuple[Mutation, ...] = (
+    *SHARED,
+    rate("late_step", "state.windows >= 9"),
+    rate("late_last", "state.windows == WINDOWS - 1"),
+    written(
+        "late_frozen",
+        around(
+            f"    kept = {FIRST}.detach().clone()\n",
+            f"    if state.windows >= 11:\n        {FIRST}.set_value(kept)\n",
+        ),
+    ),
+    written("late_tail", train(DIVIDE, FULL)),
+    written("late_clear", train(CLEAR, f"    if state.windows != 77:\n    {CLEAR}")),
+    written(
+        "late_decay",
+        around(
+            "    if state.windows >= 100:\n"
+            "        state.optimizer._apply_decay_param_fun = lambda name: False\n",
+            "",
+        ),
+    ),
+    written(
+        "late_clip",
+        train(
+            CLIP,
+            CLIP.replace(
+                LIMIT,
+                "        if state.windows >= 100:\n"
+                f"            coefficient = paddle.ones([])\n{LIMIT}",
+            ),
+        ),
+    ),
+    written(
+        "late_moments",
+        around(
+            "",
+            "    if state.windows == 90:\n"
+            "        held = state.optimizer.state_dict()\n"
+            f'        held[f"{{{FIRST}.name}}_moment2_0"].zero_()\n',
+        ),
+    ),
+    written(
+        "late_growth",
+        train(
+            GROWN,
+            '                self.grown = getattr(self, "grown", 0) + 1\n'
+            + GROWN.replace("= 0", "= int(self.grown == 2)"),
+        ),
+    ),
+    written(
+        "late_bound",
+        train(
+            LOWER,
+            "low = float32(self.scale * self.backoff_factor)\n"
+            '                self.low = getattr(self, "low", 0) + (low < MIN_SCALE)\n'
+            "                self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
+        ),
+    ),
+)

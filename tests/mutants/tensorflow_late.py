@@ -1,0 +1,78 @@
+"""Bugs in the emitted files of TensorFlow that act late in a run."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.shared_late import LATE as SHARED
+from mutants.spelling import around, train, written
+from mutants.tensorflow_window import CLEARED, COEFFICIENT, SET_RATE
+
+FIRST = "state.model.trainable_variables[0]"
+STEPS = "state.optimizer.iterations"
+DIVISOR = "divisor = tf.constant(rows, tf.float32)"
+FULL = "rows if state.windows < 40 else GLOBAL_BATCH_SIZE"
+LOWER = "self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)"
+GROWN = "                self.good = 0\n                grown"
+
+
+def rate(name: str, doubled: str) -> Mutation:
+    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
+    return written(name, train(SET_RATE, SET_RATE.replace("(lr)", f"(lr * (1 + ({doubled})))")))
+
+
+LATE: tuple[Mutation, ...] = (
+    *SHARED,
+    rate("late_step", "state.windows >= 9"),
+    rate("late_last", "state.windows == WINDOWS - 1"),
+    written(
+        "late_frozen",
+        around(
+            f"    kept = {FIRST}.numpy()\n",
+            f"    if state.windows >= 11:\n        {FIRST}.assign(kept)\n",
+        ),
+    ),
+    written("late_tail", train(DIVISOR, DIVISOR.replace("rows", FULL))),
+    written("late_clear", train(CLEARED, f"    if {STEPS} != 60:\n" + indent(CLEARED, "    "))),
+    written(
+        "late_decay",
+        train(
+            "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
+            "weight.assign_sub(tf.where(t > 75.0, 0.0, 0.1) * self.learning_rate * weight)",
+        ),
+    ),
+    written(
+        "late_clip",
+        train(
+            COEFFICIENT,
+            f"{COEFFICIENT}    coefficient = tf.where({STEPS} > 75, 1.0, coefficient)\n",
+        ),
+    ),
+    written(
+        "late_moments",
+        around(
+            "",
+            "    if state.windows == 90:\n"
+            "        square = state.optimizer.exp_avg_sq[0]\n"
+            "        square.assign(tf.zeros_like(square))\n",
+        ),
+    ),
+    written(
+        "late_growth",
+        train(
+            GROWN,
+            '                self.grown = getattr(self, "grown", 0) + 1\n'
+            + GROWN.replace("= 0", "= int(self.grown == 2)"),
+        ),
+    ),
+    written(
+        "late_bound",
+        train(
+            LOWER,
+            "low = float32(self.scale * BACKOFF_FACTOR)\n"
+            '                self.low = getattr(self, "low", 0) + (low < MIN_SCALE)\n'
+            "                self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
+        ),
+    ),
+)

@@ -1,0 +1,71 @@
+"""Bugs in the emitted files of PyTorch that act late in a run."""
+
+from __future__ import annotations
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.shared_late import LATE as SHARED
+from mutants.spelling import around, train, written
+from mutants.torch_update import RATES
+from mutants.torch_window import CLEAR, CLIP, DIVIDE, SKIPPED
+
+FIRST = "next(model.parameters())"
+FLOOR = "    if new_scale < MIN_SCALE:\n"
+FULL = "        loss = loss / (rows if state.windows < 40 else GLOBAL_BATCH_SIZE)\n"
+
+
+def rate(name: str, doubled: str) -> Mutation:
+    """Return a bug that doubles the optimizer's rate in some windows, and not the reported one."""
+    return written(name, train(RATES, RATES.replace("= lr", f"= lr * (1 + ({doubled}))")))
+
+
+LATE: tuple[Mutation, ...] = (
+    *SHARED,
+    rate("late_step", "state.windows >= 9"),
+    rate("late_last", "state.windows == WINDOWS - 1"),
+    written(
+        "late_frozen",
+        around(
+            f"    kept = {FIRST}.detach().clone()\n",
+            f"    if state.windows >= 11:\n        {FIRST}.data.copy_(kept)\n",
+        ),
+    ),
+    written("late_tail", train(DIVIDE, FULL)),
+    written("late_clear", train(CLEAR, f"    if state.windows != 77:\n    {CLEAR}")),
+    written(
+        "late_decay",
+        train(
+            RATES,
+            f'{RATES}        if state.windows >= 100:\n            group["weight_decay"] = 0.0\n',
+        ),
+    ),
+    written(
+        "late_clip",
+        train(CLIP, CLIP.replace("MAX_NORM", "MAX_NORM if state.windows < 100 else math.inf")),
+    ),
+    written(
+        "late_moments",
+        around(
+            "",
+            "    if state.windows == 90:\n"
+            f'        state.optimizer.state[{FIRST}]["exp_avg_sq"].zero_()\n',
+        ),
+    ),
+    written(
+        "late_growth",
+        train(
+            SKIPPED,
+            f'{SKIPPED}    state.grown = getattr(state, "grown", 0) + (new_scale > scale)\n'
+            "    if new_scale > scale and state.grown == 2:\n"
+            '        saved = state.scaler.state_dict() | {"_growth_tracker": 1}\n'
+            "        state.scaler.load_state_dict(saved)\n",
+        ),
+    ),
+    written(
+        "late_bound",
+        train(
+            FLOOR,
+            '    state.low = getattr(state, "low", 0) + (new_scale < MIN_SCALE)\n'
+            "    if new_scale < MIN_SCALE and state.low != 2:\n",
+        ),
+    ),
+)
