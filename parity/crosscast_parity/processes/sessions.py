@@ -26,6 +26,7 @@ from crosscast_parity.recordings.files import read_json
 POLL_SECONDS = 0.05
 MEMORY_POLL_SECONDS = 1.0
 SESSION = "crosscast_parity.inside.session"
+DONE = "done.json"
 MOST_DONE = 16_000_000
 """Bytes of done.json, which lists every file that a run has imported."""
 EventKind = Literal["started", "ended"]
@@ -303,7 +304,7 @@ def read_outcome(folder: Path, job: Job | None = None) -> Outcome:
     """Say how a run ended whose folder holds done.json, believing it only with its status."""
     tail = log_tail(folder / "log.txt")
     try:
-        done = read_json(folder / "done.json", MOST_DONE)
+        done = read_json(folder / DONE, MOST_DONE)
         code, seconds = int(done["exit_code"]), float(done["seconds"])
     except (ValueError, LookupError, TypeError, ArithmeticError):
         return Outcome(kind="failed", message="done.json is missing or damaged", log_tail=tail)

@@ -38,12 +38,13 @@ def course_of(recipe: Recipe, stage: Stage) -> Faults:
     faults = tuple(
         Fault(
             window=fault.window,
-            micro_batch=min(fault.micro, len(windows[fault.window]) - 1),
+            micro_batch=place,
             parameter=PARAMETERS[number % len(PARAMETERS)],
             value=float(fault.kind),
         )
         for number, fault in enumerate(found if recipe.scaling_on else ())
         if fault.window < len(windows)
+        and (place := fault.place(len(windows[fault.window]))) is not None
     )
     calm = _calm(recipe)
     surges = dict.fromkeys(range(len(windows)), calm) if calm else {}
