@@ -170,9 +170,9 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
     unseen = [
         candidate for side, values in tried.items() if side not in seen for candidate in values
     ]
-    values = " and ".join(shown(candidate.value) for candidate in unseen[:3])
+    shown_values = " and ".join(shown(candidate.value) for candidate in unseen[:3])
     wording = f"because {because}; " if because else ""
-    wording += f"all checks pass with {values}, too" if tried else "no run has this field"
+    wording += f"all checks pass with {shown_values}, too" if tried else "no run has this field"
     return Exercise(path=path, status="not exercised", wording=wording)
 
 
