@@ -88,14 +88,17 @@ class Script:
 
     def _work(self, row: Row, faults: Sequence[Fault]) -> list[Forward]:
         return [
-            self._forward(row.window, index, size, faults)
+            self._forward(row.window, (index, row.n_micro), size, faults)
             for index, size in enumerate(micro_sizes(self.recipe, row))
         ]
 
-    def _forward(self, window: int, index: int, rows: int, faults: Sequence[Fault]) -> Forward:
+    def _forward(
+        self, window: int, place: tuple[int, int], rows: int, faults: Sequence[Fault]
+    ) -> Forward:
+        index, count = place
         unit = self.recipe.accumulation.normalize_by
         weight = 1.0 if unit == "microbatch" else float(rows)
-        poisoned = [f for f in faults if (f.window, f.micro) == (window, index)]
+        poisoned = [f for f in faults if (f.window, f.place(count)) == (window, index)]
 
         def run(parameters: Tensors) -> MicroBatch:
             rng = np.random.default_rng([self.seed, window, index])

@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 import tiers
 from crosscast.targets.capability import Verdict
+from crosscast_parity.toy.faults import Faults
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.running import run_text
 from crosscast_parity.toy.worker import WorkerFailure
+from frameworks.emitted_script import tiny_recipe
 from frameworks.subprocesses import require
 from fuzz.cases import Case, cases
 from fuzz.differ import Bench, Outcome, examine
@@ -82,3 +84,29 @@ def test_a_step_that_ends_its_process_is_a_finding(target: str, bench: Bench) ->
         run_text(worker, "import os\nos._exit(3)\n", toy)
     with pytest.raises(WorkerFailure, match="ZeroDivisionError"):
         run_text(worker, "1 / 0\n", toy)
+
+
+FALLING = (
+    {"name": "adafactor", "learning_rate": 1e-2, "beta2_decay": 0.0},
+    {"name": "adafactor", "learning_rate": 1e-2, "beta2_decay": -1e-3},
+    {"name": "adamw", "learning_rate": 1e-3, "betas": (1e-6, 1e-6)},
+    {"name": "lion", "learning_rate": 1e-3, "betas": (1e-6, 1e-6)},
+    {"name": "sgd", "learning_rate": 0.1, "momentum": 1e-6},
+)
+
+
+def test_moments_forget_gradients_that_were_a_thousand_times_larger(
+    target: str, bench: Bench
+) -> None:
+    """Moved by a difference, they would keep a rounding of the old ones."""
+    for optimizer in FALLING:
+        recipe = tiny_recipe(
+            optimizer=optimizer,
+            schedule={"name": "constant", "total_steps": 10},
+            ema={"decay": 1e-6},
+        )
+        surges = {window: -10 * window for window in range(4)}
+        case = Case(recipe, Faults(0, ((2, 2),) * 4, surges))
+        (outcome,) = examine(bench, case, [target])
+        assert outcome.ran, outcome
+        assert outcome.problems == [], optimizer

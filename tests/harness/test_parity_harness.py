@@ -59,9 +59,9 @@ def test_faults_are_injected_and_skipped(lab: Lab) -> None:
 
 def test_faults_are_chosen_by_default(lab: Lab) -> None:
     report = lab.compare({"torch": "", "paddle": ""})
-    assert report.stages[0].faults == ("2:0=inf", "3:1=nan", "6:1=inf")
-    # Micro-batch 1 does not exist in window 6, the short one: nothing is poisoned there.
-    assert [r.window for r in run(report, "torch", "faults").rows if r.skipped] == [2, 3]
+    assert report.stages[0].faults == ("2:0=inf", "3:last=nan", "6:last=inf")
+    # Window 6 is short: its last micro-batch is the first.
+    assert [r.window for r in run(report, "torch", "faults").rows if r.skipped] == [2, 3, 6]
     assert pair(report).verdict == "EQUIVALENT"
 
 

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from crosscast.recipe.document import Recipe
+from crosscast.variations.changes import value_at
+from crosscast.variations.table import Variation
 from crosscast_parity.evidence import replay
 from crosscast_parity.evidence.recorded_run import RecordedRun
+from crosscast_parity.exercise import fields
 from crosscast_parity.exercise.fields import Exercise, exercise
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.replay import UPDATE_LIMIT
@@ -25,6 +28,7 @@ from parity_recipes import plain, stress
 ALWAYS = {
     *("model.init_std", "data.source", "data.sequence_length", "data.eval_rows"),
     "precision.ops.embeddings",
+    "clipping.eps",  # of its two sides, 0 in place of 1e-6 shows in no float32
 }
 """What no run exercises; the reasons stand in the table of rules."""
 
@@ -85,6 +89,27 @@ def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
     assert field.limit == UPDATE_LIMIT
     assert field.value > field.limit
     assert "1e-06 instead would be off by" in field.wording
+
+
+SIDES = ("loss_scaling.min_scale", "loss_scaling.growth_interval", "clipping.max_norm")
+
+
+@pytest.mark.parametrize("path", SIDES)
+@pytest.mark.parametrize("side", ["below", "above"])
+def test_a_number_is_exercised_only_if_both_sides_of_it_would_be_seen(
+    path: str, side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(number: int, variation: Variation, board: Any) -> Exercise | None:
+        value = value_at(board.runs[number].recipe.model_dump(), variation.path)
+        blind = (variation.value < value) == (side == "below")
+        return None if variation.path == path and blind else original(number, variation, board)
+
+    original = fields._seen
+    monkeypatch.setattr(fields, "_seen", seen)
+    recipe = stress()
+    found = by_path(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))[path]
+    assert found.status == "not exercised"
+    assert "all checks pass with" in found.wording
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.inputs.shared import Inputs
-from crosscast_parity.inside.inject import Fault
+from crosscast_parity.inside.inject import LAST, Fault
 from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
 from crosscast_parity.levels.losses import LIMITS, report_evaluation
@@ -266,10 +266,21 @@ def test_a_difference_before_the_overflow_still_counts() -> None:
 
 def test_poisoned_windows_must_be_skipped() -> None:
     faults = (Fault(2, 0, "inf"), Fault(5, 1, "nan"))
-    assert check_faults(faults, good_rows(skipped=[2, 5])).result == "pass"
-    missed = check_faults(faults, good_rows(skipped=[2]))
+    (found,) = check_faults(faults, good_rows(skipped=[2, 5]))
+    assert found.result == "pass"
+    (missed,) = check_faults(faults, good_rows(skipped=[2]))
     assert (missed.result, missed.window) == ("fail", 5)
-    assert check_faults((Fault(99, 0, "inf"), Fault(3, 7, "inf")), good_rows()).result == "unclear"
+
+
+def test_planned_faults_that_hit_nothing_are_told() -> None:
+    beside = (Fault(99, 0, "inf"), Fault(3, 7, "inf"))
+    none, left = check_faults(beside, good_rows())
+    assert (none.result, left.result) == ("unclear", "not tested")
+    assert left.wording == "no micro-batch was met by 99:0=inf, 3:7=inf"
+    hit, left = check_faults((Fault(2, LAST, "inf"), beside[1]), good_rows(skipped=[2]))
+    assert (hit.result, left.wording) == ("pass", "no micro-batch was met by 3:7=inf")
+    unseen, left = check_faults((Fault(2, 0, "inf"),), good_rows(skipped=[2]), ())
+    assert (unseen.result, left.wording) == ("unclear", "no micro-batch was met by 2:0=inf")
 
 
 def test_envelope_is_the_running_maximum_and_ends_at_chaos() -> None:

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +15,11 @@ import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast_parity.inside.inject import Fault, make_injector, parse_fault, poisoned_inputs
+from crosscast_parity.inside.inject import LAST, Fault, make_injector, parse_fault, poisoned_inputs
 from crosscast_parity.planning.contestants import check_names, of_targets
 from crosscast_parity.planning.options import choose_reference_name, make_options, read_interpreters
+from crosscast_parity.planning.overflows import choose_faults
+from crosscast_parity.recipes.window_rows import expected_counts
 from crosscast_parity.runs.workspace import place_runner
 from parity_fakes import make_recipe
 
@@ -26,6 +29,45 @@ def test_faults_are_read_and_written() -> None:
     for text in ("5:0=nan", "5:0=-inf", "0:3=inf@bert.*.bias", "1:0=nan@input:pixel*"):
         assert str(parse_fault(text)) == text
     assert parse_fault("5:0=-inf@a.b*") == Fault(5, 0, "-inf", "a.b*")
+    assert parse_fault("3:last=nan") == Fault(3, LAST, "nan")
+    assert str(Fault(3, LAST, "nan")) == "3:last=nan"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_last_micro_batch_is_that_of_the_window(count: int) -> None:
+    faults = [Fault(0, LAST, "inf"), Fault(0, 2, "inf", "")]
+    seen: list[float] = []
+    module = SimpleNamespace(
+        micro_batch_loss=lambda batch: batch,
+        train_window=lambda state, batches, fn: seen.extend(map(fn, batches)),
+    )
+    injector = make_injector("", faults)
+    injector.install(module)
+    state = SimpleNamespace(windows=0)
+    module.train_window(state, [1.0] * count, module.micro_batch_loss)
+    assert seen == [1.0] * (count - 1) + [math.inf]
+    assert injector.applied == set(faults if count == 3 else faults[:1])
+
+
+@pytest.mark.parametrize("tail", ["flush", "flush_renormalized", "drop", "carry"])
+@pytest.mark.parametrize("rest", [1, 4, 7, 9])
+def test_the_usual_faults_all_lie_in_micro_batches_that_exist(tail: str, rest: int) -> None:
+    """Window 3 is short where tails are flushed."""
+    recipe = make_recipe(
+        batch={"micro_batch_size": 4, "global_batch_size": 16},
+        accumulation={"steps": 4, "tail": tail},
+        data={"train_rows": 48 + rest},
+    )
+    counts = [n for n, _ in islice(expected_counts(recipe, 48 + rest), 7)]
+    faults = choose_faults(recipe, None)
+    assert [fault.place(counts[fault.window]) is not None for fault in faults] == [True] * 3
+    assert str(faults[1]) == "3:last=nan"
+    (last,) = choose_faults(recipe, (Fault(3, counts[3] - 1, "nan"),))
+    assert last.place(counts[3]) == counts[3] - 1
+    with pytest.raises(
+        DiagnosticError, match=f"window 3 has the micro-batches 0 to {counts[3] - 1}"
+    ):
+        choose_faults(recipe, (Fault(3, counts[3], "nan"),))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from recipe_strategies import recipes
 
 EXCEPTIONS = {
     "precision.ops.embeddings": "a lookup may stay in float32 under compute",
+    "clipping.eps": "the usual 1e-6 and none at all differ by less than float32 shows",
     "data.train_rows": "where rows are carried over, an epoch has no end that shows",
     "optimizer.groups": "a pattern may fit nothing",
     "optimizer.no_decay": "groups may decide about all weights that it names",

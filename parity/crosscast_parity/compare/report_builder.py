@@ -21,6 +21,7 @@ from crosscast_parity.judge.records import (
 )
 from crosscast_parity.judge.verdict import by_level, conclude
 from crosscast_parity.levels.envelope import Envelope
+from crosscast_parity.levels.machine import applied_faults
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.options import Options
@@ -116,6 +117,11 @@ def _stage(
     outcomes: Outcomes, result: StageResult, envelopes: Mapping[str, Envelope | None]
 ) -> StageRecord:
     recipe = result.recipes[outcomes.wanted]
+    applied = {
+        fault
+        for made in result.made.values()
+        for fault in applied_faults(made.spec.faults, made.run.rows, made.injected)
+    }
     weights = WEIGHTS if result.stage.toy else weights_of(recipe)
     model = recipe.model
     size = f"{weights / 1e6:.2g} million weights" if weights >= 1e5 else f"{weights} weights"
@@ -128,7 +134,7 @@ def _stage(
         windows=result.stage.windows,
         weights=weights,
         eval_rows=None if result.stage.toy else getattr(recipe.data, "eval_rows", None),
-        faults=tuple(str(fault) for fault in result.faults),
+        faults=tuple(str(fault) for fault in result.faults if fault in applied),
         seed=result.stage.seed,
         envelope=envelopes[result.stage.name],
     )

@@ -92,7 +92,7 @@ def _machine(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     if rows is not None:
         checks = (*checks, *check_counts(recipe, rows, made.run.rows))
     if made.spec.faults:
-        checks = (*checks, check_faults(made.spec.faults, made.run.rows))
+        checks = (*checks, *check_faults(made.spec.faults, made.run.rows, made.injected))
     return checks
 
 

@@ -1,7 +1,8 @@
 """Which fields of a recipe the runs of a comparison exercised, and which they did not.
 
 A field is exercised if the recorded runs tell its value from another one: under a recipe with the
-other value, a check that passes would fail. That is computed, not believed: the checks that need no
+other value, a check that passes would fail; of a number both a smaller and a larger one, where they
+exist. That is computed, not believed: the checks that need no
 second program (counts, loss-scale machine, replay, types) are held against the same records under
 every variation of the field, until one fails. For fields that show in a comparison with another
 program only, `rules` says what was compared.
@@ -145,26 +146,43 @@ def _one(recipe: Recipe, path: str, board: _Board) -> Exercise:
 
 
 def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exercise:
-    tried: list[Variation] = []
+    tried: dict[str, list[Variation]] = {}
+    seen: dict[str, Exercise] = {}
     for number, recorded_run in enumerate(board.runs):
         if not _says(recorded_run.recipe, path, value):
             continue
         for variation in variations(recorded_run.recipe, path, unfit=True):
             if "loss_scaling" in variation.also and path.startswith("precision."):
                 continue  # the scale would tell them apart, not the precision
-            if not any(variation.value == candidate.value for candidate in tried):
-                tried.append(variation)
-            found = _seen(number, variation, board)
-            if found is not None:
-                return found
+            side = _side(recorded_run.recipe, variation)
+            values = tried.setdefault(side, [])
+            if not any(variation.value == candidate.value for candidate in values):
+                values.append(variation)
+            if side not in seen and (found := _seen(number, variation, board)):
+                seen[side] = found
+        # That a number is left out altogether counts only where it has no other values.
+        if seen and seen.keys() >= (tried.keys() - {"other"} or tried.keys()):
+            return next(iter(seen.values()))
     if path == "schedule.total_steps" and any(_whole(seen) for seen in board.runs):
         words = "a run makes that many windows, which are counted"
         return Exercise(path=path, status="exercised", wording=words, level="L0a")
     because = EXPLANATIONS.get(path, "")
-    values = " and ".join(shown(candidate.value) for candidate in tried[:3])
+    unseen = [
+        candidate for side, values in tried.items() if side not in seen for candidate in values
+    ]
+    shown_values = " and ".join(shown(candidate.value) for candidate in unseen[:3])
     wording = f"because {because}; " if because else ""
-    wording += f"all checks pass with {values}, too" if tried else "no run has this field"
+    wording += f"all checks pass with {shown_values}, too" if tried else "no run has this field"
     return Exercise(path=path, status="not exercised", wording=wording)
+
+
+def _side(recipe: Recipe, variation: Variation) -> str:
+    """Return on which side of its field's value a variation lies; one side if it is no number."""
+    value, other = value_at(recipe.model_dump(), variation.path), variation.value
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (value, other))
+    if numbers:
+        return "below" if other < value else "above"
+    return "other"
 
 
 def _says(recipe: Recipe, path: str, value: Any) -> bool:

@@ -19,13 +19,15 @@ from crosscast_parity.inside.poison import Cell, Gradients, make_cell, make_grad
 
 VALUES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 INPUT = "input:"
+LAST = -1
+"""The last micro-batch that a window really has; written as `last`."""
 FORM = "WINDOW:MICRO=inf|-inf|nan[@NAMES]"
-_FAULT = re.compile(r"\A(\d{1,9}):(\d{1,9})=(-?inf|nan)(?:@([!-~]{1,200}))?\Z", re.ASCII)
+_FAULT = re.compile(r"\A(\d{1,9}):(\d{1,9}|last)=(-?inf|nan)(?:@([!-~]{1,200}))?\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Poison one micro-batch (both counted from 0) of one window.
+    """Poison one micro-batch (both counted from 0, or `LAST`) of one window.
 
     `names`: empty to multiply the loss; else a pattern (as of a shell) for the parameters whose
     gradients become the value, or `input:` and one for the inputs that get it as first element.
@@ -37,7 +39,13 @@ class Fault:
     names: str = ""
 
     def __str__(self) -> str:
-        return f"{self.window}:{self.micro}={self.kind}" + (f"@{self.names}" if self.names else "")
+        micro = "last" if self.micro == LAST else self.micro
+        return f"{self.window}:{micro}={self.kind}" + (f"@{self.names}" if self.names else "")
+
+    def place(self, n_micro: int) -> int | None:
+        """Return which micro-batch of a window with so many it poisons; None for none."""
+        micro = n_micro - 1 if self.micro == LAST else self.micro
+        return micro if 0 <= micro < n_micro else None
 
     @property
     def of_input(self) -> bool:
@@ -59,7 +67,8 @@ def parse_fault(text: str) -> Fault:
     match = _FAULT.match(text)
     if match is None or match[4] == INPUT:
         raise ValueError(f"{text!r} is not {FORM}")
-    return Fault(int(match[1]), int(match[2]), match[3], match[4] or "")
+    micro = LAST if match[2] == "last" else int(match[2])
+    return Fault(int(match[1]), micro, match[3], match[4] or "")
 
 
 class Poison:
@@ -134,14 +143,22 @@ def _refuse(fault: Fault, what: str) -> NoReturn:
 
 
 class FaultyWindow(Sequence[Any]):
-    """The micro-batches of a window; walking over them poisons each in turn."""
+    """The micro-batches of a window; walking over them poisons each in turn.
+
+    `applied` gets the faults that met a micro-batch.
+    """
 
     def __init__(
-        self, micro_batches: Sequence[Any], faults: Sequence[Fault], poison: Poison
+        self,
+        micro_batches: Sequence[Any],
+        faults: Sequence[Fault],
+        poison: Poison,
+        applied: set[Fault],
     ) -> None:
         self._micro_batches = micro_batches
         self._faults = faults
         self._poison = poison
+        self._applied = applied
 
     def __len__(self) -> int:
         return len(self._micro_batches)
@@ -151,17 +168,22 @@ class FaultyWindow(Sequence[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         for index, micro_batch in enumerate(self._micro_batches):
-            faults = [fault for fault in self._faults if fault.micro == index]
+            faults = [fault for fault in self._faults if fault.place(len(self)) == index]
+            self._applied.update(faults)
             yield self._poison.use(faults, micro_batch)
         self._poison.clean()
 
 
 @dataclass
 class Injector:
-    """Wraps the functions `micro_batch_loss` and `train_window` of an emitted script."""
+    """Wraps the functions `micro_batch_loss` and `train_window` of an emitted script.
+
+    `applied`: the faults that have met a micro-batch so far.
+    """
 
     faults: Sequence[Fault]
     poison: Poison
+    applied: set[Fault] = field(default_factory=set, init=False)
     _window: int | None = field(default=None, init=False)
 
     def install(self, module: Any) -> None:
@@ -188,10 +210,11 @@ class Injector:
             if any(fault.of_gradients for fault in self.faults):
                 self.poison.attach(state, module.named_parameters)
             try:
-                row = original(state, FaultyWindow(micro_batches, faults, self.poison), *args, **kw)
+                faulty = FaultyWindow(micro_batches, faults, self.poison, self.applied)
+                row = original(state, faulty, *args, **kw)
             finally:
                 self.poison.clean()
-            self.poison.check_reach(f for f in by_name if f.micro < len(micro_batches))
+            self.poison.check_reach(f for f in by_name if f in self.applied)
             return row
 
         return train_window

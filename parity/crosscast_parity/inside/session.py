@@ -85,10 +85,12 @@ class Session:
         self._adapt = adapt
         self._standard = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
         self._hashes: dict[str, str] = {}
+        self._injected: list[str] = []
 
     def make(self, run: Run) -> None:
         """Make one run and write down how it ended, also by an exception."""
         self._tell(run, "started")
+        self._injected = []
         output = Path(run.output)
         started, error = time.monotonic(), ""
         with _printing_to(output / "log.txt"):
@@ -107,6 +109,7 @@ class Session:
             "seconds": seconds,
             "peak_rss": peak * 1024,
             "modules": self._modules(),
+            "injected": sorted(self._injected),
             "files": sizes(output, checkpoint=run.checkpoint),
         }
         _write_whole(output / "done.json", json.dumps(done))
@@ -147,6 +150,7 @@ class Session:
                 injector = make_injector(self._inside, faults)
                 injector.install(module)
                 after.callback(injector.uninstall)
+                after.callback(lambda: self._injected.extend(map(str, injector.applied)))
             if (run.record or run.manifest) and self._inside:
                 folder = output / "observed"
                 after.callback(

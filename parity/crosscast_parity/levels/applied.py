@@ -12,7 +12,13 @@ from crosscast.reference.data import Array, Roles
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.levels.recompute import gradients_of, norm, norm_of, ratio
-from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
+from crosscast_parity.levels.tensor_checks import (
+    TensorError,
+    excused,
+    judge_tensors,
+    unknown,
+    untested,
+)
 from crosscast_parity.recordings.observations import ObservedWindow, Tensors
 
 LIMIT = 1e-5
@@ -49,9 +55,11 @@ def check_applied(plan: Plan, roles: Roles, seen: Windows) -> Check:
     limit = max((_limit(half, window) for window in seen), default=LIMIT)
     errors = [error for window in seen for error in _errors(plan, roles, window, half)]
     nothing = "no gradients were observed on their way to the optimizer"
-    check = judge_tensors(
-        "L1b", NAME, _sure(plan, roles, seen, errors, limit), limit, nothing=nothing
-    )
+    rounded = _rounded(plan, roles, seen, errors, limit)
+    sure = [error for error in errors if error not in rounded]
+    check = judge_tensors("L1b", NAME, sure, limit, nothing=nothing)
+    if check.result == "pass" and (words := unknown(rounded)):
+        check = replace(check, wording=f"{check.wording}; {words}")
     if check.result == "pass" and half and _never_rounded(plan, roles, seen, half):
         return Check(
             level="L1b",
@@ -129,20 +137,22 @@ def _error(found: Array | None, expected: Array, lost: float) -> float:
         return ratio(norm(np.maximum(np.abs(off) - lost, 0.0)), norm(expected))
 
 
-def _sure(
+def _rounded(
     plan: Plan, roles: Roles, seen: Windows, errors: list[TensorError], limit: float
 ) -> list[TensorError]:
-    """Leave out tensors that rounding alone moves so far.
+    """Return the errors over the limit that rounding alone may have made.
 
     In float32 when squares overflow; in half sums when values are clipped far below their size:
     what is left of those that cancel is then as large as the others.
     """
-    over = {error.window for error in errors if not error.error <= limit}
-    half = _half_sum(plan)
+    over = [error for error in errors if not error.error <= limit]
+    half, where = _half_sum(plan), {error.window for error in over}
     noise = {
-        window.window: _noise(plan, roles, window, half) for window in seen if window.window in over
+        window.window: _noise(plan, roles, window, half)
+        for window in seen
+        if window.window in where
     }
-    return [error for error in errors if noise.get(error.window, {}).get(error.name, 0.0) <= limit]
+    return [error for error in over if excused(error.error, noise[error.window][error.name], limit)]
 
 
 def _noise(

@@ -39,6 +39,8 @@ SIGN_NOISE = 1e-5
 """Lion: a sum that cancels to less than this share of its parts has no reliable sign."""
 LOST_SQUARE = 1e-36
 """Adam: second moments below this lose digits in float32, or vanish."""
+NO_PART = 1e-6
+"""Of epsilon: beside it, smaller roots of second moments do not matter."""
 
 
 def roles_of(names: Iterable[str]) -> dict[str, frozenset[str]]:
@@ -197,22 +199,27 @@ def _doubtful(
         return np.asarray(np.abs(sum(parts)) < SIGN_NOISE * (np.abs(parts[0]) + np.abs(parts[1])))
     if "exp_avg_sq" in moments:
         squares = moments["exp_avg_sq"]
-        return np.asarray((squares > 0) & (squares < LOST_SQUARE))
+        matter = np.sqrt(squares) > NO_PART * op.eps
+        return np.asarray(matter & (squares > 0) & (squares < LOST_SQUARE))
     return None
 
 
-def update_error(window: ObservedWindow, moved: Moved) -> float:
+def update_error(window: ObservedWindow, moved: Moved) -> tuple[float, float]:
     """Return how far an observed update is from the replayed one, relative to that.
 
     The norm of the difference, less what float32 may have rounded off, by the norm of the replayed
-    change. Where nothing should have changed, 0 if nothing did, else infinite.
+    change. Where nothing should have changed, 0 if nothing did, else infinite. The first number is
+    without doubtful entries, the second with them.
     """
     before = window.before[moved.name].astype(np.float64)
     after = window.after[moved.name].astype(np.float64)
     off = np.maximum(np.abs(after - moved.weight) - rounding_room(before, after), 0.0)
-    if moved.doubtful is not None:
-        off[moved.doubtful] = 0.0
-    return ratio(norm(off), norm(moved.weight - before))
+    step = norm(moved.weight - before)
+    whole = ratio(norm(off), step)
+    if moved.doubtful is None or not moved.doubtful.any():
+        return whole, whole
+    off[moved.doubtful] = 0.0
+    return ratio(norm(off), step), whole
 
 
 def rounding_room(*values: Array) -> Array:

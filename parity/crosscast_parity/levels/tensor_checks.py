@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from crosscast_parity.checks.check import Check, Level
 from crosscast_parity.levels.recompute import roles_of
 
+UNSEEN = 1e-2
+"""Share of its own step, or gradient, by which no tensor may be off without a word."""
+ROUGH = 10.0
+"""Frameworks sum in other orders: float32 moves them by so many times what it moves NumPy."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorError:
@@ -16,6 +21,27 @@ class TensorError:
     window: int
     name: str
     error: float
+
+
+def excused(error: float, noise: float, limit: float) -> bool:
+    """Whether an error over the limit may be rounding.
+
+    Args:
+        error: Of one tensor.
+        noise: How far float32 moves the same tensor in the reference.
+        limit: Largest error that needs no excuse.
+    """
+    return not noise <= limit and error <= max(UNSEEN, ROUGH * noise)
+
+
+def unknown(errors: Iterable[TensorError]) -> str:
+    """Return in words which excused errors are too large to go without saying; empty for none."""
+    large = [error for error in errors if not error.error <= UNSEEN]
+    if not large:
+        return ""
+    first = f"window {large[0].window}, {large[0].name}"
+    more = f" and {len(large) - 1} more" if len(large) > 1 else ""
+    return f"float32 rounds off more than {UNSEEN:.0%} of {first}{more}"
 
 
 def judge_tensors(

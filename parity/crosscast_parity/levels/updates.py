@@ -29,11 +29,13 @@ class WindowErrors:
     """Relative errors of one window's updates by name.
 
     `resolved`: the largest norm of a replayed change, in units of what float32 may round off.
+    `whole`: the errors of tensors with entries that rounding decides, with those entries.
     """
 
     window: int
     errors: Mapping[str, float]
     resolved: float
+    whole: Mapping[str, float]
 
 
 def choose_source(windows: Windows) -> Source | None:
@@ -76,11 +78,13 @@ def measure_updates(
     """
     found = []
     for window, moved in replays(plan, roles, windows, source, Optimizer(plan, roles, names=names)):
-        errors, resolved = {}, 0.0
+        errors, resolved, whole = {}, 0.0, {}
         for update in moved:
-            errors[update.name] = update_error(window, update)
+            errors[update.name], with_all = update_error(window, update)
+            if with_all != errors[update.name]:
+                whole[update.name] = with_all
             resolved = max(resolved, _resolution(window, update))
-        found.append(WindowErrors(window.window, errors, resolved))
+        found.append(WindowErrors(window.window, errors, resolved, whole))
     return tuple(found)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import Recipe
-from crosscast_parity.inside.inject import Fault
+from crosscast.recipe.document import Recipe, SyntheticData
+from crosscast_parity.inside.inject import LAST, Fault
 from crosscast_parity.recipes.derived import bert_of
+from crosscast_parity.recipes.window_rows import expected_counts
 
 
 def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fault, ...]:
@@ -16,11 +19,10 @@ def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fau
         DiagnosticError: CC706 if faults were asked for without loss scaling, CC705 if one lies
             outside a window, CC712 if one names no parameter.
     """
-    last = recipe.accumulation.steps - 1
     if wanted is None:
         if not recipe.scaling_on:
             return ()
-        return (Fault(2, 0, "inf"), Fault(3, last, "nan"), Fault(6, last, "inf"))
+        return (Fault(2, 0, "inf"), Fault(3, LAST, "nan"), Fault(6, LAST, "inf"))
     if wanted and not recipe.scaling_on:
         raise DiagnosticError(
             Diagnostic(
@@ -31,11 +33,21 @@ def choose_faults(recipe: Recipe, wanted: tuple[Fault, ...] | None) -> tuple[Fau
             )
         )
     for fault in wanted:
-        if fault.micro > last:
-            message = f"fault {fault}: a window has the micro-batches 0 to {last}"
+        most, which = _micro_batches(recipe, fault.window)
+        if fault.place(most) is None:
+            message = f"fault {fault}: {which} has the micro-batches 0 to {most - 1}"
             raise DiagnosticError(Diagnostic(code="CC705", message=message))
         _refuse_unknown_names(fault, recipe)
     return wanted
+
+
+def _micro_batches(recipe: Recipe, window: int) -> tuple[int, str]:
+    """Return how many a window has, or has at most where the rows are in a file; and its name."""
+    if isinstance(recipe.data, SyntheticData):
+        counts = expected_counts(recipe, recipe.data.train_rows)
+        for n_micro, _ in islice(counts, window, window + 1):
+            return n_micro, f"window {window}"
+    return recipe.accumulation.steps, "a window"
 
 
 def _refuse_unknown_names(fault: Fault, recipe: Recipe) -> None:

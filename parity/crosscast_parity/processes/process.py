@@ -176,6 +176,8 @@ def judge_exit(
     expected, kind = EXITS.get(code, ("failed", "failed"))
     if status.status != expected:
         return "failed", f"exit code {code} contradicts status {status.status!r}"
+    if kind != "failed" and status.exit_code not in (None, code):
+        return "failed", f"exit code {code} contradicts exit_code {status.exit_code} of status.json"
     return kind, status.message or (f"exit code {code}" if kind == "failed" else "")
 
 

@@ -21,10 +21,14 @@ from crosscast_parity.processes.process import (
     start,
 )
 from crosscast_parity.processes.run_cache import Store
+from crosscast_parity.recordings.files import read_json
 
 POLL_SECONDS = 0.05
 MEMORY_POLL_SECONDS = 1.0
 SESSION = "crosscast_parity.inside.session"
+DONE = "done.json"
+MOST_DONE = 16_000_000
+"""Bytes of done.json, which lists every file that a run has imported."""
 EventKind = Literal["started", "ended"]
 
 
@@ -301,9 +305,9 @@ def read_outcome(folder: Path, job: Job | None = None) -> Outcome:
     """Say how a run ended whose folder holds done.json, believing it only with its status."""
     tail = log_tail(folder / "log.txt")
     try:
-        done = json.loads((folder / "done.json").read_text())
+        done = read_json(folder / DONE, MOST_DONE)
         code, seconds = int(done["exit_code"]), float(done["seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, ArithmeticError):
         return Outcome(kind="failed", message="done.json is missing or damaged", log_tail=tail)
     status, problem = read_job_status(folder)
     kind, message = judge_exit(code, status, problem, tail)

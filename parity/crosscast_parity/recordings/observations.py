@@ -17,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.recordings.files import parse_json
 from crosscast_parity.recordings.mapped_tensors import MappedFile
 from crosscast_parity.recordings.trace import Row, parse_row
 from crosscast_parity.recordings.type_manifest import Manifest, read_manifest
@@ -151,6 +152,8 @@ def _window(path: Path, number: int) -> ObservedWindow:
 
 
 def _open(path: Path) -> Any:
+    if not path.is_file():
+        _refuse(path, "is not a plain file")
     try:
         return MappedFile(path)
     except (OSError, SafetensorError, ValueError) as error:
@@ -159,8 +162,8 @@ def _open(path: Path) -> Any:
 
 def _metadata(path: Path, file: Any) -> dict[str, Any]:
     try:
-        document = json.loads((file.metadata() or {}).get("observation", ""))
-    except (ValueError, RecursionError):
+        document = parse_json((file.metadata() or {}).get("observation", "").encode())
+    except ValueError:
         _refuse(path, "`observation` in its metadata is not JSON")
     if not isinstance(document, dict):
         _refuse(path, "`observation` in its metadata is not an object")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.recordings.files import read_json
 
 StatusKind = Literal["finished", "stopped", "cannot_run", "failed"]
 
@@ -32,9 +32,10 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What a script says about its own end."""
+    """What a script says about its own end; `exit_code` is None if it does not tell."""
 
     status: StatusKind
+    exit_code: int | None = None
     message: str = ""
     windows: int | None = None
     updates: int | None = None
@@ -50,30 +51,30 @@ def read_status(path: Path) -> Status:
         DiagnosticError: CC702 if the file is missing, too large or not of the contract's form.
     """
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise _bad(path, f"cannot be read ({error.strerror})") from None
-    if len(raw) > MAX_BYTES:
-        raise _bad(path, f"is larger than {MAX_BYTES} bytes")
-    try:
-        document = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise _bad(path, "is not JSON") from None
+        document = read_json(path, MAX_BYTES)
+    except ValueError as error:
+        raise _bad(path, str(error)) from None
     if not isinstance(document, dict):
         raise _bad(path, "is not a JSON object")
     return _status(path, document)
 
 
 def _status(path: Path, document: dict[str, Any]) -> Status:
-    kind = STATUSES.get(str(document.get("status")))
-    if kind is None:
+    kind = document.get("status")
+    if not isinstance(kind, str) or kind not in STATUSES:
         raise _bad(path, "has no known `status`")
     versions = document.get("versions") or {}
-    if not isinstance(versions, dict) or len(versions) > MAX_VERSIONS:
+    if (
+        not isinstance(versions, dict)
+        or len(versions) > MAX_VERSIONS
+        or any(isinstance(version, dict | list) for version in versions.values())
+    ):
         raise _bad(path, "has `versions` that are not a short object")
+    if "exit_code" in document and not _is_code(document["exit_code"]):
+        raise _bad(path, "has an `exit_code` that is not a whole number from 0 to 255")
     return Status(
-        status=kind,
+        status=STATUSES[kind],
+        exit_code=document.get("exit_code"),
         message=_text(path, document, "message"),
         windows=_count(path, document, "windows"),
         updates=_count(path, document, "updates"),
@@ -83,8 +84,14 @@ def _status(path: Path, document: dict[str, Any]) -> Status:
     )
 
 
+def _is_code(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 256
+
+
 def _text(path: Path, document: dict[str, Any], name: str) -> str:
-    value = document.get(name) or ""
+    value = document.get(name)
+    if value is None:
+        return ""
     if not isinstance(value, str):
         raise _bad(path, f"has a `{name}` that is not text")
     return value[:MAX_TEXT]
@@ -94,7 +101,7 @@ def _count(path: Path, document: dict[str, Any], name: str) -> int | None:
     value = document.get(name)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise _bad(path, f"has a `{name}` that is not a count")
     return value
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span
+from crosscast_parity.recordings.files import open_plain, parse_json
 
 MAX_LINE = 4096
 MAX_ROWS = 1_000_000
@@ -70,7 +70,7 @@ def read_trace(path: Path, *, partial: bool = False) -> tuple[Row, ...]:
     """
     rows: list[Row] = []
     try:
-        with path.open("rb") as stream:
+        with open_plain(path) as stream:
             for number in range(1, MAX_ROWS + 2):
                 raw = stream.readline(MAX_LINE + 1)
                 if not raw or (partial and not raw.endswith(b"\n")):
@@ -97,8 +97,8 @@ def _row(place: _Place, raw: bytes, window: int) -> Row:
     if len(raw) > MAX_LINE:
         place.refuse(f"the row is longer than {MAX_LINE} bytes")
     try:
-        document = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):
+        document = parse_json(raw)
+    except ValueError:
         place.refuse("the row is not JSON")
     if not isinstance(document, dict):
         place.refuse("the row is not a JSON object")
@@ -114,6 +114,8 @@ def _row(place: _Place, raw: bytes, window: int) -> Row:
         updates=_count(place, document, "updates"),
         peak_memory=_count(place, document, "peak_memory") if "peak_memory" in document else None,
     )
+    if not row.scale > 0:
+        place.refuse("`scale` is not above 0")
     if row.window != window:
         place.refuse(f"`window` is {row.window}, expected {window}")
     return row

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast_parity.recordings.files import read_json
 
 FORMAT = 1
 MAX_BYTES = 4_000_000
@@ -46,13 +46,9 @@ def read_manifest(path: Path) -> Manifest:
         DiagnosticError: CC723 if it breaks its contract.
     """
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-        document = json.loads(raw.decode("utf-8")) if len(raw) <= MAX_BYTES else None
-    except OSError as error:
-        _refuse(path, f"cannot be read: {error.strerror}")
-    except (ValueError, RecursionError):
-        _refuse(path, "is not JSON")
+        document = read_json(path, MAX_BYTES)
+    except ValueError as error:
+        _refuse(path, str(error))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         _refuse(path, f"is not a manifest in format {FORMAT}")
     autocast, classes = document.get("autocast"), document.get("operations")
@@ -81,6 +77,8 @@ def _operation(path: Path, name: str, entry: Any) -> Operation:
         or not all(isinstance(dtype, str) for dtype in inputs)
         or not isinstance(output, str)
         or not isinstance(count, int)
+        or isinstance(count, bool)
+        or not 0 < count < 2**53
     ):
         _refuse(path, f"an entry of {name!r} lacks `in`, `out` or `count`")
     return Operation(name=name, inputs=tuple(inputs), output=output, count=count)

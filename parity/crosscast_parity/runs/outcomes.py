@@ -15,7 +15,8 @@ from crosscast_parity.judge.judgement_store import Judgements
 from crosscast_parity.judge.records import Run
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.runs import RunSpec, Stage
-from crosscast_parity.processes.sessions import Finished
+from crosscast_parity.processes.sessions import DONE, MOST_DONE, Finished
+from crosscast_parity.recordings.files import read_json
 from crosscast_parity.recordings.observations import Observation, read_observation
 from crosscast_parity.recordings.trace import Row, read_trace
 
@@ -27,6 +28,15 @@ class FinishedRun:
     spec: RunSpec
     run: Run
     folder: Path
+
+    @property
+    def injected(self) -> frozenset[str] | None:
+        """The faults that its session saw meet a micro-batch; None if that was not recorded."""
+        try:
+            found = read_json(self.folder / DONE, MOST_DONE)["injected"]
+            return frozenset(map(str, found))
+        except (ValueError, LookupError, TypeError):
+            return None
 
 
 @dataclass(slots=True)

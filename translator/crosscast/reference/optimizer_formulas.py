@@ -137,14 +137,14 @@ def _adafactor(
     share, lowest = t**op.beta2_decay, op.factored_eps[0]
     square = gradient * gradient
     if weight.ndim < 2:
-        variance = slots["variance"] + share * (square - slots["variance"])
+        variance = (1.0 - share) * slots["variance"] + share * square
         moments = {"variance": variance}
     else:
         means = {
             "row_var": square.mean(-1, keepdims=True),
             "col_var": square.mean(-2, keepdims=True),
         }
-        moments = {n: slots[n] + share * (mean - slots[n]) for n, mean in means.items()}
+        moments = {n: (1.0 - share) * slots[n] + share * mean for n, mean in means.items()}
         rows = moments["row_var"]
         scale = np.maximum(rows.mean(-2, keepdims=True), np.float32(lowest))
         variance = rows * moments["col_var"] / scale
