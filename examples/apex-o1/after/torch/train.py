@@ -335,9 +335,9 @@ def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
         for slot in ("momentum_buffer",):
             wanted[f"optimizer/{slot}/{name}"] = np.zeros(weight.shape, weight.dtype)
     check_arrays(path, arrays, wanted)
-    unknown = ", ".join(sorted(arrays.keys() - wanted.keys())[:5])
+    unknown = sorted(arrays.keys() - wanted.keys())
     if unknown:
-        raise Stop("failed", 2, f"{path}: {unknown} fits nothing in this run")
+        raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
     state.windows, state.updates = counters["windows"], counters["updates"]
     state.stuck = counters["stuck"]
     restore_model(state, {name: arrays[f"model/{name}"] for name in weights})
@@ -373,7 +373,7 @@ def read_counters(path: Path, text: str, n_rows: int) -> dict[str, Any]:
     if counters["rows"] != n_rows:
         there = f"{counters['rows']} training rows, not {n_rows}"
         raise Stop("failed", 2, f"{path} was written with {there}")
-    return counters
+    return counters | {"scale": float(counters["scale"])}
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -316,9 +316,9 @@ def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
     weights = model_arrays(state)
     wanted = {f"model/{name}": array for name, array in weights.items()}
     check_arrays(path, arrays, wanted)
-    unknown = ", ".join(sorted(arrays.keys() - wanted.keys())[:5])
+    unknown = sorted(arrays.keys() - wanted.keys())
     if unknown:
-        raise Stop("failed", 2, f"{path}: {unknown} fits nothing in this run")
+        raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
     state.windows, state.updates = counters["windows"], counters["updates"]
     restore_model(state, {name: arrays[f"model/{name}"] for name in weights})
     moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}

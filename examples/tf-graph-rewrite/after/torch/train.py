@@ -357,9 +357,9 @@ def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
         for slot in ("exp_avg", "exp_avg_sq"):
             wanted[f"optimizer/{slot}/{name}"] = np.zeros(weight.shape, weight.dtype)
     check_arrays(path, arrays, wanted)
-    unknown = ", ".join(sorted(arrays.keys() - wanted.keys())[:5])
+    unknown = sorted(arrays.keys() - wanted.keys())
     if unknown:
-        raise Stop("failed", 2, f"{path}: {unknown} fits nothing in this run")
+        raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
     for key, array in arrays.items():
         if key.startswith(("optimizer/exp_avg_sq/",)) and (array < 0).any():
             raise Stop("failed", 2, f"{path}: {key}, a mean of squares, is negative")
@@ -398,7 +398,7 @@ def read_counters(path: Path, text: str, n_rows: int) -> dict[str, Any]:
     if counters["rows"] != n_rows:
         there = f"{counters['rows']} training rows, not {n_rows}"
         raise Stop("failed", 2, f"{path} was written with {there}")
-    return counters
+    return counters | {"scale": float(counters["scale"])}
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
