@@ -105,7 +105,7 @@ def cases(reader: Reader, kind: str, good: Path, most: int) -> Iterator[damages.
     names = some(list(parts.tensors), most)
     if kind == "weights":
         return damages.weights(parts, names)
-    bounds = dict.fromkeys(("updates", "stuck", "good", "bad"), ("4",))
+    bounds: dict[str, tuple[str, ...]] = dict.fromkeys(("updates", "stuck", "good", "bad"), ("4",))
     bounds["rows"] = ("0", str(reader.n_rows + 1))
     script = reader.script
     if hasattr(script, "MIN_SCALE"):

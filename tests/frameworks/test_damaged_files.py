@@ -140,8 +140,8 @@ def test_what_a_killed_save_leaves_is_gone_with_the_next(framework: str, tmp_pat
     finally:
         os.umask(before)
     assert (run.code, run.stderr, run.traceback) == (0, "", "")
-    left = sorted(path.name for path in output.iterdir())
-    assert left == sorted([".tmpMine", *names, "status.json", "trace.jsonl"])
+    found = sorted(path.name for path in output.iterdir())
+    assert found == sorted([".tmpMine", *names, "status.json", "trace.jsonl"])
     modes = {path.name: path.stat().st_mode & 0o777 for path in output.iterdir()}
     del modes[".tmpMine"]
     assert set(modes.values()) == {0o640}, modes
@@ -173,9 +173,8 @@ def test_absurd_flags(framework: str, tmp_path: Path) -> None:
     recipe = tiny_recipe(model=MODEL, precision=FLOAT16, loss_scaling=DYNAMIC)
     folder = emit(recipe, framework, tmp_path / "script")
     rows = write_rows(tmp_path / "rows.npz", 20)
-    usual = ("--train", rows, "--eval", rows, "--device", "cpu")
-    if framework == "paddle":
-        usual += ("--use_fp16=false",)
+    half = ("--use_fp16=false",) if framework == "paddle" else ()
+    usual = ("--train", rows, "--eval", rows, "--device", "cpu", *half)
     flags = FLAGS + (SCALE_FLAGS if framework == "paddle" else [])
     listed = [(tmp_path / "out", (*usual, *given)) for given in flags]
     for given, run in zip(flags, calls(folder / "train.py", framework, listed), strict=True):
