@@ -1,7 +1,7 @@
 """Calls main() of an emitted train.py several times: `run_main.py SCRIPT RUNS`.
 
 RUNS is a JSON list of command lines. Prints as JSON a list with the exit code, what went to stderr
-and the traceback (empty without one) of each.
+and stdout, and the traceback (empty without one) of each.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from typing import Any
 
 
 def call(main: Any, argv: list[str]) -> dict[str, Any]:
-    errors, code, trouble = io.StringIO(), None, ""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+    output, errors, code, trouble = io.StringIO(), io.StringIO(), None, ""
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
         try:
             code = main(argv)
         except SystemExit as stop:
             code = stop.code
         except Exception:
             trouble = traceback.format_exc()
-    return {"code": code, "stderr": errors.getvalue(), "traceback": trouble}
+    said = {"stdout": output.getvalue(), "stderr": errors.getvalue()}
+    return {"code": code, **said, "traceback": trouble}
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ class Run:
     code: int
     stderr: str
     traceback: str
+    stdout: str = ""
 
     @property
     def status(self) -> dict[str, Any]:
@@ -55,10 +56,16 @@ def _refuse(constant: str) -> None:
 
 
 def calls(
-    script: Path, framework: str, runs: Sequence[tuple[Path, Sequence[object]]], timeout: int = 300
+    script: Path,
+    framework: str,
+    runs: Sequence[tuple[Path, Sequence[object]]],
+    timeout: int = 300,
+    fork: bool = True,
 ) -> list[Run]:
     """Call main() of a script once for every (output folder, flags), all in one process."""
     arguments = [["--output", str(output), *map(str, flags)] for output, flags in runs]
     program = Path(__file__).with_name("run_main.py")
-    found = run_python(program, framework, script, json.dumps(arguments), timeout=timeout)
+    found = run_python(
+        program, framework, script, json.dumps(arguments), timeout=timeout, fork=fork
+    )
     return [Run(output, **recorded) for (output, _), recorded in zip(runs, found, strict=True)]

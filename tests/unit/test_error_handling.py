@@ -10,8 +10,14 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
-from crosscast.cli import error_handling
+from crosscast.cli import app, error_handling
+from crosscast.state.store import write_state
+from recipe_texts import text_of
+from state_files import small_recipe, state_of
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "apex-o1" / "before" / "train.py"
 
 
 def guarded_exit(command: Callable[[], int | None]) -> int:
@@ -82,3 +88,79 @@ def test_a_command_leaves_signals_as_they_were() -> None:
 def test_returned_numbers_are_exit_codes() -> None:
     assert guarded_exit(lambda: 3) == 3
     assert guarded_exit(lambda: None) == 0
+
+
+BAD_PLACES = (
+    "x" * 300,
+    "x" * 300 + "/y",
+    "a-file/y",
+    "a-file/y/z",
+    "a\0b",
+    "/proc/none",
+    "/dev/null/x",
+)
+WRITERS: dict[str, tuple[str, ...]] = {
+    "compile": ("compile", "r.yaml", "--to", "torch", "-o"),
+    "lift": ("lift", "s.py", "-o"),
+    "migrate": ("migrate", "s.py", "--to", "paddle", "-o"),
+    "parity": ("parity", "r.yaml", "--to", "torch", "-o"),
+    "sweep": ("sweep", "r.yaml", "--to", "torch", "-o"),
+    "check-scaling": ("check-scaling", "r.yaml", "--to", "torch", "-o"),
+    "state convert": (
+        "state",
+        "convert",
+        "c.safetensors",
+        "--from",
+        "torch",
+        "--to",
+        "paddle",
+        "-o",
+    ),
+    "lint": ("lint", "s.py", "-o"),
+    "lint --write-baseline": ("lint", "s.py", "--write-baseline", "--baseline"),
+    "init": ("init",),
+    "data": ("data", "nli-synthetic", "-o"),
+    "plan": ("plan", "r.yaml", "--to", "torch", "--memory", "1GiB", "-o"),
+    "plan --plot": ("plan", "r.yaml", "--to", "torch", "--memory", "1GiB", "--plot"),
+}
+READERS: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in ("check", "show", "explain", "lint", "lift", "plan", "migrate")},
+    "diff": ("diff", "r.yaml"),
+    "state show": ("state", "show"),
+    "state show --recipe": ("state", "show", "c.safetensors", "--recipe"),
+    "parity --reference-run": ("parity", "r.yaml", "--to", "torch", "-o", "o", "--reference-run"),
+}
+
+
+@pytest.mark.parametrize("name", [*WRITERS, *(f"reads: {name}" for name in READERS)])
+def test_impossible_places(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.yaml").write_text(text_of())
+    Path("s.py").write_text(SCRIPT.read_text())
+    Path("a-file").write_text("of the user")
+    write_state(Path("c.safetensors"), state_of(small_recipe()))
+    command = WRITERS.get(name) or READERS[name.removeprefix("reads: ")]
+    for place in BAD_PLACES:
+        result = CliRunner().invoke(app, [*command, place])
+        said = (name, place, result.exit_code, result.output)
+        assert isinstance(result.exception, SystemExit), said
+        # 1: the stored runs of a comparison are no usage (CC714).
+        assert result.exit_code in ((1, 2) if "--reference-run" in name else (2,)), said
+        assert "CC" in result.stderr or "Invalid value" in result.stderr, said
+    assert Path("a-file").read_text() == "of the user"
+
+
+def test_a_name_in_no_encoding_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.yaml").write_text(text_of())
+    result = CliRunner().invoke(app, ["compile", "r.yaml", "--to", "torch", "-o", "\udcff"])
+    assert (result.exit_code, "\\udcff/torch/train.py" in result.stdout) == (0, True), result.output
+    assert Path("\udcff/torch/train.py").exists()
+
+
+def test_the_operating_system_may_refuse_at_any_time(capsys: pytest.CaptureFixture[str]) -> None:
+    def full() -> None:
+        raise OSError(28, "No space left on device", "trace.jsonl")
+
+    assert guarded_exit(full) == 2
+    assert capsys.readouterr().err == "error CC504: trace.jsonl: No space left on device\n"

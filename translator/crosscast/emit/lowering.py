@@ -116,6 +116,7 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "state_arguments": "device",
         "schedule": _schedule(recipe),
         "slot_names": slot_names(recipe),
+        "mean_squares": tuple(f"optimizer/{n}/" for n in slot_names(recipe) if n in MEAN_SQUARES),
         "factored": recipe.optimizer.name == "adafactor",
         "launch": launch_view(recipe),
         **_scaling(recipe),
@@ -176,6 +177,9 @@ def slot_names(recipe: Recipe) -> tuple[str, ...]:
     """Return the names of the optimizer's moments in checkpoints."""
     return _SLOTS[recipe.optimizer.name] if getattr(recipe.optimizer, "momentum", 1.0) else ()
 
+
+MEAN_SQUARES = ("exp_avg_sq", "row_var", "col_var", "variance")
+"""Moments that are never negative."""
 
 _SLOTS = {
     "sgd": ("momentum_buffer",),

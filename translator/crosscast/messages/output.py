@@ -43,9 +43,9 @@ def write_files(
         DiagnosticError: CC501 foreign files, CC502 an error of the system, CC503 a path that leaves
             the folder.
     """
-    for path in (*files, MANIFEST):
-        _check_path(root, path)
     try:
+        for path in (*files, MANIFEST):
+            _check_path(root, path)
         known = _read_manifest(root)
         if not force:
             _refuse_foreign(root, files, known)

@@ -89,6 +89,11 @@ RUN_CODES = (
     ),
     Code("CC502", "cannot write", "The operating system denied the write. Nothing was changed."),
     Code("CC503", "output path outside the folder", "Output files must be inside -o DIR."),
+    Code(
+        "CC504",
+        "refused by the operating system",
+        "A name that is too long or no name at all, a full disk, a broken file system.",
+    ),
     Code("CC601", "data file cannot be read", "Check the path and the permissions."),
     Code("CC602", "not a data set file", "A data set is a single .npz file with plain arrays."),
     Code(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from crosscast.emit.lowering import MEAN_SQUARES
 from crosscast.messages.diagnostics import Collector, Diagnostic, failure
 from crosscast.state.container import Container
 from crosscast.state.problems import DamagedError, leads_away, listed, several, strict_json
@@ -185,7 +186,7 @@ def _values(name: str, array: Any) -> Iterator[str]:
         return
     if not np.isfinite(array).all():
         yield f"{name!r} contains inf or nan"
-    elif name.startswith(("optimizer/exp_avg_sq/", "optimizer/variance/")) and (array < 0).any():
+    elif name.startswith(tuple(f"optimizer/{n}/" for n in MEAN_SQUARES)) and (array < 0).any():
         yield f"{name!r} is a mean of squares but contains negative numbers"
 
 

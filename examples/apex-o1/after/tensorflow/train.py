@@ -12,8 +12,10 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import sys
+import tempfile
 import time
 import zipfile
 import zlib
@@ -30,7 +32,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 # isort: split
 from my_keras_model import build_model
@@ -95,16 +97,23 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--checkpoint-every", type=positive, default=500, help="in windows")
     add("--log-every", type=positive, default=10, help="in windows")
     add("--device", choices=("auto", "cpu", "gpu"), default="auto")
-    add("--threads", type=positive, help="CPU threads")
+    add("--threads", type=threads, help="CPU threads")
     return parser.parse_args(argv)
 
 
 def positive(text: str) -> int:
     """Parse a positive integer."""
     value = int(text)
-    if value < 1:
+    if not 0 < value < 2**31:
         raise ValueError(text)
     return value
+
+
+def threads(text: str) -> int:
+    """Parse a number of threads that a system may start."""
+    if not 0 < int(text) <= 4096:
+        raise ValueError(text)
+    return int(text)
 
 
 def read_rows(path: Path) -> Batch:
@@ -384,9 +393,14 @@ def reseed(state: TrainState) -> None:
 def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
     """Write a safetensors file whole or not at all."""
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    partial = path.with_suffix(".partial")
+    folder = path.with_suffix(".saving")  # of what a killed save leaves, too
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    partial = folder / path.name
     save_file(arrays, partial, {key: json.dumps(metadata[key]) for key in metadata})
+    partial.chmod(folder.stat().st_mode & 0o666)  # save_file lets only the user read
     os.replace(partial, path)
+    folder.rmdir()
 
 
 def save_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
@@ -401,64 +415,105 @@ def save_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
 
 def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
     """Continue from a checkpoint of the same recipe, with the same training rows."""
+    arrays, metadata = read_arrays(path)
+    if metadata.get("recipe") != json.dumps(RECIPE):
+        raise Stop("failed", 2, f"{path} was written by another recipe")
+    counters = read_counters(path, metadata.get("counters", ""), n_rows)
+    weights = model_arrays(state)
+    wanted = {f"model/{name}": array for name, array in weights.items()}
+    held = {key.split("/", 2)[-1] for key in arrays if key.startswith("optimizer/")}
+    if counters["updates"] and not held:
+        raise Stop("failed", 2, f"{path} lacks the moments of the optimizer")
+    for name in held & set(weights):
+        weight = weights[name]
+        for slot in ("momentum_buffer",):
+            wanted[f"optimizer/{slot}/{name}"] = np.zeros(weight.shape, weight.dtype)
+    check_arrays(path, arrays, wanted)
+    unknown = sorted(arrays.keys() - wanted.keys())
+    if unknown:
+        raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
+    state.windows, state.updates = counters["windows"], counters["updates"]
+    state.stuck = counters["stuck"]
+    restore_model(state, {name: arrays[f"model/{name}"] for name in weights})
+    moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}
+    restore_optimizer(state, moments)
+    restore_scaler(state, counters)
+
+
+def read_counters(path: Path, text: str, n_rows: int) -> dict[str, Any]:
+    """Read the counters of a checkpoint, with values that a run can have saved."""
+    try:
+        counters = json.loads(text)
+        windows = counters.get("windows")
+    except (AttributeError, RecursionError, ValueError):
+        raise Stop("failed", 2, f"{path} is damaged: it has no counters") from None
+    limits: dict[str, tuple[Any, Any]] = {
+        "windows": (0, 2**31 - 1),
+        "updates": (0, windows),
+        "stuck": (0, windows),
+        "good": (0, windows),
+        "bad": (0, windows),
+        "scale": (MIN_SCALE, MAX_SCALE),
+        "rows": (1, 2**31 - 1),
+    }
+    counters.setdefault("rows", n_rows)
+    for name, (least, most) in limits.items():
+        value = counters.get(name)
+        whole = type(value) is int or name == "scale" and type(value) is float
+        if not whole or not least <= value <= most:
+            right = f"{name} must be a number from {least} to {most}"
+            raise Stop("failed", 2, f"{path} is damaged: {right}")
+    # With another number of rows the window number means another place in the data.
+    if counters["rows"] != n_rows:
+        there = f"{counters['rows']} training rows, not {n_rows}"
+        raise Stop("failed", 2, f"{path} was written with {there}")
+    return counters | {"scale": float(counters["scale"])}
+
+
+def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Read a safetensors file: its arrays by name, and its metadata."""
     try:
         with safe_open(path, framework="np") as file:
-            metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()}
-            arrays = {k: file.get_tensor(k) for k in sorted(file.keys())}
+            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
+            return arrays, file.metadata() or {}
     except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
         raise Stop("failed", 2, f"cannot read {path}: {error}") from None
-    if metadata.get("recipe") != RECIPE:
-        raise Stop("failed", 2, f"{path} was written by another recipe")
-    model = {k[6:]: v for k, v in arrays.items() if k.startswith("model/")}
-    moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}
-    wanted = model_arrays(state)
-    check_shapes(path, model, wanted)
-    for key, array in moments.items():
-        weight = wanted.get(key.partition("/")[2])
-        if weight is None or weight.shape != array.shape:
-            raise Stop("failed", 2, f"{path}: {key} fits no weight")
-    try:
-        counters = metadata["counters"]
-        # With another number of rows the window number means another place in the data.
-        if counters.get("rows", n_rows) != n_rows:
-            there = f"{counters['rows']} training rows, not {n_rows}"
-            raise Stop("failed", 2, f"{path} was written with {there}")
-        state.windows = int(counters["windows"])
-        state.updates = int(counters["updates"])
-        state.stuck = int(counters["stuck"])
-        restore_model(state, model)
-        restore_optimizer(state, moments)
-        restore_scaler(state, counters)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Stop("failed", 2, f"{path} is damaged: {error!r}") from None
 
 
 def load_weights(path: Path, state: TrainState) -> None:
     """Load weights by their canonical names; a new classifier may be missing."""
-    try:
-        arrays = load_file(path)
-    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
-        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+    arrays, _ = read_arrays(path)
     wanted = model_arrays(state)
     fresh = [n for n in wanted if n.startswith("classifier.") and n not in arrays]
     arrays |= {name: wanted[name] for name in fresh}
-    check_shapes(path, arrays, wanted)
+    for name in wanted.keys() & arrays.keys():
+        array, dtype = arrays[name], wanted[name].dtype
+        kinds = {array.dtype.kind, dtype.kind}
+        with np.errstate(over="ignore"):
+            cast = array.astype(dtype)
+        # V is bfloat16, where NumPy knows it; integers must stay what they are.
+        if kinds <= {"f", "V"} or (kinds <= {"i", "u"} and np.array_equal(cast, array)):
+            arrays[name] = cast
+    check_arrays(path, arrays, wanted)
     if fresh:
         print(f"new weights for {', '.join(fresh)}")
-    restore_model(state, {n: arrays[n].astype(a.dtype) for n, a in wanted.items()})
+    restore_model(state, {name: arrays[name] for name in wanted})
 
 
-def check_shapes(
+def check_arrays(
     path: Path, arrays: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
 ) -> None:
-    """Refuse arrays that are not the wanted ones by name and shape."""
+    """Refuse arrays that are not the wanted ones by name, shape and type, or not finite."""
     missing = [name for name in wanted if name not in arrays]
     if missing:
         raise Stop("failed", 2, f"{path} lacks {', '.join(missing[:5])}")
-    for name, array in wanted.items():
-        if arrays[name].shape != array.shape:
-            shapes = f"{arrays[name].shape}, not {array.shape}"
-            raise Stop("failed", 2, f"{path}: {name} has the shape {shapes}")
+    for name, like in wanted.items():
+        array = arrays[name]
+        if (array.dtype, array.shape) != (like.dtype, like.shape):
+            there = f"{array.dtype} {array.shape}, not {like.dtype} {like.shape}"
+            raise Stop("failed", 2, f"{path}: {name} is {there}")
+        if (np.isfinite(like) & ~np.isfinite(array)).any():  # a mask may hold -inf
+            raise Stop("failed", 2, f"{path}: {name} is not finite")
 
 
 @tf.function(reduce_retracing=True)
@@ -578,10 +633,30 @@ def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
 
 
 def open_trace(path: Path, windows: int) -> TextIO:
-    """Open the trace for appending, cut back to the first `windows` rows."""
-    kept = path.read_text().splitlines()[:windows] if windows and path.exists() else []
-    path.write_text("".join(f"{line}\n" for line in kept))
-    return path.open("a")
+    """Open the trace for appending, with the rows of the first `windows` windows.
+
+    Training does not need them: rows that are lost or damaged are told and left out.
+    """
+    kept: dict[int, bytes] = {}
+    partial = path.with_suffix(".partial")
+    try:
+        for line in path.read_bytes().splitlines() if path.is_file() else ():
+            try:
+                number = json.loads(line.decode())["window"]
+            except (KeyError, RecursionError, TypeError, ValueError):
+                continue
+            if type(number) is int and 0 <= number < windows:
+                kept[number] = line + b"\n"
+        partial.write_bytes(b"".join(kept[number] for number in sorted(kept)))
+        os.replace(partial, path)
+        trace = path.open("a")
+    except OSError as error:
+        raise Stop("failed", 2, f"cannot write {path}: {error}") from None
+    known = [-1, *sorted(kept), windows]
+    gaps = [f"{a + 1}-{b - 1}" for a, b in zip(known, known[1:]) if b - a > 1]
+    if gaps:
+        print(f"{path} has no rows of the windows {', '.join(gaps)}; going on without")
+    return trace
 
 
 def finite(row: dict[str, Any]) -> dict[str, Any]:
@@ -624,8 +699,9 @@ def main(argv: list[str] | None = None) -> int:
     args = parse_arguments(argv)
     try:
         args.output.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=args.output).close()  # files can be made there
         (args.output / "status.json").unlink(missing_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
         return 2
     status: dict[str, Any] = {"status": "finished", "exit_code": 0, "message": ""}

@@ -1,0 +1,141 @@
+"""Lets an emitted train.py read damaged files: `run_damaged.py SCRIPT FOLDER NAMES FLAGS`.
+
+Trains three windows into FOLDER, damages what that leaves in many ways and reads each file with
+`load_checkpoint` or `load_weights`. NAMES is how many tensors of each kind are damaged, 0 for all.
+Prints as JSON how many files were tried, refused and read to the same state, how many ended in
+another exception, and sentences about those that were not treated as they must be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import json
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frameworks import damages
+
+
+class Reader:
+    """Reads one file after another, each into a state that holds nothing of the one before."""
+
+    def __init__(self, script: Any, output: Path, flags: list[str]) -> None:
+        self.script = script
+        self.file = output / "damaged.safetensors"
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert script.main(["--output", str(output), "--windows", "3", *flags]) == 0
+        args = script.parse_arguments(flags)
+        given = {"args": args, "device": script.select_device(args)}
+        wanted = inspect.signature(script.make_state).parameters
+        self._made = {name: given[name] for name in wanted}
+        self.n_rows = len(script.read_rows(args.train)["labels"])
+        self.state = self.fresh()
+
+    def fresh(self) -> Any:
+        return self.script.make_state(**self._made)
+
+    def load(self, kind: str, state: Any) -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            if kind == "checkpoint":
+                self.script.load_checkpoint(self.file, state, self.n_rows)
+            else:
+                self.script.load_weights(self.file, state)
+
+    def held(self, state: Any) -> dict[str, Any]:
+        """Everything in a state, to be compared bit by bit."""
+        script = self.script
+        arrays = {f"model/{name}": a for name, a in script.model_arrays(state).items()}
+        arrays |= {f"optimizer/{name}": a for name, a in script.optimizer_arrays(state).items()}
+        if hasattr(script, "ema_arrays"):
+            arrays |= {f"ema/{name}": a for name, a in script.ema_arrays(state).items()}
+        found: dict[str, Any] = {n: (str(a.dtype), a.tobytes()) for n, a in arrays.items()}
+        counters = script.scaler_counters(state)
+        kinds = {name: (type(value).__name__, value) for name, value in counters.items()}
+        counts = (state.windows, state.updates, getattr(state, "stuck", 0))
+        return found | {"counters": (counts, kinds)}
+
+    def read(self, kind: str, data: bytes) -> tuple[str, str]:
+        """Read a file; return how that ended and what was said."""
+        self.file.write_bytes(data)
+        try:
+            self.load(kind, self.state)
+        except self.script.Stop as stop:
+            sentence = str(stop)
+            told = stop.exit_code == 2 and str(self.file) in sentence and len(sentence) < 1000
+            if self.state.windows:
+                self.state = self.fresh()
+            return ("refused" if told else "badly refused"), sentence
+        except BaseException:
+            self.state = self.fresh()
+            return "traceback", traceback.format_exc()[-600:]
+        self.state = self.fresh()
+        state = self.fresh()
+        self.load(kind, state)
+        return ("same" if self.held(state) == self.expected else "another state"), ""
+
+    def expect(self, kind: str, data: bytes) -> None:
+        """Take note of the state that an undamaged file gives."""
+        self.file.write_bytes(data)
+        state = self.fresh()
+        self.load(kind, state)
+        self.expected = self.held(state)
+
+
+def some(names: list[str], most: int) -> list[str]:
+    """Of every kind of tensor the first ones; all if `most` is 0."""
+    if not most:
+        return names
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(name.rpartition("bert.")[0] or name.rpartition("/")[0], []).append(name)
+    return [name for group in kinds.values() for name in group[:most]]
+
+
+def cases(reader: Reader, kind: str, good: Path, most: int) -> Iterator[damages.Case]:
+    parts = damages.unpack(good.read_bytes())
+    reader.expect(kind, good.read_bytes())
+    names = some(list(parts.tensors), most)
+    if kind == "weights":
+        return damages.weights(parts, names)
+    bounds: dict[str, tuple[str, ...]] = dict.fromkeys(("updates", "stuck", "good", "bad"), ("4",))
+    bounds["rows"] = ("0", str(reader.n_rows + 1))
+    script = reader.script
+    if hasattr(script, "MIN_SCALE"):
+        most_scale = getattr(script, "MAX_SCALE", np.inf)
+        most_scale = most_scale if np.isfinite(most_scale) else 2.0**128
+        bounds["scale"] = ("0", "-0.0", repr(script.MIN_SCALE / 2), repr(most_scale * 2))
+    elif hasattr(script, "LOSS_SCALE"):
+        bounds["scale"] = (repr(script.LOSS_SCALE / 2), repr(script.LOSS_SCALE * 2))
+    else:
+        bounds["updates"] += ("2",)
+    return damages.checkpoints(parts, names, bounds)
+
+
+def main(script: Any, output: Path, most: int, flags: list[str]) -> dict[str, Any]:
+    reader = Reader(script, output, flags)
+    counts: Counter[str] = Counter()
+    wrong = []
+    for kind, file in (("checkpoint", "checkpoint"), ("weights", "model")):
+        good = output / f"{file}.safetensors"
+        for name, data, expected in cases(reader, kind, good, most):
+            found, said = reader.read(kind, data)
+            counts.update(["tried", found])
+            if found != expected:
+                wrong.append(f"{kind}, {name}: {found}, not {expected}: {said}")
+    return {"counts": counts, "wrong": wrong}
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(sys.argv[1]).parent))
+    import train  # type: ignore[import-not-found]
+
+    folder, number, rest = Path(sys.argv[2]), int(sys.argv[3]), json.loads(sys.argv[4])
+    print(json.dumps(main(train, folder, number, rest)))
