@@ -54,7 +54,7 @@ class Steps:
         try:
             with np.load(self.folder / f"{window}.npz", allow_pickle=False) as file:
                 return {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # a damaged file raises any
             raise _damaged(self.folder / f"{window}.npz", error) from None
 
 
