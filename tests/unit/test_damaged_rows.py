@@ -63,14 +63,22 @@ def reading(target: str, model: str) -> str:
     return "\n".join(ast.unparse(node) for node in body if getattr(node, "name", "") in READING)
 
 
-def reader(model: str) -> Any:
-    if model == "crosscast":
-        return of_crosscast
+def functions(model: str) -> dict[str, Any]:
     limits = {"input_ids": 128, "attention_mask": 2, "token_type_ids": 2, "labels": 3}
-    names = {"np": np, "Path": Path, "Stop": Stop, "LIMITS": limits, "MAX_POSITIONS": 16}
+    names: dict[str, Any] = {
+        "np": np,
+        "Path": Path,
+        "Stop": Stop,
+        "LIMITS": limits,
+        "MAX_POSITIONS": 16,
+    }
     names["Batch"] = dict[str, np.ndarray]
     exec(reading("torch", model), names)
-    return names["read_rows"]
+    return names
+
+
+def reader(model: str) -> Any:
+    return of_crosscast if model == "crosscast" else functions(model)["read_rows"]
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -210,6 +218,15 @@ def outcome(read: Any, path: Path) -> str:
 @pytest.mark.parametrize("model", RECIPES)
 def test_all_targets_read_rows_by_the_same_functions(model: str) -> None:
     assert len({reading(target, model) for target in TARGETS}) == 1
+
+
+def test_arrays_in_the_type_of_the_frameworks_are_not_copied() -> None:
+    rows = {name: array.astype(np.int64) for name, array in ROWS.items()}
+    read = functions("bert")["model_rows"](Path("rows.npz"), rows)
+    assert all(read[name] is rows[name] for name in ROWS)
+    cast = functions("own")["common_type"]
+    for array in (np.ones((2, 3)).astype(kind) for kind in (np.int64, np.float32, bool)):
+        assert cast(Path("rows.npz"), "x", array) is array
 
 
 @UNCLOSED
