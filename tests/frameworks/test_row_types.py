@@ -164,8 +164,8 @@ def written(folder: Path, model: str) -> dict[str, Case]:
             for order in "<>":
                 large = array.astype(f"{order}u8")
                 large.flat[1] = 2**63 + 5
-                value = [str(2**63 + 5)] if model == "own" else []
-                add(f"{name}: too large {order}", {name: large}, "", f"`{name}`", *value)
+                told = [str(2**63 + 5)] if model == "own" else []
+                add(f"{name}: too large {order}", {name: large}, "", f"`{name}`", *told)
         add(f"{name}: no length", {name: array.flat[0]}, "", "equal length")
     if model == "own":
         for value in (0.5, -100.5, np.nan, np.inf, -np.inf, 60000.5, 1e30, 1e300):
@@ -176,10 +176,10 @@ def written(folder: Path, model: str) -> dict[str, Case]:
                 if labels[2] != 60000:
                     key = f"labels: {value} {np.dtype(dtype)}"
                     add(key, {"labels": labels}, "", "`labels`", str(labels[2]))
-        for value in (1e39, -1e300, np.longdouble("1e400")):
+        for text in ("1e39", "-1e300", "1e400"):
             values = plain["values"].astype(np.longdouble)
-            values[3, 1] = value
-            add(f"values: {value}", {"values": values}, "", "`values`", str(values[3, 1]))
+            values[3, 1] = np.longdouble(text)
+            add(f"values: {text}", {"values": values}, "", "`values`", str(values[3, 1]))
     return made
 
 

@@ -71,7 +71,7 @@ def test_a_traced_model_gets_rows_as_the_script_reads_them(tmp_path: Path) -> No
         "values": np.zeros((4, 2, 3), ">f8"),
         "labels": np.zeros(4, np.float32),
     }
-    np.savez(tmp_path / "train.npz", **arrays)
+    np.savez(tmp_path / "train.npz", **arrays)  # type: ignore[arg-type]
     found = _inputs(recipe(tmp_path), tmp_path)
     assert {name: (tuple(a["shape"]), a["dtype"]) for name, a in found.items()} == {
         "ids": ((8,), "int64"),
