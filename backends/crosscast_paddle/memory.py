@@ -131,7 +131,7 @@ def _micro_batch(
     assert isinstance(model, BertModel)
     tape.phase = "forward"
     rows, length = recipe.batch.micro_batch_size, recipe.data.sequence_length
-    ids = tape.block(ID_ARRAYS * rows * length, "int32", "batch")
+    ids = tape.block(ID_ARRAYS * rows * length, "int64", "batch")
     again = recipe.activation_checkpointing
     bert = PaddleBert(tape, model, types, rows, length, weights, checkpointing=again)
     loss = bert.become(bert.forward(), "float32")

@@ -280,7 +280,7 @@ def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
 def _micro_batch(done: TensorflowRehearsal, bert: GraphBert) -> None:
     tape = done.tape
     tape.phase = "forward"
-    ids = tape.block(3 * bert.rows * bert.length, "int32", "batch")
+    ids = tape.block(3 * bert.rows * bert.length, "int64", "batch")
     with bert.cast_weights():
         loss = bert.forward()
     done.forward_bytes = max(done.forward_bytes, tape.total)

@@ -103,9 +103,20 @@ def test_missing_array(tmp_path: Path, name: str) -> None:
     assert codes(caught) == ["CC603"]
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float32", ">i4", "uint32", "bool"])
+@pytest.mark.parametrize("dtype", ["int8", "int64", ">i4", "uint32", ">u8", "bool"])
+@pytest.mark.parametrize("name", ARRAYS)
+def test_integers_of_every_type_are_read_as_int32(tmp_path: Path, name: str, dtype: str) -> None:
+    data = dataset()
+    arrays = data.arrays() | {name: data.arrays()[name] % 2}
+    arrays["attention_mask"][:, 0] = 1
+    loaded = Dataset.load(written(tmp_path / "a.npz", arrays | {name: arrays[name].astype(dtype)}))
+    assert same(loaded, Dataset(**arrays))
+    assert all(array.dtype == np.int32 for array in loaded.arrays().values())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "U4", "S4", "M8[s]", "i4,f4"])
 def test_wrong_dtype(tmp_path: Path, dtype: str) -> None:
-    arrays = {**dataset().arrays(), "labels": np.array([0, 1, 1], dtype=dtype)}
+    arrays = {**dataset().arrays(), "labels": np.zeros(3, dtype=dtype)}
     with pytest.raises(DiagnosticError, match="labels has dtype") as caught:
         Dataset.load(written(tmp_path / "a.npz", arrays))
     assert codes(caught) == ["CC604"]
@@ -130,7 +141,7 @@ def test_wrong_shape(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
 
 
 def test_all_wrong_arrays_are_named_at_once(tmp_path: Path) -> None:
-    arrays = {name: array.astype(np.int64) for name, array in dataset().arrays().items()}
+    arrays = {name: array.astype(np.float64) for name, array in dataset().arrays().items()}
     del arrays["labels"]
     with pytest.raises(DiagnosticError) as caught:
         Dataset.load(written(tmp_path / "a.npz", arrays))
@@ -143,7 +154,7 @@ def test_all_wrong_arrays_are_named_at_once(tmp_path: Path) -> None:
     [
         ("input_ids", -1),
         ("token_type_ids", -1),
-        ("labels", -100),
+        ("labels", -1),
         ("attention_mask", 2),
         ("attention_mask", -1),
     ],
@@ -154,6 +165,22 @@ def test_value_out_of_range_names_its_row(tmp_path: Path, name: str, value: int)
     with pytest.raises(DiagnosticError, match=rf"{name}.*row 1\b") as caught:
         Dataset.load(written(tmp_path / "a.npz", dict(arrays)))
     assert codes(caught) == ["CC605"]
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("int64", 2**31), ("uint64", 2**63 + 5)])
+def test_a_number_beyond_int32_names_its_row(tmp_path: Path, dtype: str, value: int) -> None:
+    ids = dataset().input_ids.astype(dtype)
+    ids[2, 1] = value
+    with pytest.raises(DiagnosticError, match=r"input_ids.*row 2\b") as caught:
+        Dataset.load(written(tmp_path / "a.npz", dataset().arrays() | {"input_ids": ids}))
+    assert codes(caught) == ["CC605"]
+
+
+def test_a_row_may_have_no_label(tmp_path: Path) -> None:
+    data = dataset()
+    data.labels[1] = -100
+    data.save(tmp_path / "a.npz")
+    assert same(Dataset.load(tmp_path / "a.npz"), data)
 
 
 def test_a_row_that_is_all_padding_is_refused(tmp_path: Path) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosscast.data.npz import Dataset
+import numpy as np
+
+from crosscast.data.npz import ARRAYS, UNLABELLED, Dataset, read_arrays
 from crosscast.data.synthetic import Split, nli_synthetic
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import BertModel, NpzData, Recipe, SyntheticData
+from crosscast.recipe.predicates import by_tokens
 from crosscast_parity.inputs.weights import bert_weights, perturb, save
 from crosscast_parity.recipes.derived import bert_of
 
@@ -41,8 +45,11 @@ class Inputs:
 def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
     """Write batches and weights for a recipe below `folder`.
 
-    Synthetic rows are drawn from the recipe's seed; npz rows are used where they are, relative to
-    the working directory.
+    Synthetic rows are drawn from the recipe's seed. Rows of npz files, relative to the working
+    directory, are used where they are if they are int32.
+
+    Raises:
+        DiagnosticError: CC601 to CC605 for rows of an npz file that a run would refuse.
     """
     model = bert_of(recipe)
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,11 +82,29 @@ def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
 
 def _data(recipe: Recipe, model: BertModel, folder: Path) -> tuple[Path, Path]:
     if isinstance(recipe.data, NpzData):
-        paths = (Path(recipe.data.train).absolute(), Path(recipe.data.eval).absolute())
-        for path in paths:
-            Dataset.load(path)  # a bad file is one message here, not a failure in every run
-        return paths
+        given = {"train": recipe.data.train, "eval": recipe.data.eval}
+        train, evaluation = (
+            _checked(Path(path).absolute(), recipe, folder / f"{split}.npz")
+            for split, path in given.items()
+        )
+        return train, evaluation
     return _synthetic(recipe, recipe.data, model, folder)
+
+
+def _checked(path: Path, recipe: Recipe, copy: Path) -> Path:
+    """Return a file of the user's, or a copy of its rows as int32, which contestants may expect.
+
+    A bad file is one message here, not a failure in every run.
+    """
+    arrays = read_arrays(path, ARRAYS)
+    dataset = Dataset.of(arrays, str(path))
+    if not by_tokens(recipe) and UNLABELLED in dataset.labels:
+        message = f"{path}: labels has {UNLABELLED}, which needs accumulation.normalize_by: token"
+        raise DiagnosticError(Diagnostic(code="CC605", message=message))
+    if all(array.dtype == np.int32 for array in arrays.values()):
+        return path
+    dataset.save(copy, force=True)
+    return copy
 
 
 def _synthetic(

@@ -12,10 +12,10 @@ def rows_of(options: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
     rng = np.random.default_rng(0)
     shape = (options["rows"], options["length"])
     rows = {
-        name: rng.integers(0, limit, shape[:1] if name == "labels" else shape, dtype=np.int32)
+        name: rng.integers(0, limit, shape[:1] if name == "labels" else shape, dtype=np.int64)
         for name, limit in options["limits"].items()
     }
-    return rows | {"attention_mask": np.ones(shape, np.int32)}
+    return rows | {"attention_mask": np.ones(shape, np.int64)}
 
 
 def window_of(rows: dict[str, Any], size: int) -> list[dict[str, Any]]:

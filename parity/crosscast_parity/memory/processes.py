@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from crosscast.data.npz import read_arrays
 from crosscast.emit.compiler import compile_recipe
 from crosscast.memory.records import Device, Moment, TracedModel, TracedWeight
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span
@@ -118,7 +119,7 @@ def trace_model(
 
     Raises:
         DiagnosticError: CC401 if the interpreter or a package of the emitted script is missing,
-            CC452 if the model cannot be traced, CC601 if the rows cannot be read.
+            CC452 if the model cannot be traced, CC601 or CC602 if the rows cannot be read.
     """
     alone = Shape(1, recipe.accumulation.steps, recipe.batch.micro_batch_size).applied(recipe)
     inputs = _inputs(recipe, folder)
@@ -145,19 +146,19 @@ def _inputs(recipe: Recipe, folder: Path) -> dict[str, dict[str, Any]]:
     """Return shape of a row and type of every array of the data, by name."""
     if isinstance(recipe.data, SyntheticData):
         length = [recipe.data.sequence_length]
-        arrays = {name: {"shape": length, "dtype": "int32"} for name in TOKEN_ARRAYS}
-        return arrays | {"labels": {"shape": [], "dtype": "int32"}}
-    path = folder / recipe.data.train
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {
-                name: {"shape": list(file[name].shape[1:]), "dtype": str(file[name].dtype)}
-                for name in file.files
-            }
-    except (EOFError, OSError, ValueError) as error:
-        message = f"cannot read {path}: {error}"
-        raise DiagnosticError(Diagnostic(code="CC601", message=message)) from None
-    return arrays
+        arrays = {name: {"shape": length, "dtype": "int64"} for name in TOKEN_ARRAYS}
+        return arrays | {"labels": {"shape": [], "dtype": "int64"}}
+    return {
+        name: {"shape": list(array.shape[1:]), "dtype": _type_in_scripts(name, array)}
+        for name, array in read_arrays(folder / recipe.data.train).items()
+    }
+
+
+def _type_in_scripts(name: str, array: np.ndarray[Any, Any]) -> str:
+    """Return the type to which emitted scripts cast an array of the data."""
+    if name == "labels" or array.dtype.kind in "iu":
+        return "int64"
+    return "float32" if array.dtype.kind == "f" else str(array.dtype)
 
 
 def _ask(

@@ -51,11 +51,12 @@ class Steps:
         Raises:
             DiagnosticError: CC702 if the file is damaged.
         """
+        path = self.folder / f"{window}.npz"
         try:
-            with np.load(self.folder / f"{window}.npz", allow_pickle=False) as file:
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
                 return {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError) as error:
-            raise _damaged(self.folder / f"{window}.npz", error) from None
+        except Exception as error:  # a damaged file raises any
+            raise _damaged(path, error) from None
 
 
 def read_steps(folder: Path) -> Steps:

@@ -181,10 +181,9 @@ def _plain(section: BertModel | SyntheticData) -> dict[str, Any]:
 
 def _count(path: Path) -> int | None:
     """Return the number of rows of an npz file, None if it does not say."""
-    import numpy as np
+    from crosscast.data.npz import read_arrays
 
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return len(file["labels"])
-    except (KeyError, OSError, TypeError, ValueError):
+        return len(read_arrays(path, ("labels",))["labels"])
+    except (DiagnosticError, KeyError, TypeError):
         return None

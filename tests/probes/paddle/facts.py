@@ -253,8 +253,21 @@ def loss_facts() -> dict[str, Any]:
     return {"losses": losses.flatten().tolist(), "gradient": logits.grad.tolist()}
 
 
+def array_facts() -> dict[str, Any]:
+    """Types that NumPy arrays of one number become, by their own; None for those not taken."""
+    found: dict[str, str | None] = {}
+    for name in ("uint16", "uint32", "uint64", ">i4", ">f4"):
+        try:
+            found[name] = str(paddle.to_tensor(np.ones(1, name)).dtype)
+        except ValueError:
+            found[name] = None
+    ones = paddle.to_tensor(np.full(1, 0x3F80, np.uint16))  # the bits of 1 in bfloat16
+    return {"types": found, "labels": ones.astype("int64").tolist()}
+
+
 if __name__ == "__main__":
     FACTS = {
+        "arrays": array_facts,
         "loss": loss_facts,
         "scaler": scaler_facts,
         "clip": clip_facts,

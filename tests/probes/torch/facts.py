@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 INF = float("inf")
@@ -175,7 +176,23 @@ def optimizer_facts() -> dict[str, Any]:
     }
 
 
-FACTS = {"scaler": scaler_facts, "clip": clip_facts, "optimizer": optimizer_facts}
+def array_facts() -> dict[str, str | None]:
+    """Types that NumPy arrays become, by their own; None for those not taken."""
+    found: dict[str, str | None] = {}
+    for name in ("uint16", "uint32", "uint64", ">i4", ">f4", "longdouble"):
+        try:
+            found[name] = str(torch.as_tensor(np.ones(1, name)).dtype)
+        except (TypeError, ValueError):
+            found[name] = None
+    return found
+
+
+FACTS = {
+    "arrays": array_facts,
+    "scaler": scaler_facts,
+    "clip": clip_facts,
+    "optimizer": optimizer_facts,
+}
 
 if __name__ == "__main__":
     print(json.dumps(FACTS[sys.argv[1]]()))

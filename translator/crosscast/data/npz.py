@@ -1,4 +1,4 @@
-"""The data set file that every emitted script reads: four int32 arrays in one `.npz`."""
+"""The data set file that every emitted script reads: four arrays of integers in one `.npz`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import io
 import warnings
 import zipfile
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ Ints = npt.NDArray[np.int32]
 
 ARRAYS = ("input_ids", "attention_mask", "token_type_ids", "labels")
 STORED_DTYPE = np.dtype("<i4")
+UNLABELLED = -100
+"""The label of a row without one; only with `accumulation.normalize_by: token`."""
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 """The earliest time stamp of a zip file, so that the bytes depend only on the contents."""
 
@@ -32,7 +35,7 @@ class Dataset:
         input_ids: [n, T] word ids, at least 0.
         attention_mask: [n, T] 1 for words, 0 for padding; at least one 1 per row.
         token_type_ids: [n, T] number of the segment, at least 0.
-        labels: [n] number of the class, at least 0.
+        labels: [n] number of the class, at least 0; -100 for a row without one.
     """
 
     input_ids: Ints
@@ -93,24 +96,40 @@ class Dataset:
             DiagnosticError: CC601 (cannot be read), CC602 (not an `.npz` or damaged), CC603 (array
                 missing), CC604 (dtype or shape) or CC605 (values).
         """
-        loaded = _read_arrays(Path(path))
-        check_arrays(loaded, str(path))
-        return cls(**loaded)
+        return cls.of(read_arrays(Path(path), ARRAYS), str(path))
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any], name: str) -> Dataset:
+        """Return arrays of integers or booleans as int32; `name` is used in messages.
+
+        Raises:
+            DiagnosticError: CC603, CC604 or CC605 for each invalid array.
+        """
+        check_arrays(arrays, name)
+        return cls(**{key: arrays[key].astype(np.int32, copy=False) for key in ARRAYS})
 
 
-def _read_arrays(path: Path) -> dict[str, Any]:
+def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
+    """Read the arrays of an `.npz` file, or those of these names that it has.
+
+    Raises:
+        DiagnosticError: CC601 (cannot be read) or CC602 (not an `.npz` or damaged).
+    """
     try:
-        content = path.read_bytes()
+        stream = path.open("rb")
     except OSError as error:
         raise _error("CC601", f"{path} cannot be read: {error.strerror or error}") from error
     try:
-        with warnings.catch_warnings():
+        with stream, warnings.catch_warnings():
             warnings.simplefilter("error")  # NumPy warns about odd headers and reads on
-            archive = np.load(io.BytesIO(content), allow_pickle=False)
+            archive = np.load(stream, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it contains a single array")
             with archive:
-                return {name: archive[name] for name in ARRAYS if name in archive.files}
+                found = [name for name in archive.files if names is None or name in names]
+                if len(found) > len(set(found)):
+                    raise ValueError("two arrays have the same name")
+                return {name: np.asarray(archive[name]) for name in found}
     # The bytes are untrusted, and zip, zlib, NumPy's header parser and Python's tokenizer each
     # raise their own kinds of errors on damaged ones.
     except Exception as error:
@@ -122,7 +141,7 @@ def _read_arrays(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def check_arrays(arrays: dict[str, Any], name: str) -> None:
+def check_arrays(arrays: Mapping[str, Any], name: str) -> None:
     """Check names, dtypes, shapes and values; `name` is used in messages.
 
     Raises:
@@ -152,21 +171,26 @@ def check_arrays(arrays: dict[str, Any], name: str) -> None:
 
 def _layout_problem(key: str, array: Any) -> str:
     dimensions = 1 if key == "labels" else 2
-    if array.dtype != np.int32:
+    if array.dtype.kind not in "biu":
         return f"has dtype {array.dtype}, not int32"
     if array.ndim != dimensions:
         return f"has {array.ndim} dimensions, not {dimensions}"
     return "is empty" if array.size == 0 else ""
 
 
-def _value_problem(key: str, array: Ints) -> str:
+def _value_problem(key: str, array: npt.NDArray[np.integer[Any]]) -> str:
     if key == "attention_mask":
         if not np.isin(array, (0, 1)).all():
             return _at("attention_mask has a value other than 0 and 1", ~np.isin(array, (0, 1)))
         empty = array.sum(axis=1) == 0
         return _at("attention_mask hides the whole row", empty) if empty.any() else ""
     negative = array < 0
-    return _at(f"{key} has a negative number", negative) if negative.any() else ""
+    if key == "labels":
+        negative &= array != UNLABELLED
+    if negative.any():
+        return _at(f"{key} has a negative number", negative)
+    large = array > np.iinfo(np.int32).max
+    return _at(f"{key} has a number that is no int32", large) if large.any() else ""
 
 
 def _at(problem: str, wrong: npt.NDArray[np.bool_]) -> str:

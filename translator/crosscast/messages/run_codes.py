@@ -104,7 +104,7 @@ RUN_CODES = (
     Code(
         "CC604",
         "wrong dtype or shape",
-        "The inputs are int32 arrays of shape [rows, ids], the labels of shape [rows].",
+        "The inputs are arrays of integers of shape [rows, ids], the labels of shape [rows].",
     ),
     Code("CC605", "array value out of range", "Ids must not be negative; the mask must be 0 or 1."),
     Code("CC610", "synthetic data argument out of range", "The message gives the allowed range."),

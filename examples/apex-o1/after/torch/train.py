@@ -17,8 +17,6 @@ import signal
 import sys
 import tempfile
 import time
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -112,19 +110,40 @@ def threads(text: str) -> int:
 
 def read_rows(path: Path) -> Batch:
     """Read the arrays of an npz file: inputs by argument name, and `labels`."""
-    damage = (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error)
     try:
         with np.load(path, allow_pickle=False) as file:
-            rows = {name: file[name] for name in file.files}
-    except damage as error:
-        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
+            names = file.files
+            rows = {name: np.asarray(file[name]) for name in names}
+    except Exception as error:  # a damaged file raises any
+        raise Stop("failed", 2, f"cannot read {path}: {error}") from error
+    if len(rows) < len(names):
+        raise Stop("failed", 2, f"{path}: two arrays have the same name")
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
     if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
         needs = "`labels` and arrays of equal length, of one row at least"
         raise Stop("failed", 2, f"{path}: needs {needs}")
     if rows["labels"].ndim != 1:
         raise Stop("failed", 2, f"{path}: needs `labels` of one number a row")
-    return rows
+    return {name: common_type(path, name, array) for name, array in rows.items()}
+
+
+def common_type(path: Path, name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array as int64, float32 or bool, which all frameworks read alike."""
+    types = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float32}
+    dtype = types.get(array.dtype.kind)
+    if dtype is None:
+        raise Stop("failed", 2, f"{path}: `{name}` holds {array.dtype}, no numbers")
+    if name == "labels":
+        dtype = np.int64
+    if array.dtype == dtype:
+        return array
+    with np.errstate(invalid="ignore", over="ignore"):
+        cast = array.astype(dtype)
+    lost = cast != array if dtype is np.int64 else np.isinf(cast) & np.isfinite(array)
+    if lost.any():
+        value = f"{array[lost][0]!s}, which cannot be {cast.dtype}"
+        raise Stop("failed", 2, f"{path}: `{name}` holds {value}")
+    return cast
 
 
 @lru_cache(maxsize=2)

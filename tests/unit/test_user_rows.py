@@ -1,0 +1,107 @@
+"""How the commands read the user's own rows: types as emitted scripts read them, no tracebacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.data.npz import Dataset
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
+from crosscast_parity.inputs.shared import write_inputs
+from crosscast_parity.memory.processes import _inputs
+from crosscast_parity.scaling_law.steps import Steps
+from crosscast_parity.sweep.prepare import _count
+from frameworks.emitted_script import tiny_recipe
+
+BY_TOKEN = {"steps": 4, "normalize_by": "token", "tail": "drop"}
+
+
+def recipe(folder: Path, **sections: Any) -> Recipe:
+    rows = {name: str(folder / f"{name}.npz") for name in ("train", "eval")}
+    return tiny_recipe(data={"source": "npz", "sequence_length": 8, **rows}, **sections)
+
+
+def rows(folder: Path, dtype: Any, labels: Any = (0, 1, 2, 0)) -> dict[str, np.ndarray]:
+    ids = np.arange(32).reshape(4, 8)
+    arrays = {
+        "input_ids": ids.astype(dtype),
+        "attention_mask": np.ones((4, 8), bool if dtype is not np.int32 else dtype),
+        "token_type_ids": np.zeros((4, 8), dtype),
+        "labels": np.array(labels, dtype),
+    }
+    for name in ("train", "eval"):
+        np.savez(folder / f"{name}.npz", **arrays)  # type: ignore[arg-type]
+    return arrays
+
+
+def test_rows_in_int32_are_used_where_they_are(tmp_path: Path) -> None:
+    rows(tmp_path, np.int32)
+    inputs = write_inputs(recipe(tmp_path), tmp_path / "inputs", 0)
+    assert inputs.train == tmp_path / "train.npz"
+    assert inputs.eval == tmp_path / "eval.npz"
+
+
+@pytest.mark.parametrize("dtype", [">i8", "uint16", "int8"])
+def test_rows_of_other_integers_are_copied_as_int32(tmp_path: Path, dtype: str) -> None:
+    arrays = rows(tmp_path, dtype)
+    inputs = write_inputs(recipe(tmp_path), tmp_path / "inputs", 0)
+    for path in (inputs.train, inputs.eval, inputs.few):
+        assert path.parent == tmp_path / "inputs"
+        with np.load(path) as file:
+            assert {file[name].dtype for name in file.files} == {np.dtype(np.int32)}
+            assert all(np.array_equal(file[name], arrays[name]) for name in arrays)
+
+
+def test_rows_without_a_label_need_normalization_by_token(tmp_path: Path) -> None:
+    rows(tmp_path, np.int64, (0, -100, 2, 0))
+    write_inputs(recipe(tmp_path, accumulation=BY_TOKEN), tmp_path / "inputs", 0)
+    with pytest.raises(DiagnosticError, match=r"train\.npz.*-100.*normalize_by: token") as caught:
+        write_inputs(recipe(tmp_path), tmp_path / "inputs", 0)
+    assert caught.value.diagnostics[0].code == "CC605"
+
+
+def test_a_traced_model_gets_rows_as_the_script_reads_them(tmp_path: Path) -> None:
+    arrays = {
+        "ids": np.zeros((4, 8), np.uint16),
+        "known": np.zeros((4, 8), bool),
+        "values": np.zeros((4, 2, 3), ">f8"),
+        "labels": np.zeros(4, np.float32),
+    }
+    np.savez(tmp_path / "train.npz", **arrays)  # type: ignore[arg-type]
+    found = _inputs(recipe(tmp_path), tmp_path)
+    assert {name: (tuple(a["shape"]), a["dtype"]) for name, a in found.items()} == {
+        "ids": ((8,), "int64"),
+        "known": ((8,), "bool"),
+        "values": ((2, 3), "float32"),
+        "labels": ((), "int64"),
+    }
+
+
+@pytest.mark.parametrize("cut", [0, 10, 200, 900])
+def test_damaged_rows_are_no_traceback(tmp_path: Path, cut: int) -> None:
+    rows(tmp_path, np.int32)
+    assert _count(tmp_path / "train.npz") == 4
+    whole = (tmp_path / "train.npz").read_bytes()
+    for content in (
+        whole[:cut],
+        whole.replace(b"PK\x01\x02\x2d\x03\x2d\x00\x00", b"PK\x01\x02\x2d\x03\x2d\x00\x01"),
+    ):
+        (tmp_path / "train.npz").write_bytes(content)
+        (tmp_path / "3.npz").write_bytes(content)
+        assert content != whole
+        assert _count(tmp_path / "train.npz") is None
+        for read in (
+            lambda: write_inputs(recipe(tmp_path), tmp_path / "inputs", 0),
+            lambda: _inputs(recipe(tmp_path), tmp_path),
+            lambda: Dataset.load(tmp_path / "train.npz"),
+        ):
+            with pytest.raises(DiagnosticError, match="not a readable") as caught:
+                read()
+            assert caught.value.diagnostics[0].code == "CC602"
+        with pytest.raises(DiagnosticError) as caught:
+            Steps((), tmp_path).arrays(3)
+        assert caught.value.diagnostics[0].code == "CC702"
