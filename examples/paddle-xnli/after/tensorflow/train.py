@@ -483,7 +483,8 @@ def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
     if unknown:
         raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
     for key, array in arrays.items():
-        if key.startswith(("optimizer/exp_avg_sq/",)) and (array < 0).any():
+        slot = key.removeprefix("optimizer/").partition("/")[0]
+        if slot in ("exp_avg_sq",) and (array < 0).any():
             raise Stop("failed", 2, f"{path}: {key}, a mean of squares, is negative")
     state.windows, state.updates = counters["windows"], counters["updates"]
     state.stuck = counters["stuck"]
@@ -558,7 +559,7 @@ def load_weights(path: Path, state: TrainState) -> None:
 def check_arrays(
     path: Path, arrays: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
 ) -> None:
-    """Refuse arrays that are not the wanted ones by name, shape and type, or not finite."""
+    """Refuse arrays of another name, shape or type, or that are not finite."""
     missing = [name for name in wanted if name not in arrays]
     if missing:
         raise Stop("failed", 2, f"{path} lacks {', '.join(missing[:5])}")
@@ -763,10 +764,9 @@ def open_trace(path: Path, windows: int) -> TextIO:
         trace = path.open("a")
     except OSError as error:
         raise Stop("failed", 2, f"cannot write {path}: {error}") from None
-    known = [-1, *sorted(kept), windows]
-    gaps = [f"{a + 1}-{b - 1}" for a, b in zip(known, known[1:]) if b - a > 1]
-    if gaps:
-        print(f"{path} has no rows of the windows {', '.join(gaps)}; going on without")
+    if len(kept) < windows:
+        lost = f"{windows - len(kept)} of the rows of {windows} windows"
+        print(f"{path} lacks {lost}; going on without")
     return trace
 
 
