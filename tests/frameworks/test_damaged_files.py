@@ -83,7 +83,9 @@ TRACES: dict[str, tuple[Callable[[bytes], bytes | None], int, list[int]]] = {
 """What happened to the trace of windows 0 and 1; how many rows are lost; windows in the end."""
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework", cases(FRAMEWORKS, quick=["torch"], reason="the same code in other frameworks")
+)
 def test_a_resumed_run_says_what_its_trace_has_lost(framework: str, tmp_path: Path) -> None:
     folder = emit(tiny_recipe(model=MODEL), framework, tmp_path / "script")
     rows = write_rows(tmp_path / "rows.npz", 20)
@@ -121,7 +123,9 @@ def test_a_resumed_run_says_what_its_trace_has_lost(framework: str, tmp_path: Pa
         }
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework", cases(FRAMEWORKS, quick=["torch"], reason="the same code in other frameworks")
+)
 def test_what_a_killed_save_leaves_is_gone_with_the_next(framework: str, tmp_path: Path) -> None:
     folder = emit(tiny_recipe(model=MODEL, ema={"decay": 0.9}), framework, tmp_path / "script")
     rows = write_rows(tmp_path / "rows.npz", 20)
@@ -168,7 +172,9 @@ SCALE_FLAGS = [
 ]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework", cases(FRAMEWORKS, quick=["paddle"], reason="the same code in other frameworks")
+)
 def test_absurd_flags(framework: str, tmp_path: Path) -> None:
     recipe = tiny_recipe(model=MODEL, precision=FLOAT16, loss_scaling=DYNAMIC)
     folder = emit(recipe, framework, tmp_path / "script")

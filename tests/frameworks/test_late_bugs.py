@@ -21,6 +21,7 @@ from mutants.emitted import compile_to
 from mutants.shared_late import UPDATES
 from mutants.spelling import train
 from mutants.trials import Plant, load_recipe
+from tiers import exhaustive
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 BUGS = ("late_frozen", "late_skip")
@@ -107,6 +108,16 @@ def failing(report: ParityReport, name: str) -> list[Check]:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_late_bug_is_seen(tmp_path: Path, framework: str) -> None:
+    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+    report = on_toy(tmp_path, framework, [bugs["late_frozen"]])
+    assert {check.result for check in report.entrant("clean").checks} == {"pass"}
+    first = failing(report, "late_frozen")[0]
+    assert (first.level, first.window) == ("L1b", 11)
+
+
+@exhaustive("more late bugs, and rewrites that mean the same")
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_late_bugs_are_seen_and_rewrites_are_not(tmp_path: Path, framework: str) -> None:
     bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
     rewrites = [edit(name, *texts) for name, texts in REWRITES[framework].items()]
@@ -124,6 +135,7 @@ def test_late_bugs_are_seen_and_rewrites_are_not(tmp_path: Path, framework: str)
         assert pair.verdict == "DIFFERENT"
 
 
+@exhaustive("averages that stop late")
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_averages_that_stop_are_seen(tmp_path: Path, framework: str) -> None:
     groups = ({"parameters": ("classifier.*",), "weight_decay": 0.0, "rate_factor": 2.0},)

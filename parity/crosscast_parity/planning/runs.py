@@ -191,7 +191,7 @@ def _runs(
         if "gate" in stage.parts:
             again = {"repeat": 1, "resume": stage.recorded // 2 if gated else 0}
             yield run("gate", stressed, inputs.stress, stage.recorded, checkpoint=gated, **again)
-        if gated:
+        if gated and "dropout" in variants:
             yield run("evaluation", "dropout", inputs.stress, EVALUATED, alone=True)
     if "faults" in stage.parts and faults:
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
