@@ -23,6 +23,8 @@ from parity_lab import Lab
 
 JUDGES = (
     (stage_checks, "check_dtypes"),
+    (stage_checks, "check_files"),
+    (stage_checks, "check_evaluations"),
     (stage_checks, "replay_run"),
     (stage_checks, "compare_models"),
 )
@@ -56,7 +58,8 @@ def entries(lab: Lab) -> list[Path]:
 
 def test_a_second_comparison_judges_nothing(lab: Lab, calls: Counter[str]) -> None:
     first = compared(lab)
-    assert set(calls) == {"check_dtypes", "replay_run", "compare_models", "exercise"}
+    recorded = {"check_dtypes", "replay_run", "compare_models", "exercise"}
+    assert set(calls) == {*recorded, "check_files", "check_evaluations"}
     assert len(entries(lab)) == calls.total()
     calls.clear()
     again = compared(lab)
