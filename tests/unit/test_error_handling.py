@@ -124,7 +124,8 @@ WRITERS: dict[str, tuple[str, ...]] = {
     "plan --plot": ("plan", "r.yaml", "--to", "torch", "--memory", "1GiB", "--plot"),
 }
 READERS: dict[str, tuple[str, ...]] = {
-    **{name: (name,) for name in ("check", "show", "explain", "lint", "lift", "plan", "migrate")},
+    **{name: (name,) for name in ("check", "show", "explain", "lint", "lift", "plan")},
+    "migrate": ("migrate", "--to", "paddle", "-o", "o"),
     "diff": ("diff", "r.yaml"),
     "state show": ("state", "show"),
     "state show --recipe": ("state", "show", "c.safetensors", "--recipe"),

@@ -16,11 +16,10 @@ from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
 from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.inputs.shared import Inputs
-from crosscast_parity.inside.inject import LAST, Fault
 from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
 from crosscast_parity.levels.losses import LIMITS, report_evaluation
-from crosscast_parity.levels.machine import check_faults, check_machine
+from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
@@ -262,25 +261,6 @@ def test_an_overflow_of_its_own_in_float16_is_inconclusive() -> None:
 def test_a_difference_before_the_overflow_still_counts() -> None:
     rows = [replace(r, rows=12) if r.window == 6 else r for r in good_rows(skipped=[25])]
     assert judged(rows, dtype="float16").verdict == "DIFFERENT"
-
-
-def test_poisoned_windows_must_be_skipped() -> None:
-    faults = (Fault(2, 0, "inf"), Fault(5, 1, "nan"))
-    (found,) = check_faults(faults, good_rows(skipped=[2, 5]))
-    assert found.result == "pass"
-    (missed,) = check_faults(faults, good_rows(skipped=[2]))
-    assert (missed.result, missed.window) == ("fail", 5)
-
-
-def test_planned_faults_that_hit_nothing_are_told() -> None:
-    beside = (Fault(99, 0, "inf"), Fault(3, 7, "inf"))
-    none, left = check_faults(beside, good_rows())
-    assert (none.result, left.result) == ("unclear", "not tested")
-    assert left.wording == "no micro-batch was met by 99:0=inf, 3:7=inf"
-    hit, left = check_faults((Fault(2, LAST, "inf"), beside[1]), good_rows(skipped=[2]))
-    assert (hit.result, left.wording) == ("pass", "no micro-batch was met by 3:7=inf")
-    unseen, left = check_faults((Fault(2, 0, "inf"),), good_rows(skipped=[2]), ())
-    assert (unseen.result, left.wording) == ("unclear", "no micro-batch was met by 2:0=inf")
 
 
 def test_envelope_is_the_running_maximum_and_ends_at_chaos() -> None:

@@ -1,4 +1,4 @@
-"""How much of a run with injected overflows is recorded."""
+"""Runs with injected overflows: how much is recorded, and whether the overflows were met."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import pytest
 
 from crosscast.recipe.document import Recipe
 from crosscast_parity.inputs.shared import Inputs
-from crosscast_parity.inside.inject import Fault
+from crosscast_parity.inside.inject import LAST, Fault
+from crosscast_parity.levels.machine import check_faults
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.runs import LARGE, RunSpec, plain_runs
 from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.recipes.derived import weights_of
-from parity_fakes import make_recipe
+from parity_fakes import good_rows, make_recipe
 
 HALF = {"mode": "mixed", "compute_dtype": "float16"}
 MODEL = {
@@ -64,3 +65,22 @@ def faulty_run(recipe: Recipe, windows: tuple[int, ...]) -> RunSpec:
     specs = plain_runs(contestant, recipe, stage, inputs, faults, emulated=True)
     (found,) = [spec for spec in specs if spec.name == "faults"]
     return found
+
+
+def test_poisoned_windows_must_be_skipped() -> None:
+    faults = (Fault(2, 0, "inf"), Fault(5, 1, "nan"))
+    (found,) = check_faults(faults, good_rows(skipped=[2, 5]))
+    assert found.result == "pass"
+    (missed,) = check_faults(faults, good_rows(skipped=[2]))
+    assert (missed.result, missed.window) == ("fail", 5)
+
+
+def test_planned_faults_that_hit_nothing_are_told() -> None:
+    beside = (Fault(99, 0, "inf"), Fault(3, 7, "inf"))
+    none, left = check_faults(beside, good_rows())
+    assert (none.result, left.result) == ("unclear", "not tested")
+    assert left.wording == "no micro-batch was met by 99:0=inf, 3:7=inf"
+    hit, left = check_faults((Fault(2, LAST, "inf"), beside[1]), good_rows(skipped=[2]))
+    assert (hit.result, left.wording) == ("pass", "no micro-batch was met by 3:7=inf")
+    unseen, left = check_faults((Fault(2, 0, "inf"),), good_rows(skipped=[2]), ())
+    assert (unseen.result, left.wording) == ("unclear", "no micro-batch was met by 2:0=inf")

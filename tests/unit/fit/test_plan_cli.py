@@ -157,7 +157,7 @@ def test_more_targets(recipe: str) -> None:
         (("--measured", "absent.jsonl", "--to", "torch"), "CC001"),
         (("--measured", "-", "--to", "torch"), "CC463"),
         (("--measured", ".", "--to", "torch"), "CC002"),
-        (("--measured", "x\0y", "--to", "torch"), "CC001"),
+        (("--measured", "x\0y", "--to", "torch"), "CC504"),
         (("--measured", "a" * 5000, "--to", "torch"), "CC003"),
     ],
 )
