@@ -97,7 +97,7 @@ def test_nothing_of_others_is_overwritten(tmp_path: Path) -> None:
     assert codes(run(*convert, "-o", folder.parent, "--force")) == ["CC502"]
     assert codes(run(*convert, "-o", source, "--force")) == ["CC969"]
     assert codes(run(*convert, "-o", there / "below")) == ["CC502"]
-    assert codes(run(*convert, "-o", "nul\0.safetensors")) == ["CC502"]
+    assert codes(run(*convert, "-o", "nul\0.safetensors")) == ["CC504"]
     assert there.read_text() == "mine"
     assert source.read_bytes() == before
     assert run(*convert, "-o", there, "--force").exit_code == 0

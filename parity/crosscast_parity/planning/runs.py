@@ -9,6 +9,8 @@ from typing import Literal
 
 from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import find_target
+from crosscast.targets.capability import Verdict, judge
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.planning.contestants import Contestant
@@ -192,7 +194,9 @@ def _runs(
             again = {"repeat": 1, "resume": stage.recorded // 2 if gated else 0}
             yield run("gate", stressed, inputs.stress, stage.recorded, checkpoint=gated, **again)
         if gated and "dropout" in variants:
-            yield run("evaluation", "dropout", inputs.stress, EVALUATED, alone=True)
+            dropped = _has_dropout(contestant.target, variants["dropout"])
+            variant = "dropout" if dropped else exact
+            yield run("evaluation", variant, inputs.stress, EVALUATED, alone=True)
     if "faults" in stage.parts and faults:
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
         record = _past_a_skip(faults) if stage.recorded >= RECORDED else 0
@@ -202,6 +206,12 @@ def _runs(
         yield run(STEPS, "main", inputs.weights, stage.windows, toy=True)
     if "trajectory" in stage.parts:
         yield run("main", "main", inputs.weights, stage.windows)
+
+
+def _has_dropout(target: str, recipe: Recipe) -> bool:
+    judgements = judge(recipe, find_target(target).rows)
+    verdicts = [j.row.verdict for j in judgements if j.path == "model.dropout"]
+    return Verdict.UNSUPPORTED not in verdicts
 
 
 def _past_a_skip(faults: tuple[Fault, ...]) -> int:
