@@ -21,7 +21,7 @@ from mutants.emitted import compile_to
 from mutants.shared_late import UPDATES
 from mutants.spelling import train
 from mutants.trials import Plant, load_recipe
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 BUGS = ("late_frozen", "late_skip")
@@ -107,7 +107,10 @@ def failing(report: ParityReport, name: str) -> list[Check]:
     return [check for check in report.entrant(name).checks if check.result == "fail"]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework",
+    cases(FRAMEWORKS, quick=["torch"], reason="clean scripts in test_three_frameworks"),
+)
 def test_a_late_bug_is_seen(tmp_path: Path, framework: str) -> None:
     bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
     report = on_toy(tmp_path, framework, [bugs["late_frozen"]])
@@ -147,6 +150,7 @@ def test_averages_that_stop_are_seen(tmp_path: Path, framework: str) -> None:
     assert ": ema/" in first.wording
 
 
+@exhaustive("scripts of one's own")
 def test_a_script_of_ones_own_is_driven_if_it_was_emitted(tmp_path: Path) -> None:
     recipe = load_recipe()
     compile_to(recipe, ("torch",), tmp_path / "own")
