@@ -113,6 +113,14 @@ def test_the_slow_momentum_of_lion_shows() -> None:
     assert "optimizer.betas.0" not in _unexercised(stress_recipe(recipe)[0])
 
 
+@pytest.mark.parametrize("mode", ["consecutive", "cumulative"])
+@pytest.mark.parametrize("hysteresis", [1, 2, 3])
+def test_a_back_off_above_the_lowest_scale_shows(hysteresis: int, mode: str) -> None:
+    names = {"hysteresis": hysteresis, "hysteresis_mode": mode}
+    recipe = stress(**{f"loss_scaling__{name}": value for name, value in names.items()})
+    assert not [path for path in _unexercised(recipe) if path.startswith("loss_scaling")]
+
+
 def _unexercised(recipe: Recipe) -> list[str]:
     found = exercise(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))
     return [o.path for o in found if o.status == "not exercised" and not _never(o.path)]

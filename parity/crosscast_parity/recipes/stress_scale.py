@@ -95,11 +95,11 @@ class Course:
 
 
 def up_to_the_bottom(course: Course) -> None:
-    """The first window; two in a row; hysteresis told from none; one before a growth."""
+    """The first window; two in a row or a back-off; hysteresis told from none; before a growth."""
     machine = course.machine
     course.overflow()
     course.clean(1)
-    course.overflow(2)
+    course.overflow(max(2, machine.hysteresis))
     if machine.hysteresis > 1:
         course.clean(2)
         # Consecutive: the clean window resets the count. Cumulative: it does not.
