@@ -2,7 +2,7 @@
 
 A file is read into `Parts`, damaged in one place and packed again. `REFUSED` ends with exit code 2;
 after `SAME` the state is bit for bit that of the undamaged file. Values that a run could have saved
-(another weight, another loss scale within the bounds) are no damages: nobody can see them.
+(another weight, another loss scale within the bounds) are left out: no reader can detect them.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def tensors(good: Parts, names: list[str]) -> Iterator[Case]:
             yield f"{name} {label}", good.with_tensors(**{name: as_tensor(wrong)}).pack(), REFUSED
         half = ("BF16", array.shape, bytes(2 * array.size))
         yield f"{name} of type bfloat16", good.with_tensors(**{name: half}).pack(), REFUSED
-        # Of an own model nobody knows which weights are trained, and so have a moment at all.
+        # A custom model may have untrained weights, which have no moments.
         alone = name.startswith(("optimizer/variance/", "optimizer/momentum_buffer/"))
         if "model/classifier.weight" in good.tensors or not alone:
             yield f"{name} missing", good.with_tensors(**{name: None}).pack(), REFUSED

@@ -119,7 +119,7 @@ def test_a_late_bug_is_seen(tmp_path: Path, framework: str) -> None:
     assert (first.level, first.window) == ("L1b", 11)
 
 
-@exhaustive("more late bugs, and rewrites that mean the same")
+@exhaustive("more late bugs, and equivalent rewrites")
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_late_bugs_are_seen_and_rewrites_are_not(tmp_path: Path, framework: str) -> None:
     bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}

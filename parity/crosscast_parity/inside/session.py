@@ -116,7 +116,7 @@ class Session:
         self._tell(run, "ended")
 
     def _in_parts(self, run: Run, output: Path) -> int:
-        """Train; a run that is resumed is begun first, and loaded anew for its second part."""
+        """Train, for a resumed run in two parts: up to `resume`, then from the checkpoint on."""
         parts: list[list[str]] = [[]]
         if run.resume:
             parts = [["--windows", str(run.resume)], ["--resume"]]

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a file for reading; a pipe, which nobody may ever write to, is none.
+    """Open a regular file for reading, without waiting for the writer of a named pipe.
 
     Raises:
-        OSError: It cannot be opened, or is no plain file.
+        OSError: It cannot be opened or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
