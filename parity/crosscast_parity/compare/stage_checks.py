@@ -51,7 +51,7 @@ def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
 
 
 def _steps(result: StageResult, contestant: str) -> Iterator[Check]:
-    """Hold what a script made of the toy against the reference interpreter."""
+    """Compare what a script made of the toy with the reference interpreter."""
     made = result.made.get((contestant, STEPS))
     if made is None:
         found = untested_steps("the harness cannot give it the toy")
@@ -197,10 +197,9 @@ def pair_checks(
         if not made.run.outcome.complete or other is None or made.spec.repeat or made.spec.alone:
             continue
         if not made.spec.autocast:
-            left = [run for run in (made, other) if _left_in_half(result, run)]
+            left = _left_in_half(result, made) or _left_in_half(result, other)
             if left:
-                words = f"{left[0].spec.contestant}: {_left_in_half(result, left[0])}"
-                checks += _stamped([untested("L1a", "model in float32", words)], made)
+                checks += _stamped([untested("L1a", "model in float32", left)], made)
                 continue
         found = _compared(made, other, envelope)
         if ends_only:
@@ -284,12 +283,13 @@ def _models(
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:
-    """Return why a run with autocast switched off is none in float32; empty if it is one."""
+    """Return why a run with autocast switched off is not in float32; empty if it is."""
     try:
-        return left_in_half(result.observation(made).manifest)
+        why = left_in_half(result.observation(made).manifest)
     except DiagnosticError as error:
         found = error.diagnostics[0]
-        return f"{found.code} {found.message}"
+        why = f"{found.code} {found.message}"
+    return f"{made.spec.contestant}: {why}" if why else ""
 
 
 def _differences(

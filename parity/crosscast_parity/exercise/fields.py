@@ -1,11 +1,11 @@
 """Which fields of a recipe the runs of a comparison exercised, and which they did not.
 
 A field is exercised if the recorded runs tell its value from another one: under a recipe with the
-other value, a check that passes would fail; of a number both a smaller and a larger one, where they
-exist. That is computed, not believed: the checks that need no
-second program (counts, loss-scale machine, replay, types) are held against the same records under
-every variation of the field, until one fails. For fields that show in a comparison with another
-program only, `rules` says what was compared.
+other value, a check that passes would fail. For a number that must hold for a smaller and for a
+larger value, where they exist. It is computed: the checks that need no second program (counts,
+loss-scale machine, replay, types) are applied to the same records under every variation of the
+field, until one fails. For fields that show only in a comparison with another program, `rules` says
+what was compared.
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ def call(
     args = tuple(args)
     kinds = [kind for kind in map(tensors.kind, flat((args, kwargs))) if kind]
     autocast = tensors.autocast() if name in MATMUL else None
-    target = _rounded_to(name, kinds, autocast and (autocast if autocasts() else "float32"))
+    if autocast and not autocasts():
+        autocast = "float32"
+    target = _rounded_to(name, kinds, autocast)
     if target is None or kwargs.get("dtype") is not None:
         return function(*args, **kwargs)
 
