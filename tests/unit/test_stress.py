@@ -113,6 +113,12 @@ def test_the_slow_momentum_of_lion_shows() -> None:
     assert "optimizer.betas.0" not in _unexercised(stress_recipe(recipe)[0])
 
 
+@pytest.mark.parametrize("growth", [1.001, 1.1, 4.0])
+def test_the_highest_scale_shows_on_both_sides_of_a_slow_growth(growth: float) -> None:
+    scale = {"loss_scaling__growth_factor": growth, "loss_scaling__max_scale": 65536.0}
+    assert "loss_scaling.max_scale" not in _unexercised(stress(**scale))
+
+
 @pytest.mark.parametrize("mode", ["consecutive", "cumulative"])
 @pytest.mark.parametrize("hysteresis", [1, 2, 3])
 def test_a_back_off_above_the_lowest_scale_shows(hysteresis: int, mode: str) -> None:

@@ -69,7 +69,7 @@ TABLE: tuple[tuple[str, tuple[Change, ...]], ...] = (
     ("loss_scaling.hysteresis", (Plus((1, -1)), To((1, 2)))),
     ("loss_scaling.hysteresis_mode", (To(("consecutive", "cumulative")),)),
     ("loss_scaling.min_scale", (Times((2.0, 0.5)), To((1.0, 2.0**-14)))),
-    ("loss_scaling.max_scale", (Times((2.0, 0.5)), To((None, 65536.0)))),
+    ("loss_scaling.max_scale", (Times((2.0, 0.5, 0.999)), To((None, 65536.0)))),
     ("accumulation.steps", (Times((2.0, 0.5)), Plus((1, -1)))),
     ("accumulation.normalize_by", (To(("sample", "microbatch", "token")),)),
     ("accumulation.tail", (To(("flush_renormalized", "flush", "drop", "carry")),)),
