@@ -25,6 +25,7 @@ from observed_runs import recorded_runs
 from parity_recipes import plain, stress
 from property_settings import examples
 from recipe_strategies import recipes
+from tiers import cases
 
 EXCEPTIONS = {
     "precision.ops.embeddings": "a lookup may stay in float32 under compute",
@@ -34,6 +35,8 @@ EXCEPTIONS = {
     "optimizer.no_decay": "groups may decide about all weights that it names",
     "optimizer.weight_decay": "groups may decide about all weights",
 }
+EPSILONS = ("adam", "adamw", "lamb", "adafactor")
+FROZEN = ("*bias*", "*.key.bias", "*weight*")
 ALL = {"parameters": ("*",), "weight_decay": 0.01}
 berts = recipes().filter(lambda recipe: isinstance(recipe.model, BertModel))
 MACHINE = {
@@ -111,6 +114,17 @@ def test_the_slow_momentum_of_lion_shows() -> None:
     alone = {"batch": {"micro_batch_size": 1, "global_batch_size": 1}, "accumulation": {"steps": 1}}
     recipe = plain(optimizer=lion, clipping={"kind": "value", "max_value": 1.0}, **alone)
     assert "optimizer.betas.0" not in _unexercised(stress_recipe(recipe)[0])
+
+
+@pytest.mark.parametrize("frozen", cases(FROZEN, quick=["*bias*"], reason="more frozen weights"))
+@pytest.mark.parametrize(
+    "name", cases(EPSILONS, quick=["adamw", "adafactor"], reason="more frozen weights")
+)
+def test_an_epsilon_shows_where_weights_are_frozen(name: str, frozen: str) -> None:
+    groups = ({"parameters": (frozen,), "rate_factor": 0.0},)
+    optimizer = {"name": name, "learning_rate": 1e-3, "weight_decay": 0.0, "groups": groups}
+    found = _unexercised(stress_recipe(plain(optimizer=optimizer))[0])
+    assert not [path for path in found if path.startswith("optimizer.eps")]
 
 
 @pytest.mark.parametrize("growth", [1.001, 1.1, 4.0])

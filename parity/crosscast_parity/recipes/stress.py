@@ -12,7 +12,11 @@ from typing import Any
 
 from crosscast.recipe.document import (
     Adafactor,
+    Adam,
+    AdamW,
     GlobalNormClipping,
+    Lamb,
+    Optimizer,
     PerParamNormClipping,
     Recipe,
     SyntheticData,
@@ -38,6 +42,9 @@ END = 0.1
 """Share of the learning rate at the end of a schedule that does not fall to 0."""
 SLOWEST = {"lion": 0.99}
 """Largest second beta. That of Lion is of its momentum, which must come to outweigh a gradient."""
+EPS = 1e-6
+EPS_ADAFACTOR = (1e-3, 0.05)
+"""Smallest epsilons where weights are frozen; those of Adafactor for gradients and weights."""
 
 MAX_NORM = 0.35
 MAX_NORM_EACH = 0.05
@@ -97,10 +104,20 @@ def _optimizer(recipe: Recipe) -> Iterator[tuple[str, Any]]:
         yield "optimizer.weight_decay", DECAY
     if isinstance(optimizer, Adafactor):
         yield "optimizer.clip_threshold", 1.0
+    if any(group.rate_factor == 0 for group in optimizer.groups):
+        yield from _epsilons(optimizer)
     betas = getattr(optimizer, "betas", None)
     if betas is not None:
         slowest = SLOWEST.get(optimizer.name, 0.999)
         yield "optimizer.betas", (min(betas[0], 0.9), min(betas[1], slowest))
+
+
+def _epsilons(optimizer: Optimizer) -> Iterator[tuple[str, Any]]:
+    """The usual epsilons show only in biases, which may be frozen; larger ones in all weights."""
+    if isinstance(optimizer, Adafactor):
+        yield "optimizer.eps", tuple(map(max, zip(optimizer.eps, EPS_ADAFACTOR, strict=True)))
+    elif isinstance(optimizer, Adam | AdamW | Lamb):
+        yield "optimizer.eps", max(optimizer.eps, EPS)
 
 
 def _clipping(recipe: Recipe) -> Iterator[tuple[str, Any]]:
