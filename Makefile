@@ -17,6 +17,8 @@ MUTANTS ?= --docs
 ALARMS ?= --docs
 CAUSES ?= --docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start thousands of processes; without bytecode each one compiles what it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check unit probes fuzz mutants causes kills false-alarms nightly \

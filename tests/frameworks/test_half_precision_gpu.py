@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from frameworks.subprocesses import environment, require
+from tiers import exhaustive
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "benchmarks" / "half_precision_gpu.py"
@@ -43,6 +44,7 @@ def pages() -> Any:
     return module
 
 
+@exhaustive("a benchmark as a whole")
 @pytest.mark.torch
 def test_precisions_are_measured_on_the_same_training(tmp_path: Path) -> None:
     before = PAGE.read_text()

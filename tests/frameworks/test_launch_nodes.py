@@ -124,7 +124,11 @@ def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Nodes:
     return Nodes(tmp_path, request.param)
 
 
-@pytest.mark.parametrize("nodes", TARGETS, indirect=True)
+@pytest.mark.parametrize(
+    "nodes",
+    cases(TARGETS, quick=["torch"], reason="two nodes of Paddle and TensorFlow"),
+    indirect=True,
+)
 @pytest.mark.parametrize(
     "stopped", cases([False, True], quick=[False], reason="two nodes that stop and resume")
 )

@@ -46,6 +46,7 @@ def only_pair(report: ParityReport) -> Pair:
     return pair
 
 
+@exhaustive("the same script twice; `make test` has test_three_frameworks")
 @pytest.mark.torch
 def test_the_same_script_twice_is_bit_equal_and_survives_faults(tmp_path: Path) -> None:
     recipe = make_recipe(precision=HALF, optimizer=ADAMW)

@@ -42,6 +42,7 @@ def run(command: list[str]) -> tuple[str, list[dict[str, Any]]]:
     return done.stderr, json.loads(done.stdout)["cells"]
 
 
+@exhaustive("a sweep on a real framework; with stand-ins in `make test`")
 def test_a_sweep_over_seeds_and_rates(recipe: Path) -> None:
     rates = ("--set", "optimizer.learning_rate=1e-3", "--set", "optimizer.learning_rate=1e-2")
     command = sweep(recipe, "out", "--seeds", "0-1", *rates, "--json")

@@ -95,7 +95,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
     return Lazy(train)
 
 
-QUICK = ["full", "keras2"]
+QUICK = ["keras2"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 from safetensors import safe_open
 
 from frameworks.subprocesses import require
+from tiers import exhaustive
 
 TESTS = Path(__file__).resolve().parents[1]
 RECIPE = """\
@@ -146,6 +147,7 @@ def test_is_compared_with_another_framework(lab: Lab) -> None:
     assert watched == {"toy"}
 
 
+@exhaustive("a training state of the plug-in")
 @pytest.mark.torch
 def test_a_training_state_goes_on_in_another_framework(lab: Lab) -> None:
     require("torch")

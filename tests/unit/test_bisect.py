@@ -108,13 +108,11 @@ PAIRS = random.Random(4).sample(
 
 QUICK_PAIRS = [
     ("clipping.max_norm", "loss_scaling.min_scale"),
-    ("loss_scaling.growth_interval", "precision.ops.reductions"),
-    ("loss_scaling.init_scale", "schedule.tick"),
     ("optimizer.bias_correction", "optimizer.eps"),
 ]
 EACH_PAIR = pytest.mark.parametrize(
     "pair",
-    cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="six more drawn pairs"),
+    cases(map(pytest.param, PAIRS), quick=QUICK_PAIRS, reason="eight more drawn pairs"),
     ids=" and ".join,
 )
 
