@@ -8,7 +8,7 @@ moments and the counters are carried from window to window.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from crosscast.plan.operations import (
     CheckFinite,
     Clip,
     Normalize,
+    Op,
     Plan,
     Scale,
     Schedule,
@@ -110,7 +111,12 @@ def gradients_of(
 
 def norm_of(plan: Plan, roles: Roles, window: ObservedWindow) -> float:
     """Return the norm that a trace tells: unscaled, not clipped, without exempt parameters."""
-    return _performed(plan, roles, window, "float64", (Unscale, Clip)).norm
+    only_told = replace(plan, window=tuple(map(_unclipped, plan.window)))
+    return _performed(only_told, roles, window, "float64", (Unscale, Clip)).norm
+
+
+def _unclipped(op: Op) -> Op:
+    return replace(op, mode="none") if isinstance(op, Clip) else op
 
 
 def _performed(
