@@ -272,6 +272,11 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     assert cost(twin, weights, "torch") < seconds["torch"]  # it evaluates a few rows
     assert cost(start, weights, "torch") > cost(replace(start, record=0), weights, "torch")
     assert cost(replace(main, windows=120), weights, "torch") > 1.9 * cost(twin, weights, "torch")
+    resumed = replace(start, resume=2)
+    assert cost(resumed, weights, "paddle") - cost(start, weights, "paddle") == slow.start
+    steps = replace(main, windows=256, toy=True)
+    assert cost(steps, weights, "torch") < 0.1 * seconds["torch"]
+    assert cost(steps, weights, "torch") < cost(steps, weights, "paddle")
 
 
 @pytest.mark.parametrize(
