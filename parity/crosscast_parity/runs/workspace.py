@@ -54,6 +54,7 @@ class Workspace:
         self._compile_to = compile_to
         self._lock: IO[bytes] | None = None
         self._scripts: dict[tuple[str, str, str], Path] = {}
+        self._inputs: dict[Path, Inputs] = {}
         self.notes: dict[str, None] = {}
         """What third-party trainers do in their own way, each once."""
 
@@ -76,16 +77,21 @@ class Workspace:
             self._lock.close()
 
     def inputs(self, stage: Stage, recipe: Recipe) -> Inputs:
-        """Write the rows and weights of a stage."""
-        return write_inputs(recipe, self.folder / "inputs" / stage.name, stage.twins)
+        """Write the rows and weights of a stage, the first time; its recipe is one and the same."""
+        folder = self.folder / "inputs" / stage.name
+        if folder not in self._inputs:
+            self._inputs[folder] = write_inputs(recipe, folder, stage.twins)
+        return self._inputs[folder]
 
     def toy(self, stage: Stage, recipe: Recipe) -> Inputs:
-        """Write the toy that a recipe trains in a stage."""
+        """Write the toy that a recipe trains in a stage, the first time."""
         name = content_hash({"recipe": recipe.model_dump(mode="json")})
         folder = self.folder / "inputs" / stage.name / name
-        folder.mkdir(parents=True, exist_ok=True)
-        make_toy(recipe, course_of(recipe, stage)).save(folder)
-        return Inputs.of_toy(folder / TOY_FILE)
+        if folder not in self._inputs:
+            folder.mkdir(parents=True, exist_ok=True)
+            make_toy(recipe, course_of(recipe, stage)).save(folder)
+            self._inputs[folder] = Inputs.of_toy(folder / TOY_FILE)
+        return self._inputs[folder]
 
     def script(self, contestant: Contestant, spec: RunSpec) -> Path:
         """Return the script that a run is made with, compiled the first time it is asked for."""
