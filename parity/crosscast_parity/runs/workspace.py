@@ -19,6 +19,7 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.pace import cost
 from crosscast_parity.planning.runs import RunSpec, Stage
+from crosscast_parity.processes.freed_memory import VARIABLES as KEPT
 from crosscast_parity.processes.process import child_environment
 from crosscast_parity.processes.run_cache import (
     Store,
@@ -204,7 +205,7 @@ class Workspace:
         """Return the process that makes some runs of a contestant."""
         found = self._environment({}).get("PYTHONPATH")
         runner = str(self.folder / "runner")
-        extra = {"PYTHONPATH": f"{runner}{os.pathsep}{found}" if found else runner}
+        extra = {"PYTHONPATH": f"{runner}{os.pathsep}{found}" if found else runner, **KEPT}
         return SessionJob(
             name=name,
             python=contestant.python,
