@@ -51,3 +51,19 @@ def test_another_version_of_tensorflow_is_left_alone(
     monkeypatch.setitem(sys.modules, "tensorflow.python.autograph.impl.api", api)
     monkeypatch.setitem(sys.modules, "keras", None)
     clean_up()
+
+
+def test_keras_collects_no_garbage_beside_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def clear_3(free_memory: bool = True) -> None:
+        asked.append({"free_memory": free_memory})
+
+    def clear_2() -> None:
+        asked.append({})
+
+    for clear in (clear_3, clear_2):
+        keras = SimpleNamespace(utils=SimpleNamespace(clear_session=clear))
+        monkeypatch.setitem(sys.modules, "keras", keras)
+        clean_up()
+    assert asked == [{"free_memory": False}, {}]

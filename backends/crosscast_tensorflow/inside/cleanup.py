@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import signature
 from types import CodeType
 
 _converted: set[CodeType] = set()
@@ -20,4 +21,6 @@ def clean_up() -> None:
     _converted.update(key for key in getattr(known, "_cache", ()) if isinstance(key, CodeType))
     keras = sys.modules.get("keras")
     if keras is not None:
-        keras.utils.clear_session()
+        # Keras 3 would collect garbage, which the session does anyway.
+        clear = keras.utils.clear_session
+        clear(**{"free_memory": False} if "free_memory" in signature(clear).parameters else {})

@@ -100,6 +100,11 @@ class _Active:
     started: set[str] = field(default_factory=set)
     polled: float = 0.0
 
+    @property
+    def through(self) -> bool:
+        """Whether it has made all its runs, and only has to end."""
+        return len(self.ended) == len(self.job.runs)
+
     def events(self) -> list[dict[str, str]]:
         """Return the events written since the last call; a half-written line waits."""
         path = self.child.job.output / "events.jsonl"
@@ -128,8 +133,8 @@ class SessionPool:
     A process that dies takes only the run with it that it was making: another process makes those
     that were still to come.
 
-    `on_event` may take its time: it is called between two looks at the processes, when those that
-    can begin have begun.
+    `on_event` may take its time: it is called between two looks at the processes, when none is
+    about to end, and those that can begin have begun.
     """
 
     def __init__(
@@ -168,7 +173,8 @@ class SessionPool:
                         active.remove(session)
                         if rest.runs:
                             waiting.appendleft(rest)
-                if self._untold:
+                leaving = any(session.through for session in active)
+                if self._untold and not leaving:
                     self._on_event(*self._untold.popleft())
                 elif active:
                     time.sleep(POLL_SECONDS)
