@@ -6,10 +6,15 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
 from crosscast_parity.processes.freed_memory import VARIABLES, keep_freed_memory
+from crosscast_parity.runs.workspace import Workspace
+from parity_fakes import make_recipe
 
 FAULTS = """
 import resource
@@ -50,3 +55,10 @@ def test_freed_arrays_are_used_again() -> None:
 
 def test_a_process_asks_its_allocator_once() -> None:
     assert keep_freed_memory() is keep_freed_memory()
+
+
+def test_the_processes_of_a_comparison_keep_it(tmp_path: Path) -> None:
+    work = Workspace(make_options(tmp_path), lambda *given: None)
+    program = Contestant(name="a", target="torch", recipe=make_recipe())
+    job = work.session(program, "a", [], emulate=False)
+    assert job.environment.items() >= VARIABLES.items()
