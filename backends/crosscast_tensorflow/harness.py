@@ -13,7 +13,7 @@ HARNESS = Harness(
         "TF_CPP_MIN_LOG_LEVEL": "2",
     },
     numeric_variables=("TF_", "XLA_", "KERAS_"),
-    pace=Pace(factor=1.3, start=5.0),  # every run traces its graphs again
+    pace=Pace(factor=1.3, start=5.0, load=6.0),  # every run traces its graphs again
     packages=("keras", "tf_keras"),
     rank_variable="TF_CONFIG",
     float32_betas=True,

@@ -13,13 +13,15 @@ import pytest
 
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare import stage_checks
+from crosscast_parity.compare.harness import Progress, compare
 from crosscast_parity.exercise import recorded_runs
 from crosscast_parity.judge import judgement_store
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED, FIELDS
 from crosscast_parity.judge.judgement_store import FILE, Judgements
 from crosscast_parity.judge.records import FieldExercise, ParityReport
+from crosscast_parity.planning.options import make_options
 from parity_fakes import make_recipe
-from parity_lab import Lab
+from parity_lab import Lab, compile_fakes, contestants
 
 JUDGES = (
     (stage_checks, "check_dtypes"),
@@ -69,6 +71,23 @@ def test_a_second_comparison_judges_nothing(lab: Lab, calls: Counter[str]) -> No
     assert [e.checks for e in again.entrants] == [e.checks for e in first.entrants]
     plain = [report.to_json()["pairs"] for report in (first, again)]
     assert json.dumps(plain[0]) == json.dumps(plain[1])
+
+
+def test_runs_are_judged_while_others_are_made(lab: Lab, calls: Counter[str]) -> None:
+    judged: list[int] = []
+
+    def note(progress: Progress) -> None:
+        if progress.kind == "ended" and "twin" not in progress.title:
+            judged.append(calls["check_evaluations"])
+
+    compare(
+        contestants({"torch": "", "paddle": "late_growth"}, make_recipe()),
+        options=make_options(lab.folder, check="model", windows=24, jobs=1, twins=2),
+        compile_to=compile_fakes,
+        on_progress=note,
+    )
+    assert judged == list(range(len(judged)))
+    assert calls["check_evaluations"] == len(judged)  # of the perturbed runs nothing is asked
 
 
 def test_other_code_judges_anew(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast_parity.compare.harness import compare
+from crosscast_parity.inputs.shared import Inputs, write_inputs
 from crosscast_parity.planning.half_precision import choose_execution
 from crosscast_parity.planning.options import make_options
+from crosscast_parity.runs import workspace
 from parity_fakes import make_recipe
 from parity_lab import Lab, compile_fakes, contestants, failed, names, pair, run
 
@@ -45,6 +48,18 @@ def test_twins_beside_the_targets_say_the_same_as_after_them(lab: Lab) -> None:
     assert after.stages == beside.stages
     assert after.pairs == beside.pairs
     assert [run.title for run in after.runs] == [run.title for run in beside.runs]
+
+
+def test_rows_and_weights_are_written_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: Counter[Path] = Counter()
+
+    def noted(recipe: Recipe, folder: Path, twins: int) -> Inputs:
+        written[folder] += 1
+        return write_inputs(recipe, folder, twins)
+
+    monkeypatch.setattr(workspace, "write_inputs", noted)
+    lab.compare({"torch": "", "paddle": ""}, twins=2)
+    assert written == {lab.folder / "inputs" / "model": 1}
 
 
 def test_faults_are_injected_and_skipped(lab: Lab) -> None:

@@ -239,6 +239,40 @@ def test_no_more_sessions_than_asked_for_run_side_by_side(tmp_path: Path) -> Non
     assert max(starts[:2]) < min(starts[2:])
 
 
+def test_the_next_session_begins_before_a_slow_callback_is_called(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("def main(argv):\n    open(argv[0], 'w')\n")
+    told: list[str] = []
+
+    def slow(kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
+        told.append(f"{kind} {run.key}")
+        if told[-1] == "ended a":
+            assert comes((tmp_path / "b").is_file)
+            time.sleep(0.5)  # for the end of the process
+        if told[-1] == "ended b":
+            assert comes((tmp_path / "c").is_file)
+
+    def job(name: str, keys: str) -> SessionJob:
+        spec = {"script": str(script)}
+        runs = [
+            SessionRun(key=k, title="", spec={**spec, "arguments": [str(tmp_path / k)]})
+            for k in keys
+        ]
+        return SessionJob(
+            name=name,
+            python=sys.executable,
+            inside="",
+            emulate=False,
+            environment=child_environment(threads=1, device="cpu"),
+            runs=tuple(runs),
+        )
+
+    store = Store(tmp_path / "runs")
+    pool = SessionPool(store, tmp_path, jobs=1, limits=Limits(60.0), on_event=slow)
+    pool.run([job("first", "ab"), job("second", "c")])
+    assert told == [f"{kind} {key}" for key in "abc" for kind in ("started", "ended")]
+
+
 def test_environment_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSCAST_ANYTHING", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "7")

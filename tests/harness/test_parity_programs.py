@@ -155,7 +155,7 @@ def test_processes_begin_first_that_the_first_finding_waits_for() -> None:
         asked("b", "torch", "gate", repeat=1),
         asked("b", "torch", cost=50.0),
         asked("c", "paddle", "float32-bert", record=4, stage="model"),
-        asked("b", "torch", "twin-1"),
+        asked("b", "torch", "twin-1", cost=30.0),
     ]
     ranks = {group.name.partition("-native")[0]: group.rank for group in dealt(wanted[:-1])}
     assert ranks == {"tensorflow": 1, "torch": 0, "paddle": 2, "d": 2}
@@ -168,6 +168,23 @@ def test_perturbed_runs_are_dealt_in_small_pieces() -> None:
     others = [asked("b", "torch", f"run-{n}", cost=15.0) for n in (1, 2, 3)]
     assert sorted(group.runs for group in dealt(others)) == [1, 2]
     assert [group.runs for group in dealt(others, jobs=1)] == [3]
+
+
+def test_few_perturbed_runs_need_no_process_of_their_own() -> None:
+    twins = [asked("b", "torch", f"twin-{n}", cost=1.5) for n in (1, 2, 3)]
+    wanted = [asked("b", "torch", "main"), asked("a", "paddle", "main"), *twins]
+    runs = {group.name.partition("-")[0]: group.runs for group in dealt(wanted)}
+    assert runs == {"torch": 4, "paddle": 1}
+
+
+def test_runs_are_dealt_to_more_processes_if_all_end_sooner() -> None:
+    short = [asked("b", "torch", cost=16.0), asked("a", "paddle", cost=20.0)]
+    long = [asked("c", "tensorflow", f"run-{n}", cost=10.0) for n in range(5)]
+    groups = dealt([*short, *long])
+    assert sorted(group.runs for group in groups if "tensorflow" in group.name) == [2, 3]
+    # Each alone on a core, or all on one: then another process only costs its start.
+    assert len(dealt([*short, *long], jobs=1)) == 3
+    assert len(dealt([*short, *long[:2]], jobs=3)) == 3
 
 
 @pytest.mark.parametrize("labels", [2, 5])

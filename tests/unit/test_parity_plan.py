@@ -20,7 +20,7 @@ from crosscast_parity.planning.contestants import (
     of_targets,
     parse_contestant,
 )
-from crosscast_parity.planning.pace import cost
+from crosscast_parity.planning.pace import LAYERS, cost
 from crosscast_parity.planning.runs import RunSpec, in_sessions, plain_runs, twin_runs
 from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.recipes.derived import (
@@ -267,11 +267,18 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     harness = harness_of("paddle")
     assert harness is not None
     slow = harness.pace
-    trained = (seconds["paddle"] - slow.start) / (seconds["torch"] - 0.5)
+    share = recipe.model.layers / LAYERS  # type: ignore[union-attr]
+    trained = (seconds["paddle"] - slow.start * share) / (seconds["torch"] - 0.5 * share)
     assert trained == pytest.approx(slow.factor)
     assert cost(twin, weights, "torch") < seconds["torch"]  # it evaluates a few rows
     assert cost(start, weights, "torch") > cost(replace(start, record=0), weights, "torch")
     assert cost(replace(main, windows=120), weights, "torch") > 1.9 * cost(twin, weights, "torch")
+    resumed = replace(start, resume=2)
+    again = cost(resumed, weights, "paddle") - cost(start, weights, "paddle")
+    assert again == pytest.approx(slow.start * share)
+    steps = replace(main, windows=256, toy=True)
+    assert cost(steps, weights, "torch") < 0.1 * seconds["torch"]
+    assert cost(steps, weights, "torch") < cost(steps, weights, "paddle")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from crosscast.recipe.document import Recipe
 from crosscast_parity.compare.bisection import bisect_pairs
 from crosscast_parity.compare.findings import Findings
 from crosscast_parity.compare.report_builder import Outcomes, report_of
+from crosscast_parity.compare.stage_checks import run_checks
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
 from crosscast_parity.planning.contestants import Contestant, check_names, refuse
@@ -19,6 +20,7 @@ from crosscast_parity.planning.options import Options, choose_reference_name
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.planning.stages import make_stages, own_stage, own_toy_stage, toy_stages
+from crosscast_parity.processes.freed_memory import keep_freed_memory
 from crosscast_parity.processes.work_done import (
     OnProgress,
     Progress,
@@ -31,7 +33,7 @@ from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import stress_faults
 from crosscast_parity.runs.execution import Maker
 from crosscast_parity.runs.kept_reference import check_seeds, store_reference
-from crosscast_parity.runs.outcomes import StageResult
+from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.runs.workspace import CompileTo, Workspace
 
 __all__ = ["OnProgress", "Progress", "compare", "ignore"]
@@ -64,6 +66,7 @@ def compare(
     """
     check_names(contestants)
     check_seeds(contestants)
+    keep_freed_memory()
     try:
         return _Comparison(contestants, options, compile_to, on_progress, stages, inputs).run()
     except OSError as error:
@@ -184,6 +187,14 @@ class _Comparison:
         return report
 
     def _maker(self, findings: Findings) -> Maker:
+        stages = {result.stage.name: result for result in self.results}
+
+        def on_made(made: FinishedRun) -> None:
+            if not made.run.cached and not made.spec.twin:
+                # While other runs are being made; the report finds the judgement in the store.
+                run_checks(stages[made.spec.stage], made)
+            findings(made)
+
         return Maker(
             options=self.options,
             contestants=self.contestants,
@@ -193,7 +204,7 @@ class _Comparison:
             work=self.work,
             inputs=self.inputs,
             work_counter=self.work_counter,
-            on_made=findings,
+            on_made=on_made,
         )
 
     def _again(self, ours: Contestant, changed: Contestant, result: StageResult) -> ParityReport:

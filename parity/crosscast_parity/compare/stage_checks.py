@@ -34,41 +34,46 @@ SHOWN_DIFFERENCES = 3
 
 def own_checks(result: StageResult, contestant: str) -> tuple[Check, ...]:
     """Check a program against its recipe, without anybody else: gate, L0b, L0d, L1b, L1d."""
-    if result.stage.toy:
-        return tuple(_steps(result, contestant))
     checks: list[Check] = [*_gate(result, contestant)]
+    if result.stage.toy and (contestant, STEPS) not in result.made:
+        found = untested_steps("the harness cannot give it the toy")
+        checks += [replace(check, stage=result.stage.name) for check in found]
     for made in result.all_of(contestant):
-        if made.run.needless:
-            words = made.run.outcome.message
-            untested = Check(level="L0a", name="faults", result="not tested", wording=words)
-            checks += _stamped([untested], made)
-        if made.run.outcome.complete:
-            checks += _stamped(_machine(result, made), made)
-            checks += _stamped(_left(result, made), made)
-            if made.spec.record:
-                checks += _stamped(_recorded(result, made), made)
+        checks += run_checks(result, made)
     return tuple(checks)
 
 
-def _steps(result: StageResult, contestant: str) -> Iterator[Check]:
+def run_checks(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
+    """Check one run of a stage by itself against its recipe: L0b, L0d, L1b, L1d."""
+    if made.run.needless:
+        return tuple(_stamped(_needless(made), made))
+    if not made.run.outcome.complete:
+        return ()
+    if made.spec.toy:
+        return tuple(_stamped(_steps(result, made), made))
+    checks = (*_machine(result, made), *_left(result, made))
+    if made.spec.record:
+        checks += _recorded(result, made)
+    return tuple(_stamped(checks, made))
+
+
+def _needless(made: FinishedRun) -> tuple[Check, ...]:
+    words = made.run.outcome.message
+    if made.spec.toy:
+        return untested_steps(words)
+    return (Check(level="L0a", name="faults", result="not tested", wording=words),)
+
+
+def _steps(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     """Compare what a script made of the toy with the reference interpreter."""
-    made = result.made.get((contestant, STEPS))
-    if made is None:
-        found = untested_steps("the harness cannot give it the toy")
-        yield from (replace(check, stage=result.stage.name) for check in found)
-    elif made.run.needless:
-        yield from _stamped(untested_steps(made.run.outcome.message), made)
-    elif made.run.outcome.complete:
-        recipe, framework = made.spec.recipe, result.frameworks[contestant]
-        given = {"recipe": recipe, "framework": framework, "windows": result.stage.windows}
-        recall, folders = result.judgements.recall, [made.folder]
+    recipe, framework = made.spec.recipe, result.frameworks[made.spec.contestant]
+    given = {"recipe": recipe, "framework": framework, "windows": result.stage.windows}
 
-        def judged() -> tuple[Check, ...]:
-            return check_steps(recipe, result.stage, framework, made.folder)
+    def judged() -> tuple[Check, ...]:
+        return check_steps(recipe, result.stage, framework, made.folder)
 
-        yield from _stamped(
-            _guarded("L1b", lambda: recall(CHECKS, "steps", folders, given, judged)), made
-        )
+    recall = result.judgements.recall
+    return _guarded("L1b", lambda: recall(CHECKS, "steps", [made.folder], given, judged))
 
 
 def _gate(result: StageResult, contestant: str) -> Iterator[Check]:

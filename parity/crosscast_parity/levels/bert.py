@@ -120,6 +120,7 @@ def _erf(x: Array) -> Array:
     near = place * _STEP
     off = size - near
     slope = 2 / math.sqrt(math.pi) * np.exp(-near * near)
-    series = off - near * off**2 + (2 * near * near - 1) / 3 * off**3
+    square = off * off  # NumPy's power of 3 is ten times slower than all the rest
+    series = off - near * square + (2 * near * near - 1) / 3 * (square * off)
     found: Array = np.copysign(_TABLE[place] + slope * series, x)
     return found

@@ -74,21 +74,17 @@ def compare_models(
     if not pairs:
         return (untested(level, f"gradients, {init}", "no window was observed"),), {}
     first = pairs[0]
-    errors = gradient_errors(*first)
+    norms = _norms(*first)
     checks = [
         _weights(level, init, *first),
         _loss(level, init, limits, *first),
-        *_gradients(level, init, first, limits.together, limits.tensor),
+        *_gradients(level, init, first, norms, limits.together, limits.tensor),
     ]
     if limits.later is not None:
         last = next((p for p in reversed(pairs[:4]) if _usable(*p) and p is not first), None)
-        checks += _gradients(level, init, last, *limits.later, later=True)
-    return tuple(checks), errors
-
-
-def gradient_errors(ours: ObservedWindow, reference: ObservedWindow) -> TensorErrors:
-    """Return the relative difference of every gradient; empty if there are none to compare."""
-    return _errors(_norms(ours, reference)) if _usable(ours, reference) else {}
+        later = _norms(*last) if last else {}
+        checks += _gradients(level, init, last, later, *limits.later, later=True)
+    return tuple(checks), _errors(norms)
 
 
 Norms = Mapping[str, tuple[float, float]]
@@ -96,6 +92,9 @@ Norms = Mapping[str, tuple[float, float]]
 
 
 def _norms(ours: ObservedWindow, reference: ObservedWindow) -> Norms:
+    """Return them for every gradient; empty if there are none to compare."""
+    if not _usable(ours, reference):
+        return {}
     return {name: (norm(a - b), norm(b)) for name, a, b in _both(ours, reference)}
 
 
@@ -173,6 +172,7 @@ def _gradients(
     level: Level,
     init: str,
     pair: tuple[ObservedWindow, ObservedWindow] | None,
+    norms: Norms,
     together: float,
     tensor: float,
     *,
@@ -183,7 +183,6 @@ def _gradients(
     if pair is None or not _usable(*pair):
         return [untested(level, name, _why(pair, later)) for name in names]
     window = pair[0].window
-    norms = _norms(*pair)
     errors = _errors(norms)
     found = [TensorError(window, name, error) for name, error in errors.items()]
     by_tensor = judge_tensors(level, names[1], found, tensor, nothing="")

@@ -97,6 +97,11 @@ class RunSpec:
         return self.inputs.eval if self.name == "main" else self.inputs.few
 
     @property
+    def twin(self) -> bool:
+        """Whether it is one of the reference that measures noise: perturbed, or in float32."""
+        return self.name.startswith("twin-")
+
+    @property
     def dtype(self) -> Dtype:
         """The type of matmuls."""
         return self.recipe.precision.compute_dtype if self.autocast else "float32"

@@ -100,6 +100,11 @@ class _Active:
     started: set[str] = field(default_factory=set)
     polled: float = 0.0
 
+    @property
+    def through(self) -> bool:
+        """Whether it has made all its runs, and only has to end."""
+        return len(self.ended) == len(self.job.runs)
+
     def events(self) -> list[dict[str, str]]:
         """Return the events written since the last call; a half-written line waits."""
         path = self.child.job.output / "events.jsonl"
@@ -127,6 +132,9 @@ class SessionPool:
 
     A process that dies takes only the run with it that it was making: another process makes those
     that were still to come.
+
+    `on_event` may take its time: it is called between two looks at the processes, when none is
+    about to end, and those that can begin have begun.
     """
 
     def __init__(
@@ -144,6 +152,7 @@ class SessionPool:
         self._limits = limits
         self._on_event = on_event
         self._done: dict[str, Finished] = {}
+        self._untold: deque[tuple[EventKind, SessionRun, Outcome | None]] = deque()
         self._count = 0
         self._reported: set[str] = set()
         self._interrupted = False
@@ -153,7 +162,7 @@ class SessionPool:
         waiting = deque(sorted(jobs, key=lambda job: (job.rank, -job.cost)))
         active: list[_Active] = []
         try:
-            while waiting or active:
+            while waiting or active or self._untold:
                 while waiting and len(active) < self._jobs:
                     begun = self._begin(waiting.popleft())
                     if begun:
@@ -164,7 +173,10 @@ class SessionPool:
                         active.remove(session)
                         if rest.runs:
                             waiting.appendleft(rest)
-                if active:
+                leaving = any(session.through for session in active)
+                if self._untold and not leaving:
+                    self._on_event(*self._untold.popleft())
+                elif active:
                     time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             self._interrupted = True
@@ -174,6 +186,8 @@ class SessionPool:
         finally:
             for session in active:
                 session.child.kill()
+        while self._untold:
+            self._on_event(*self._untold.popleft())
         every = [run for job in jobs for run in job.runs]
         gone = Outcome(kind="interrupted", message="interrupted")
         return {r.key: self._done.get(r.key) or Finished(gone, self._workdir) for r in every}
@@ -240,7 +254,7 @@ class SessionPool:
                 session.started.add(key)
                 if key not in self._reported:
                     self._reported.add(key)
-                    self._on_event("started", self._named(session, key), None)
+                    self._untold.append(("started", self._named(session, key), None))
             elif event.get("event") == "ended" and key in session.started:
                 session.current = None
                 session.ended.add(key)
@@ -291,7 +305,7 @@ class SessionPool:
         if outcome.complete:
             folder = self._store.keep(run.key, folder)
         self._done[run.key] = Finished(outcome, folder)
-        self._on_event("ended", run, outcome)
+        self._untold.append(("ended", run, outcome))
 
     def _too_large(self, session: _Active) -> bool:
         now = time.monotonic()

@@ -61,8 +61,8 @@ class StageResult:
         """Return the runs of a contestant, but for the perturbed ones."""
         return [
             made
-            for (name, run), made in self.made.items()
-            if name == contestant and not run.startswith("twin-")
+            for (name, _), made in self.made.items()
+            if name == contestant and not made.spec.twin
         ]
 
     def twins(self, contestant: str) -> dict[str, FinishedRun]:
@@ -70,7 +70,7 @@ class StageResult:
         return {
             run: made
             for (name, run), made in self.made.items()
-            if name == contestant and run.startswith("twin-") and made.run.outcome.complete
+            if name == contestant and made.spec.twin and made.run.outcome.complete
         }
 
     def train_rows(self, made: FinishedRun) -> int | None:

@@ -19,6 +19,7 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.pace import cost
 from crosscast_parity.planning.runs import RunSpec, Stage
+from crosscast_parity.processes.freed_memory import VARIABLES as KEPT
 from crosscast_parity.processes.process import child_environment
 from crosscast_parity.processes.run_cache import (
     Store,
@@ -54,6 +55,7 @@ class Workspace:
         self._compile_to = compile_to
         self._lock: IO[bytes] | None = None
         self._scripts: dict[tuple[str, str, str], Path] = {}
+        self._inputs: dict[Path, Inputs] = {}
         self.notes: dict[str, None] = {}
         """What third-party trainers do in their own way, each once."""
 
@@ -76,16 +78,21 @@ class Workspace:
             self._lock.close()
 
     def inputs(self, stage: Stage, recipe: Recipe) -> Inputs:
-        """Write the rows and weights of a stage."""
-        return write_inputs(recipe, self.folder / "inputs" / stage.name, stage.twins)
+        """Write the rows and weights of a stage, the first time; its recipe is one and the same."""
+        folder = self.folder / "inputs" / stage.name
+        if folder not in self._inputs:
+            self._inputs[folder] = write_inputs(recipe, folder, stage.twins)
+        return self._inputs[folder]
 
     def toy(self, stage: Stage, recipe: Recipe) -> Inputs:
-        """Write the toy that a recipe trains in a stage."""
+        """Write the toy that a recipe trains in a stage, the first time."""
         name = content_hash({"recipe": recipe.model_dump(mode="json")})
         folder = self.folder / "inputs" / stage.name / name
-        folder.mkdir(parents=True, exist_ok=True)
-        make_toy(recipe, course_of(recipe, stage)).save(folder)
-        return Inputs.of_toy(folder / TOY_FILE)
+        if folder not in self._inputs:
+            folder.mkdir(parents=True, exist_ok=True)
+            make_toy(recipe, course_of(recipe, stage)).save(folder)
+            self._inputs[folder] = Inputs.of_toy(folder / TOY_FILE)
+        return self._inputs[folder]
 
     def script(self, contestant: Contestant, spec: RunSpec) -> Path:
         """Return the script that a run is made with, compiled the first time it is asked for."""
@@ -198,7 +205,7 @@ class Workspace:
         """Return the process that makes some runs of a contestant."""
         found = self._environment({}).get("PYTHONPATH")
         runner = str(self.folder / "runner")
-        extra = {"PYTHONPATH": f"{runner}{os.pathsep}{found}" if found else runner}
+        extra = {"PYTHONPATH": f"{runner}{os.pathsep}{found}" if found else runner, **KEPT}
         return SessionJob(
             name=name,
             python=contestant.python,

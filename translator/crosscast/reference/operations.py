@@ -76,7 +76,8 @@ class Attempt:
 
     def gradients(self) -> dict[str, Array]:
         """Return the optimizer's gradients: those of the first process, zero if cleared."""
-        return {n: self.sums[0].get(n, np.zeros_like(w)) for n, w in self.parameters.items()}
+        sums = self.sums[0]
+        return {n: sums[n] if n in sums else np.zeros_like(w) for n, w in self.parameters.items()}
 
     def is_norm(self, name: str) -> bool:
         """Whether a parameter belongs to a normalization layer, whose weights are never half."""

@@ -86,6 +86,8 @@ class Pace:
     """CPU time of a window relative to PyTorch."""
     start: float = 0.5
     """CPU seconds of a run before its first window."""
+    load: float = 2.0
+    """CPU seconds of a process before its first run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
