@@ -1,0 +1,284 @@
+"""What could explain the first window of the toy that differs: known mistakes, tried one by one.
+
+Those of `levels.causes`, the recipes that differ from this one in one field, and mistakes that only
+a run over many windows can show. Each must explain all that differs in the window, from the state
+that the run had reached; of several the one counts that explains most of the later windows, too. A
+hint for the reader, not a proof, as in `levels.causes`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Op, Plan, Schedule, Zero
+from crosscast.recipe.document import Recipe
+from crosscast.reference.interpreter import State, initial, step
+from crosscast.variations.table import variations
+from crosscast_parity.levels.causes import known_mistakes, listed
+from crosscast_parity.toy.after import Differing, follow, when
+from crosscast_parity.toy.bounds import Window, tensors
+from crosscast_parity.toy.compare import (
+    Difference,
+    Place,
+    Report,
+    Seen,
+    before_window,
+    differences_in,
+)
+from crosscast_parity.toy.model import ROLES, Toy
+from crosscast_parity.toy.names import resolved
+from crosscast_parity.toy.readings import Reading, readings
+from crosscast_parity.toy.running import of_step
+
+OF_THE_TOY = ("precision.", "accumulation.steps", "batch.")
+"""Fields that decide what the toy is given and computes, not what a step makes of it."""
+TRIED_FIRST, TRIED_LAST = 4, 2
+"""Windows that differ in which an explanation of the first one is tried, too."""
+NEARER = 0.5
+"""An explanation is looked at closely only if it leaves less than this share of what is off."""
+
+SCALARS = ("lr", "scale", "skipped")
+Meant = Callable[[Place], Plan | None]
+"""What a step would mean in a window, None if nothing."""
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """What an explanation leaves open in a window: tensors and columns that were right before."""
+
+    tensors: frozenset[str] = frozenset()
+    columns: frozenset[str] = frozenset()
+
+    @property
+    def size(self) -> int:
+        return len(self.tensors) + len(self.columns)
+
+
+def likely_cause(recipe: Recipe, toy: Toy, seen: Seen, framework: str, report: Report) -> str:
+    """Say which known mistake fits the first differing window of a run, and which windows differ.
+
+    Args:
+        recipe: that the run claims to follow.
+        toy: what it was given.
+        seen: what it made of it.
+        framework: whose roundings of constants are allowed.
+        report: of the comparison; empty words if nothing differs, or if a tensor is missing.
+    """
+    if report.place is None:
+        return ""
+    case = _Case(recipe, toy, seen, framework, report.place)
+    course = follow(case.reading(case.plan), toy, seen, report.place)
+    if not course.differing:
+        return ""
+    return f"{case.words(course.differing)}, {when(case.plan, seen, course)}"
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A run that differs from its recipe."""
+
+    recipe: Recipe
+    toy: Toy
+    seen: Seen
+    framework: str
+    first: Place
+
+    @property
+    def plan(self) -> Plan:
+        return resolved(canonical_plan(self.recipe), self.seen.names)
+
+    def reading(self, plan: Plan) -> Reading:
+        """Return a plan with the roundings that the run follows up to the first difference."""
+        return readings(plan, self.framework)[self.first.rounded]
+
+    def words(self, differing: Sequence[Differing]) -> str:
+        """Return which mistake fits, in words."""
+        plain = self._untouched(differing[0]) or self._uncounted(differing[0])
+        if plain:
+            return f"fits {plain}"
+        tried = [*differing[:TRIED_FIRST], *differing[TRIED_FIRST:][-TRIED_LAST:]]
+        best: tuple[tuple[int, int], str] | None = None
+        for words, meant in self._explanations():
+            fit = self._fit(meant, tried[0])
+            if fit is None:
+                continue
+            missed = sum(self._fit(meant, window) is None for window in tried[1:])
+            if best is None or (missed, fit.size) < best[0]:
+                place = differing[0].place.number
+                only = f" in window {place}" if missed else ""
+                best = (missed, fit.size), f"fits {words}{only}{self._but(fit, tried[0])}"
+        return best[1] if best else "no known mistake fits"
+
+    def _but(self, fit: _Fit, window: Differing) -> str:
+        if fit.tensors:
+            return f", only in {listed(_names(d.key for d in window.found if d.key))}"
+        if fit.columns:
+            return f", but for {' and '.join(sorted(fit.columns))} in the trace"
+        return ""
+
+    def _untouched(self, window: Differing) -> str:
+        """Say that what differs was left as it was, or was cleared."""
+        number = window.place.number
+        keys = [difference.key for difference in window.found]
+        if not all(keys):
+            return ""
+        before, after = before_window(self.toy, self.seen, number), self.seen.tensors[number]
+        names = listed(_names(keys))
+        if all(key in before and after[key].tobytes() == before[key].tobytes() for key in keys):
+            return f"{names} at rest"
+        return "" if any(after[key].any() for key in keys) else f"{names} set to zero"
+
+    def _uncounted(self, window: Differing) -> str:
+        """Say that an update is counted where there is none, or the other way round."""
+        number = window.place.number
+        if [difference.what for difference in window.found] != ["updates"]:
+            return ""
+        found = int(self.seen.rows[number]["updates"])
+        before = int(self.seen.rows[number - 1]["updates"]) if number else 0
+        skipped = bool(self.seen.rows[number]["skipped"])
+        if found - before != int(skipped):
+            return ""
+        return "an overflow counted as an update" if skipped else "an update that is not counted"
+
+    def _explanations(self) -> Iterator[tuple[str, Meant]]:
+        """Yield mistakes in words, each with what a step would mean."""
+        tried = [self.plan]
+        for words, other in self._plans():
+            found = resolved(other, self.seen.names)
+            if found not in tried:
+                tried.append(found)
+                yield words, partial(_always, found)
+        kept = tuple(op for op in self.plan.window if not isinstance(op, Zero))
+        words = "gradients of the window before that were not cleared"
+        yield words, partial(_always, replace(self.plan, window=kept))
+        yield "a schedule that goes on after its last step", partial(_unclamped, self.plan)
+
+    def _plans(self) -> Iterator[tuple[str, Plan]]:
+        yield from known_mistakes(canonical_plan(self.recipe))
+        for variation in variations(self.recipe):
+            if not variation.path.startswith(OF_THE_TOY):
+                yield str(variation), canonical_plan(of_step(variation.recipe))
+
+    def _fit(self, meant: Meant, window: Differing) -> _Fit | None:
+        """Return what a mistake leaves open in a window; None if it does not explain all of it."""
+        plan = meant(window.place)
+        if plan is None:
+            return None
+        reading = self.reading(plan)
+        state = self._state(reading.plan, window.place)
+        if state is None:
+            return None
+        other = Window(
+            reading.plan,
+            self.toy,
+            state,
+            window.place.number,
+            rounded_powers=reading.rounded_powers,
+        )
+        if not self._nearer(other, window):
+            return None
+        more = window.uncounted
+        left = differences_in(other, self.toy, self.seen, Report(), uncounted=more)
+        known = {_key(difference) for difference in window.found}
+        if known & {_key(difference) for difference in left}:
+            return None
+        return _Fit(
+            tensors=frozenset(d.key for d in left if d.key),
+            columns=frozenset(d.what for d in left if not d.key),
+        )
+
+    def _state(self, plan: Plan, place: Place) -> State | None:
+        """Return the state that a step of another meaning would have left: its scale, gradients.
+
+        None if it has moments or averages of other kinds.
+        """
+        fresh, held = initial(plan, self.toy.parameters), place.state
+        if fresh.moments.keys() != held.moments.keys() or bool(fresh.ema) != bool(held.ema):
+            return None
+        if _tick(plan) != _tick(self.plan):
+            position = held.updates if _tick(plan) == "update" else place.number
+            held = replace(held, position=position)
+        if place.previous is None:
+            return replace(held, scale=fresh.scale)
+        after = step(plan, place.previous, self.toy.work(place.number - 1), ROLES)[0]
+        return replace(held, scale=after.scale, gradients=after.gradients)
+
+    def _nearer(self, other: Window, window: Differing) -> bool:
+        """Whether a mistake comes close enough to what differs to be looked at closely."""
+        row, after = self.seen.rows[window.place.number], self.seen.tensors[window.place.number]
+        ours, theirs = window.expected, tensors(other.single)
+        for difference in window.found:
+            key, what = difference.key, difference.what
+            if what in SCALARS and row[what] != getattr(other.single, what):
+                return False
+            if key and key not in theirs:
+                return False
+            with np.errstate(all="ignore"):
+                if key and not _off(after[key], theirs[key]) <= NEARER * _off(
+                    after[key], ours[key]
+                ):
+                    return False
+        return True
+
+
+def _off(found: np.ndarray, expected: np.ndarray) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.sum(np.abs(found - expected)))
+
+
+def _tick(plan: Plan) -> str:
+    schedule = plan.find(Schedule)
+    return schedule.tick if schedule else ""
+
+
+def _key(difference: Difference) -> str:
+    return difference.key or difference.what
+
+
+def _names(keys: Iterator[str] | Sequence[str]) -> list[str]:
+    """Return the parameters that tensors belong to; a moment by itself with its own name."""
+    found = set(keys)
+    weights = {key.partition("/")[2] for key in found if key.startswith("parameters/")}
+    rest = {key for key in found if key.partition("/")[2] not in weights}
+    return sorted(weights | rest)
+
+
+def _always(plan: Plan, place: Place) -> Plan:
+    return plan
+
+
+def _unclamped(plan: Plan, place: Place) -> Plan | None:
+    """Return a plan with the rate that the schedule would have if its end did not hold it."""
+    schedule = plan.find(Schedule)
+    if schedule is None or place.state.position <= schedule.total_steps:
+        return None
+    rate = _beyond(schedule, place.state.position)
+    if rate is None:
+        return None
+
+    def change(op: Op) -> Op:
+        if not isinstance(op, Schedule):
+            return op
+        return replace(op, name="constant", learning_rate=rate, warmup_steps=0)
+
+    return replace(plan, window=tuple(map(change, plan.window)))
+
+
+def _beyond(op: Schedule, position: int) -> float | None:
+    start = op.warmup_steps if op.decay_from == "warmup_end" else 0
+    if op.total_steps <= start:
+        return None
+    progress = (position - start) / (op.total_steps - start)
+    if op.name == "cosine":
+        left = 0.5 * (1.0 + math.cos(math.pi * progress))
+    elif op.name == "linear" or (op.name == "polynomial" and float(op.power).is_integer()):
+        left = (1.0 - progress) ** (op.power if op.name == "polynomial" else 1.0)
+    else:
+        return None
+    return op.end_lr + (op.learning_rate - op.end_lr) * left
