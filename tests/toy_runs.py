@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Op, Plan
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import Row, State, initial, step
+from crosscast_parity.inside.toy import plain
 from crosscast_parity.planning.stages import toy_stages
 from crosscast_parity.toy.bounds import tensors
 from crosscast_parity.toy.compare import Report, Seen, compare
@@ -62,6 +65,21 @@ def train(plan: Plan, toy: Toy, steps: Steps = as_meant, left: Left = as_left) -
         counters.append((state.scale.good, state.scale.bad))
         held.append({name: np.array(array) for name, array in tensors(state).items()})
     return Seen(rows, counters, held, {name: name for name in SHAPES})
+
+
+def write_steps(seen: Seen, folder: Path) -> None:
+    """Write what `inside.toy` leaves in the folder of a run."""
+    there = folder / "steps"
+    there.mkdir(parents=True)
+    answer = {"rows": seen.rows, "counters": seen.counters, "names": seen.names}
+    (there / "steps.json").write_text(json.dumps(plain(answer)))
+    keys = {key for held in seen.tensors for key in held}
+    numbers = {key: [n for n, held in enumerate(seen.tensors) if key in held] for key in keys}
+    arrays = {
+        key: np.stack([seen.tensors[n][key] for n in found]) for key, found in numbers.items()
+    }
+    arrays |= {f"windows/{key}": np.array(found) for key, found in numbers.items()}
+    np.savez(there / "steps.npz", **arrays)  # type: ignore[arg-type]
 
 
 def with_op(plan: Plan, kind: type[Op], **changes: object) -> Plan:

@@ -244,7 +244,7 @@ def test_a_second_fall_below_the_lowest_scale_is_named() -> None:
 
 def test_where_no_mistake_fits_that_is_said_with_the_event() -> None:
     run = toy_trained(load_recipe(), active=True, left=SecondGrowth())
-    assert cause(run).startswith("no known mistake fits, only in window ")
+    assert cause(run).startswith("no known mistake fits; it differs only in window ")
     assert cause(run).endswith(", the 2nd growth of the scale")
 
 

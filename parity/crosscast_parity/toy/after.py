@@ -41,29 +41,39 @@ class Differing:
     place: Place
     found: Sequence[Difference]
     expected: Arrays
-    uncounted: int
+    uncounted: int = 0
 
 
 @dataclass(frozen=True)
 class Course:
-    """What differs in a run. `ended`: whether it was followed to its end."""
+    """The windows of a run that differ.
+
+    `reached`: the last that was compared. `steady`: whether the last `ENOUGH` updates all differ.
+    """
 
     differing: Sequence[Differing]
-    ended: bool
+    reached: int
+    steady: bool
+
+
+def first_of(reading: Reading, toy: Toy, place: Place, found: Sequence[Difference]) -> Differing:
+    """Return the first window that differs, as a comparison has found it."""
+    return Differing(place, found, tensors(_window(reading, toy, place).single))
 
 
 def follow(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Course:
     """Compare all windows from the first on that differs."""
     differing: list[Differing] = []
-    in_a_row = 0
+    in_a_row, reached = 0, first.number
     for window in _windows(reading, toy, seen, first):
+        reached = window.place.number
         if window.found:
             differing.append(window)
-        if not seen.rows[window.place.number]["skipped"]:
+        if not seen.rows[reached]["skipped"]:
             in_a_row = in_a_row + 1 if window.found else 0
         if in_a_row >= ENOUGH:
-            return Course(differing, ended=False)
-    return Course(differing, ended=True)
+            break
+    return Course(differing, reached, steady=in_a_row >= ENOUGH)
 
 
 def _windows(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Iterator[Differing]:
@@ -137,17 +147,18 @@ def when(plan: Plan, seen: Seen, course: Course) -> str:
     late = int(any(difference.what == "scale" for difference in course.differing[0].found))
     events = _events(plan, seen)
     if numbers == [first]:
-        if first == last:
-            return "only in the last window"
-        return f"only in window {first}{_named(events, first - late, '')}"
+        if course.reached < last:
+            return f"in window {first}"
+        named = _named(events, first - late, "")
+        return "only in the last window" if first == last else f"only in window {first}{named}"
     for event, happens in events.items():
-        later = [number + late for number in happens if first <= number + late <= last]
-        if course.ended and set(numbers) <= set(later) and len(numbers) >= MOST * len(later):
+        later = {n + late for n in happens if first <= n + late <= course.reached}
+        if set(numbers) <= later and len(numbers) >= MOST * len(later):
             return f"in every {event} from window {first} on"
-    updates = sum(not row["skipped"] for row in seen.rows[first:])
-    if course.ended and len(numbers) < MOST * updates:
-        return f"in {len(numbers)} windows from window {first} on"
-    return f"from window {first} on{_named(events, first - 1, 'after ')}"
+    updates = sum(not row["skipped"] for row in seen.rows[first : course.reached + 1])
+    if course.steady or len(numbers) >= MOST * updates:
+        return f"from window {first} on{_named(events, first - 1, 'after ')}"
+    return f"in {len(numbers)} windows from window {first} on"
 
 
 def _named(events: Mapping[str, list[int]], number: int, after: str) -> str:

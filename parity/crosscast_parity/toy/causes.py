@@ -21,7 +21,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import State, initial, step
 from crosscast.variations.table import variations
 from crosscast_parity.levels.causes import known_mistakes, listed
-from crosscast_parity.toy.after import Differing, follow, when
+from crosscast_parity.toy.after import Differing, first_of, follow, when
 from crosscast_parity.toy.bounds import Window, tensors
 from crosscast_parity.toy.compare import (
     Difference,
@@ -70,50 +70,66 @@ def likely_cause(recipe: Recipe, toy: Toy, seen: Seen, framework: str, report: R
         framework: whose roundings of constants are allowed.
         report: of the comparison; empty words if nothing differs, or if a tensor is missing.
     """
-    if report.place is None:
+    case = case_of(recipe, toy, seen, framework, report)
+    if case is None:
         return ""
-    case = _Case(recipe, toy, seen, framework, report.place)
-    course = follow(case.reading(case.plan), toy, seen, report.place)
+    course = follow(case.reading(case.plan), toy, seen, case.first.place)
     if not course.differing:
         return ""
-    return f"{case.words(course.differing)}, {when(case.plan, seen, course)}"
+    words, always = case.words(course.differing)
+    return f"{words}{', ' if always else '; it differs '}{when(case.plan, seen, course)}"
+
+
+def case_of(recipe: Recipe, toy: Toy, seen: Seen, framework: str, report: Report) -> Case | None:
+    """Return the case of a run, arguments as of `likely_cause`; None if nothing differs."""
+    if report.place is None:
+        return None
+    plan = resolved(canonical_plan(recipe), seen.names)
+    reading = readings(plan, framework)[report.place.rounded]
+    first = first_of(reading, toy, report.place, report.differences)
+    return Case(recipe, toy, seen, framework, plan, first)
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """A run that differs from its recipe."""
 
     recipe: Recipe
     toy: Toy
     seen: Seen
     framework: str
-    first: Place
-
-    @property
-    def plan(self) -> Plan:
-        return resolved(canonical_plan(self.recipe), self.seen.names)
+    plan: Plan
+    first: Differing
 
     def reading(self, plan: Plan) -> Reading:
         """Return a plan with the roundings that the run follows up to the first difference."""
-        return readings(plan, self.framework)[self.first.rounded]
+        return readings(plan, self.framework)[self.first.place.rounded]
 
-    def words(self, differing: Sequence[Differing]) -> str:
-        """Return which mistake fits, in words."""
-        plain = self._untouched(differing[0]) or self._uncounted(differing[0])
+    def explained_by(self, plan: Plan) -> bool:
+        """Whether a plan explains all of the first window that differs, and leaves nothing."""
+        fit = self._fit(partial(_always, resolved(plan, self.seen.names)), self.first)
+        return fit is not None and not fit.size
+
+    def words(self, differing: Sequence[Differing]) -> tuple[str, bool]:
+        """Return which mistake fits, in words, and whether it fits the later windows, too."""
+        first, *later = [*differing[:TRIED_FIRST], *differing[TRIED_FIRST:][-TRIED_LAST:]]
+        plain = self._untouched(first) or self._uncounted(first)
         if plain:
-            return f"fits {plain}"
-        tried = [*differing[:TRIED_FIRST], *differing[TRIED_FIRST:][-TRIED_LAST:]]
+            always = all(self._untouched(window) or self._uncounted(window) for window in later)
+            return self._said(plain, always)
         best: tuple[tuple[int, int], str] | None = None
         for words, meant in self._explanations():
-            fit = self._fit(meant, tried[0])
+            fit = self._fit(meant, first)
             if fit is None:
                 continue
-            missed = sum(self._fit(meant, window) is None for window in tried[1:])
+            missed = sum(self._fit(meant, window) is None for window in later)
             if best is None or (missed, fit.size) < best[0]:
-                place = differing[0].place.number
-                only = f" in window {place}" if missed else ""
-                best = (missed, fit.size), f"fits {words}{only}{self._but(fit, tried[0])}"
-        return best[1] if best else "no known mistake fits"
+                best = (missed, fit.size), f"{words}{self._but(fit, first)}"
+        return self._said(best[1], not best[0][0]) if best else ("no known mistake fits", False)
+
+    def _said(self, words: str, always: bool) -> tuple[str, bool]:
+        once = "" if always else f" in window {self.first.place.number}"
+        return f"fits {words}{once}", always
 
     def _but(self, fit: _Fit, window: Differing) -> str:
         if fit.tensors:
@@ -212,24 +228,26 @@ class _Case:
     def _nearer(self, other: Window, window: Differing) -> bool:
         """Whether a mistake comes close enough to what differs to be looked at closely."""
         row, after = self.seen.rows[window.place.number], self.seen.tensors[window.place.number]
-        ours, theirs = window.expected, tensors(other.single)
-        for difference in window.found:
-            key, what = difference.key, difference.what
-            if what in SCALARS and row[what] != getattr(other.single, what):
-                return False
-            if key and key not in theirs:
-                return False
-            with np.errstate(all="ignore"):
-                if key and not _off(after[key], theirs[key]) <= NEARER * _off(
-                    after[key], ours[key]
-                ):
-                    return False
-        return True
+        theirs = tensors(other.single)
+        return all(
+            difference.what not in SCALARS
+            or row[difference.what] == getattr(other.single, difference.what)
+            for difference in window.found
+        ) and all(
+            _closer(after.get(key), theirs.get(key), window.expected.get(key))
+            for key in (difference.key for difference in window.found)
+            if key
+        )
 
 
-def _off(found: np.ndarray, expected: np.ndarray) -> float:
+def _closer(found: np.ndarray | None, theirs: np.ndarray | None, ours: np.ndarray | None) -> bool:
+    """Whether what was found lies far nearer to a mistake than to what is expected."""
+    if found is None or theirs is None or ours is None:
+        return False
+    if not found.shape == theirs.shape == ours.shape:
+        return False
     with np.errstate(all="ignore"):
-        return float(np.sum(np.abs(found - expected)))
+        return bool(np.abs(found - theirs).sum() <= NEARER * np.abs(found - ours).sum())
 
 
 def _tick(plan: Plan) -> str:
