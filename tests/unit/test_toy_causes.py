@@ -242,6 +242,36 @@ def test_a_second_fall_below_the_lowest_scale_is_named() -> None:
     assert "the 2nd overflow at the lowest scale" in cause(run)
 
 
+class RestsAfterOverflows:
+    """A tensor that rests as soon as two windows have overflowed."""
+
+    def __init__(self) -> None:
+        self.skips = 0
+
+    def __call__(self, before: State, after: State, row: Row) -> tuple[State, Row]:
+        self.skips += row.skipped
+        if self.skips < 2:
+            return after, row
+        return with_tensor(after, row, "parameters", "kernel", before.parameters["kernel"])
+
+
+def test_what_begins_after_an_overflow_is_said_to() -> None:
+    run = toy_trained(load_recipe(), left=RestsAfterOverflows())
+    skips = [row["window"] for row in run.seen.rows if row["skipped"]]
+    words = f"fits kernel at rest, from window {skips[1] + 1} on, after the 2nd overflow"
+    assert cause(run) == words
+
+
+def test_a_cause_that_does_not_explain_what_follows_is_not_said_of_it() -> None:
+    def steps(plan: Plan, number: int) -> Plan:
+        if number == 40:
+            return with_op(plan, Step, weight_decay=0.0)
+        return with_op(plan, Clip, mode="none") if number >= 100 else plan
+
+    words = "fits no decay in window 40; it differs in 1 window from window 40 on, from window 100"
+    assert cause(toy_trained(load_recipe(), steps=steps)).startswith(words)
+
+
 def test_where_no_mistake_fits_that_is_said_with_the_event() -> None:
     run = toy_trained(load_recipe(), active=True, left=SecondGrowth())
     assert cause(run).startswith("no known mistake fits; it differs only in window ")

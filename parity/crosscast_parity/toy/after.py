@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from crosscast.plan import loss_scale
 from crosscast.plan.operations import Plan, Schedule, UpdateScale
 from crosscast.reference.interpreter import State
+from crosscast_parity.checks.check import windows
 from crosscast_parity.toy.bounds import Window, tensors
 from crosscast_parity.toy.compare import (
     Arrays,
@@ -48,12 +49,13 @@ class Differing:
 class Course:
     """The windows of a run that differ.
 
-    `reached`: the last that was compared. `steady`: whether the last `ENOUGH` updates all differ.
+    `reached`: the last that was compared. `steady`: from which one on all updates differ, `ENOUGH`
+    of them; None if there is none.
     """
 
     differing: Sequence[Differing]
     reached: int
-    steady: bool
+    steady: int | None = None
 
 
 def first_of(reading: Reading, toy: Toy, place: Place, found: Sequence[Difference]) -> Differing:
@@ -64,16 +66,17 @@ def first_of(reading: Reading, toy: Toy, place: Place, found: Sequence[Differenc
 def follow(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Course:
     """Compare all windows from the first on that differs."""
     differing: list[Differing] = []
-    in_a_row, reached = 0, first.number
+    in_a_row: list[int] = []
+    reached = first.number
     for window in _windows(reading, toy, seen, first):
         reached = window.place.number
         if window.found:
             differing.append(window)
         if not seen.rows[reached]["skipped"]:
-            in_a_row = in_a_row + 1 if window.found else 0
-        if in_a_row >= ENOUGH:
-            break
-    return Course(differing, reached, steady=in_a_row >= ENOUGH)
+            in_a_row = [*in_a_row, reached] if window.found else []
+        if len(in_a_row) >= ENOUGH:
+            return Course(differing, reached, steady=in_a_row[0])
+    return Course(differing, reached)
 
 
 def _windows(reading: Reading, toy: Toy, seen: Seen, first: Place) -> Iterator[Differing]:
@@ -156,8 +159,11 @@ def when(plan: Plan, seen: Seen, course: Course) -> str:
         if set(numbers) <= later and len(numbers) >= MOST * len(later):
             return f"in every {event} from window {first} on"
     updates = sum(not row["skipped"] for row in seen.rows[first : course.reached + 1])
-    if course.steady or len(numbers) >= MOST * updates:
+    if len(numbers) >= MOST * updates:
         return f"from window {first} on{_named(events, first - 1, 'after ')}"
+    if course.steady is not None:
+        before = sum(number < course.steady for number in numbers)
+        return f"in {windows(before)} from window {first} on, from window {course.steady} on in all"
     return f"in {len(numbers)} windows from window {first} on"
 
 
