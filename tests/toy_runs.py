@@ -58,7 +58,8 @@ def toy_trained(
 
 def train(plan: Plan, toy: Toy, steps: Steps = as_meant, left: Left = as_left) -> Seen:
     """Return what a worker would have seen."""
-    state, rows, counters, held = initial(plan, toy.parameters), [], [], []
+    state, rows, held = initial(plan, toy.parameters), [], []
+    counters: list[tuple[int | None, int | None]] = []
     for number in range(len(toy.windows)):
         state, row = left(state, *step(steps(plan, number), state, toy.work(number), ROLES))
         rows.append({name: getattr(row, name) for name in (*COLUMNS, "updates")})

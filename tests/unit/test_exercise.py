@@ -138,12 +138,12 @@ def unseen(path: str, value: object, monkeypatch: pytest.MonkeyPatch) -> Exercis
 
     original = fields._seen
     monkeypatch.setattr(fields, "_seen", seen)
-    recipe = stress()
-    return fields._one(recipe, path, fields._Board(*stressed_runs(recipe)))
+    return fields._one(stress(), path, fields._Board(*stressed_runs()))
 
 
 @cache
-def stressed_runs(recipe: Recipe) -> tuple[tuple[RecordedRun, ...], tuple[Judges, ...]]:
+def stressed_runs() -> tuple[tuple[RecordedRun, ...], tuple[Judges, ...]]:
+    recipe = stress()
     runs = tuple(recorded_runs(recipe, stress_faults(recipe, 64)))
     return runs, tuple(map(judges_of, runs))
 
@@ -172,7 +172,7 @@ def test_a_choice_that_means_the_same_need_not_be_seen(
 
 def test_recipes_mean_the_same_that_train_alike() -> None:
     free = stress(optimizer__weight_decay=0.0)
-    same = (
+    same: tuple[tuple[Recipe, dict[str, Any]], ...] = (
         (free, {"optimizer.name": "adam"}),
         (free, {"optimizer.no_decay": ()}),
         (stress(), {"schedule.name": "polynomial"}),
@@ -180,7 +180,7 @@ def test_recipes_mean_the_same_that_train_alike() -> None:
     )
     for recipe, changes in same:
         assert meaning(recipe) == meaning(changed(recipe, changes)), changes
-    others = (
+    others: tuple[tuple[Recipe, dict[str, Any]], ...] = (
         (stress(), {"optimizer.name": "adam"}),
         (stress(), {"optimizer.no_decay": ()}),
         (stress(), {"schedule.name": "polynomial", "schedule.power": 2.0}),

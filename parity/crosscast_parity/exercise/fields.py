@@ -11,7 +11,7 @@ compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -164,15 +164,17 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
                 values.append(variation)
             if side not in seen and (found := _seen(number, variation, board)):
                 seen[side] = found
-        # That a number is left out altogether counts only where it has no other values.
-        if seen and seen.keys() >= (tried.keys() - {OTHER} or tried.keys()):
+        if seen and seen.keys() >= _wanted(tried):
             return next(iter(seen.values()))
     if path == "schedule.total_steps" and any(_whole(seen) for seen in board.runs):
         words = "a run makes that many windows, which are counted"
         return Exercise(path=path, status="exercised", wording=words, level="L0a")
     because = EXPLANATIONS.get(path, "")
     unseen = [
-        candidate for side, values in tried.items() if side not in seen for candidate in values
+        candidate
+        for side, values in tried.items()
+        if side in _wanted(tried) - seen.keys()
+        for candidate in values
     ]
     shown_values = " and ".join(shown(candidate.value) for candidate in unseen[:3])
     wording = f"because {because}; " if because else ""
@@ -183,8 +185,8 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
 def _side(recipe: Recipe, variation: Variation) -> str:
     """Return on which side of its field's value a variation lies.
 
-    An alternative that means something else is a side of its own; `OTHER` is what need not be seen
-    where there are such sides.
+    An alternative that means something else is a side of its own. `OTHER` is one that does not, or
+    that leaves a number out altogether.
     """
     value, other = value_at(recipe.model_dump(), variation.path), variation.value
     if _is_number(value) and _is_number(other):
@@ -192,6 +194,11 @@ def _side(recipe: Recipe, variation: Variation) -> str:
     if _is_number(value) or meaning(recipe) == meaning(variation.recipe):
         return OTHER
     return shown(other)
+
+
+def _wanted(tried: Mapping[str, object]) -> Set[str]:
+    """Return the sides that must be seen: `OTHER` only where there are none."""
+    return tried.keys() - {OTHER} or tried.keys()
 
 
 def _is_number(value: Any) -> bool:

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from crosscast.plan.canonical import canonical_plan
-from crosscast.plan.operations import Op, Plan, Schedule, Zero
+from crosscast.plan.operations import Normalize, Op, Plan, Schedule, UpdateScale, Zero
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import State, initial, step
 from crosscast.variations.table import variations
@@ -24,6 +24,7 @@ from crosscast_parity.levels.causes import known_mistakes, listed
 from crosscast_parity.toy.after import Differing, first_of, follow, when
 from crosscast_parity.toy.bounds import Window, tensors
 from crosscast_parity.toy.compare import (
+    COUNTER,
     Difference,
     Place,
     Report,
@@ -44,6 +45,8 @@ NEARER = 0.5
 """An explanation is looked at closely only if it leaves less than this share of what is off."""
 
 SCALARS = ("lr", "scale", "skipped")
+TOLD = frozenset({"lr", "grad_norm", "loss"})
+"""Columns of the trace that a script may compute apart from what it does."""
 Meant = Callable[[Place], Plan | None]
 """What a step would mean in a window, None if nothing."""
 
@@ -197,17 +200,17 @@ class Case:
             window.place.number,
             rounded_powers=reading.rounded_powers,
         )
-        if not self._nearer(other, window):
+        if not (_compares(reading.plan, window) and self._nearer(other, window)):
             return None
         more = window.uncounted
         left = differences_in(other, self.toy, self.seen, Report(), uncounted=more)
         known = {_key(difference) for difference in window.found}
         if known & {_key(difference) for difference in left}:
             return None
-        return _Fit(
-            tensors=frozenset(d.key for d in left if d.key),
-            columns=frozenset(d.what for d in left if not d.key),
-        )
+        columns = frozenset(difference.what for difference in left if not difference.key)
+        if not columns <= TOLD:
+            return None
+        return _Fit(frozenset(difference.key for difference in left if difference.key), columns)
 
     def _state(self, plan: Plan, place: Place) -> State | None:
         """Return the state that a step of another meaning would have left: its scale, gradients.
@@ -238,6 +241,16 @@ class Case:
             for key in (difference.key for difference in window.found)
             if key
         )
+
+
+def _compares(plan: Plan, window: Differing) -> bool:
+    """Whether all that differs is compared under another plan; a static scale counts nothing."""
+    machine, normalize = plan.find(UpdateScale), plan.find(Normalize)
+    counts = machine is not None and machine.mode == "dynamic"
+    tokens = normalize is not None and normalize.unit == "token"
+    found = [difference.what for difference in window.found]
+    counted = any(what.startswith(COUNTER) for what in found)
+    return (counts or not counted) and (tokens or "tokens" not in found)
 
 
 def _closer(found: np.ndarray | None, theirs: np.ndarray | None, ours: np.ndarray | None) -> bool:

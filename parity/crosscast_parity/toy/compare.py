@@ -22,6 +22,7 @@ from crosscast_parity.toy.names import resolved
 from crosscast_parity.toy.readings import Reading, readings
 
 EQUAL = ("window", "n_micro", "rows", "lr", "scale", "skipped", "updates")
+COUNTER = "the scaler's counter"
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -177,7 +178,7 @@ def _counts(
     if scale is not None and scale.mode == "dynamic":
         for name, found in zip(("good", "bad"), counters, strict=True):
             if found is not None:
-                pairs.append((f"the scaler's counter {name}", found, getattr(single, name)))
+                pairs.append((f"{COUNTER} {name}", found, getattr(single, name)))
     for what, found, wanted in pairs:
         if found != wanted:
             yield Difference("L0b", window.number, what, repr(found), repr(wanted))
