@@ -11,6 +11,8 @@ from crosscast.recipe.document import BertModel, Recipe
 from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.levels.recompute import roles_of
 
+FULL = ("drop", "carry")
+"""Tails without a short window; which rows are left out is no matter of a step."""
 Settings = tuple[tuple[float, float], ...]
 
 
@@ -27,7 +29,7 @@ def meaning(recipe: Recipe) -> tuple[object, ...]:
         roles = roles_of(bert_shapes(recipe.model))
         settings = tuple(settings_of(step, name, own) for name, own in roles.items())
     ops = tuple(_plain(op, settings) for op in plan)
-    return (*ops, settings, recipe.accumulation.tail)
+    return (*ops, settings, recipe.accumulation.tail in FULL)
 
 
 def _plain(op: Op, settings: Settings) -> Op:

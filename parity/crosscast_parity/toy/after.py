@@ -28,6 +28,9 @@ from crosscast_parity.toy.readings import Reading
 
 ENOUGH = 24
 """Updates in a row that differ, after which all later ones are said to."""
+SHORT = "short window"
+RARE = 5
+"""How often an event has happened at most if it may have to do with what differs."""
 MOST = 0.8
 """Share of windows that is called all of them: a gradient may be zero, and show nothing."""
 
@@ -168,9 +171,9 @@ def when(plan: Plan, seen: Seen, course: Course) -> str:
 
 
 def _named(events: Mapping[str, list[int]], number: int, after: str) -> str:
-    """Return the rarest event of a window, with how often it had happened: `, the 4th overflow`."""
+    """Return the rarest event of the scale in a window, if it is rare: `, the 4th overflow`."""
     for event, happens in events.items():
-        if number in happens:
+        if event != SHORT and number in happens[:RARE]:
             return f", {after}the {_ordinal(happens.index(number) + 1)} {event}"
     return ""
 
@@ -199,5 +202,5 @@ def _events(plan: Plan, seen: Seen) -> Mapping[str, list[int]]:
         if skipped:
             found.setdefault("overflow", []).append(number)
         if row["rows"] < full:
-            found.setdefault("short window", []).append(number)
+            found.setdefault(SHORT, []).append(number)
     return dict(sorted(found.items(), key=lambda event: len(event[1])))

@@ -25,6 +25,7 @@ from crosscast_parity.toy.after import Differing, first_of, follow, when
 from crosscast_parity.toy.bounds import Window, tensors
 from crosscast_parity.toy.compare import (
     COUNTER,
+    Arrays,
     Difference,
     Place,
     Report,
@@ -41,9 +42,6 @@ OF_THE_TOY = ("precision.", "accumulation.steps", "batch.")
 """Fields that decide what the toy is given and computes, not what a step makes of it."""
 TRIED_FIRST, TRIED_LAST = 4, 2
 """Windows that differ in which an explanation of the first one is tried, too."""
-NEARER = 0.5
-"""An explanation is looked at closely only if it leaves less than this share of what is off."""
-
 SCALARS = ("lr", "scale", "skipped")
 TOLD = frozenset({"lr", "grad_norm", "loss"})
 """Columns of the trace that a script may compute apart from what it does."""
@@ -229,18 +227,27 @@ class Case:
         return replace(held, scale=after.scale, gradients=after.gradients)
 
     def _nearer(self, other: Window, window: Differing) -> bool:
-        """Whether a mistake comes close enough to what differs to be looked at closely."""
+        """Whether a mistake lies nearer to what differs than the recipe; a closer look is dear."""
         row, after = self.seen.rows[window.place.number], self.seen.tensors[window.place.number]
         theirs = tensors(other.single)
-        return all(
-            difference.what not in SCALARS
-            or row[difference.what] == getattr(other.single, difference.what)
+        if any(
+            difference.what in SCALARS
+            and row[difference.what] != getattr(other.single, difference.what)
             for difference in window.found
-        ) and all(
-            _closer(after.get(key), theirs.get(key), window.expected.get(key))
-            for key in (difference.key for difference in window.found)
-            if key
-        )
+        ):
+            return False
+        keys = [difference.key for difference in window.found if difference.key]
+        held = (after, theirs, window.expected)
+        if not all(key in arrays for arrays in held for key in keys):
+            return False
+        if any(len({arrays[key].shape for arrays in held}) > 1 for key in keys):
+            return False
+        return _off(after, theirs, keys) <= _off(after, window.expected, keys)
+
+
+def _off(found: Arrays, expected: Arrays, keys: Sequence[str]) -> float:
+    with np.errstate(all="ignore"):
+        return float(sum(np.abs(found[key] - expected[key]).sum() for key in keys))
 
 
 def _compares(plan: Plan, window: Differing) -> bool:
@@ -251,16 +258,6 @@ def _compares(plan: Plan, window: Differing) -> bool:
     found = [difference.what for difference in window.found]
     counted = any(what.startswith(COUNTER) for what in found)
     return (counts or not counted) and (tokens or "tokens" not in found)
-
-
-def _closer(found: np.ndarray | None, theirs: np.ndarray | None, ours: np.ndarray | None) -> bool:
-    """Whether what was found lies far nearer to a mistake than to what is expected."""
-    if found is None or theirs is None or ours is None:
-        return False
-    if not found.shape == theirs.shape == ours.shape:
-        return False
-    with np.errstate(all="ignore"):
-        return bool(np.abs(found - theirs).sum() <= NEARER * np.abs(found - ours).sum())
 
 
 def _tick(plan: Plan) -> str:
