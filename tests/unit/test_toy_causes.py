@@ -292,3 +292,12 @@ def test_a_tensor_that_is_missing_has_no_cause_and_raises_nothing() -> None:
     report = compare(canonical_plan(run.recipe), run.toy, run.seen, "torch")
     assert report.differences
     assert likely_cause(run.recipe, run.toy, run.seen, "torch", report) == ""
+
+
+@pytest.mark.parametrize("damage", [{"updates": "x"}, {"scale": None}, {"lr": "nan"}, {"rows": []}])
+def test_rows_that_make_no_sense_differ_and_raise_nothing(damage: dict[str, Any]) -> None:
+    run = toy_trained(load_recipe())
+    run.seen.rows[50].update(damage)
+    report = compare(canonical_plan(run.recipe), run.toy, run.seen, "torch")
+    words = likely_cause(run.recipe, run.toy, run.seen, "torch", report)
+    assert "fail" in {check.result for check in checks_of(report, run.seen.rows, words)}

@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Normalize, Op, Plan, Schedule, UpdateScale, Zero
 from crosscast.recipe.document import Recipe
@@ -42,6 +43,8 @@ OF_THE_TOY = ("precision.", "accumulation.steps", "batch.")
 """Fields that decide what the toy is given and computes, not what a step makes of it."""
 TRIED_FIRST, TRIED_LAST = 4, 2
 """Windows that differ in which an explanation of the first one is tried, too."""
+MALFORMED = (ArithmeticError, DiagnosticError, LookupError, TypeError, ValueError)
+"""What rows of a script can lead to, which may hold anything."""
 SCALARS = ("lr", "scale", "skipped")
 TOLD = frozenset({"lr", "grad_norm", "loss"})
 """Columns of the trace that a script may compute apart from what it does."""
@@ -71,14 +74,20 @@ def likely_cause(recipe: Recipe, toy: Toy, seen: Seen, framework: str, report: R
         framework: whose roundings of constants are allowed.
         report: of the comparison; empty words if nothing differs, or if a tensor is missing.
     """
-    case = case_of(recipe, toy, seen, framework, report)
+    try:
+        return _likely_cause(case_of(recipe, toy, seen, framework, report))
+    except MALFORMED:
+        return ""  # a hint must not hide that they differ
+
+
+def _likely_cause(case: Case | None) -> str:
     if case is None:
         return ""
-    course = follow(case.reading(case.plan), toy, seen, case.first.place)
+    course = follow(case.reading(case.plan), case.toy, case.seen, case.first.place)
     if not course.differing:
         return ""
     words, always = case.words(course.differing)
-    return f"{words}{', ' if always else '; it differs '}{when(case.plan, seen, course)}"
+    return f"{words}{', ' if always else '; it differs '}{when(case.plan, case.seen, course)}"
 
 
 def case_of(recipe: Recipe, toy: Toy, seen: Seen, framework: str, report: Report) -> Case | None:
