@@ -75,7 +75,7 @@ fuzz: $(VENV)/.dev ## Drawn recipes: emitted steps of all frameworks against the
 mutants: $(VENV)/.dev ## Plant translation bugs in the emitted files; which level catches which
 	PYTHONPATH=tests $(BIN)/python -m mutants.run --jobs $(JOBS) $(MUTANTS)
 
-causes: $(VENV)/.dev ## Does --bisect name the planted field? For every bug of one field
+causes: $(VENV)/.dev ## Are causes named? By --bisect, and on the toy those of bugs that act late
 	PYTHONPATH=tests $(BIN)/python -m mutants.causes --jobs $(JOBS) $(CAUSES)
 
 kills: $(VENV)/.dev ## Kill comparisons at random moments; resumed, they must come to the same report

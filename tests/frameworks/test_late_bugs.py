@@ -18,7 +18,7 @@ from crosscast_parity.planning.stages import own_toy_stage, toy_stages
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
-from mutants.shared_late import UPDATES
+from mutants.shared_late import CAUSES, UPDATES
 from mutants.spelling import train
 from mutants.trials import Plant, load_recipe
 from tiers import cases, exhaustive
@@ -117,6 +117,17 @@ def test_a_late_bug_is_seen(tmp_path: Path, framework: str) -> None:
     assert {check.result for check in report.entrant("clean").checks} == {"pass"}
     first = failing(report, "late_frozen")[0]
     assert (first.level, first.window) == ("L1b", 11)
+    assert first.wording.endswith("; fits kernel at rest, from window 11 on")
+
+
+@exhaustive("the causes of all late bugs")
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_late_bugs_get_their_causes(tmp_path: Path, framework: str) -> None:
+    bugs = import_module(f"mutants.{framework}_late").LATE
+    report = on_toy(tmp_path, framework, bugs)
+    for bug in bugs:
+        cause = failing(report, bug.name)[0].wording.partition("; ")[2]
+        assert cause.startswith(CAUSES[bug.name]), (bug.name, cause)
 
 
 @exhaustive("more late bugs, and equivalent rewrites")

@@ -1,7 +1,8 @@
-"""Whether `--bisect` names the planted field, from the command line: `make causes`.
+"""Whether the cause of a bug is named, from the command line: `make causes`.
 
 Plants every bug of the catalogue that is another value of one recipe field, and looks at which
-fields the bisection blames. Finished bugs stay in the output folder, as those of `make mutants` do.
+fields `--bisect` blames; then the bugs that act late, and looks at the cause that the toy gives.
+Finished bugs stay in the output folder, as those of `make mutants` do.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from typing import Any
 from crosscast_parity.checks.check import Level, failures
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
+from crosscast_parity.judge.verdict import place
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options, make_options
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.planning.stages import make_stages, toy_stages
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS
 from mutants.emitted import compile_to
 from mutants.journal import Journal
+from mutants.shared_late import CAUSES
 from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "bisection-score.md"
@@ -47,8 +50,22 @@ class Blamed:
         return len(self.blamed) == 1 and self.blamed[0].partition("[")[0] == self.field
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """A bug that acts late, and what the first check of the toy that fails says of its cause."""
+
+    name: str
+    check: str
+    cause: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the cause is the one that is expected."""
+        return self.cause.startswith(CAUSES[self.name])
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bisect the bugs; return 1 if one that L2 sees is blamed on something else."""
+    """Try the bugs; return 1 if one that L2 sees, or a late one, is blamed on something else."""
     parser = argparse.ArgumentParser(prog="make causes", description=__doc__)
     add = parser.add_argument
     add("--framework", default="torch", choices=("torch", "tensorflow", "paddle"))
@@ -58,15 +75,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
     options = parser.parse_args(argv)
     options.output.mkdir(parents=True, exist_ok=True)
-    found = list(_all(options.framework, options.only, options.output, options.jobs))
-    text = page(options.framework, found)
+    work = make_options(options.output / "work", jobs=options.jobs)
+    found = list(_all(options.framework, options.only, options.output, work))
+    late = list(_explained(options.framework, options.only, options.output, work))
+    text = page(options.framework, found, late)
     if options.docs:
         PAGE.write_text(text, encoding="utf-8")
     print(text)
-    return int(any(trial.late and not trial.right for trial in found))
+    wrong = [trial.late and not trial.right for trial in found]
+    return int(any(wrong) or not all(bug.right for bug in late))
 
 
-def _all(framework: str, only: Sequence[str], output: Path, jobs: int) -> Iterator[Blamed]:
+def _all(framework: str, only: Sequence[str], output: Path, options: Options) -> Iterator[Blamed]:
     """Yield the bugs of one field with what was blamed for them."""
     planted: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
     bugs = [
@@ -75,7 +95,7 @@ def _all(framework: str, only: Sequence[str], output: Path, jobs: int) -> Iterat
     journal = Journal(output / f"{framework}.json")
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
-    options = make_options(output / "work", jobs=jobs, bisect=True)
+    options = replace(options, bisect=True)
     for start in range(0, len(missing), AT_ONCE):
         for trial in _blamed(framework, missing[start : start + AT_ONCE], options):
             journal.add(about[trial.name], asdict(trial))
@@ -90,9 +110,43 @@ def _of_plain(plain: dict[str, Any]) -> Blamed:
     return Blamed(**{**plain, "blamed": tuple(plain["blamed"])})
 
 
+def _explained(
+    framework: str, only: Sequence[str], output: Path, options: Options
+) -> Iterator[Explained]:
+    """Yield the bugs that act late with what the toy says of them."""
+    late: Sequence[Mutation] = import_module(f"mutants.{framework}_late").LATE
+    bugs = [bug for bug in late if not only or bug.name in only]
+    journal = Journal(output / f"{framework}-late.json")
+    about = {bug.name: {"bug": repr(bug)} for bug in bugs}
+    missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
+    for start in range(0, len(missing), AT_ONCE):
+        planted = missing[start : start + AT_ONCE]
+        report = _compare(framework, planted, options, toy_stages())
+        for bug in planted:
+            first = next(failures(report.entrant(bug.name).checks), None)
+            check = place(first) if first else ""
+            cause = first.wording.partition("; ")[2] if first else ""
+            found = Explained(name=bug.name, check=check, cause=cause)
+            journal.add(about[bug.name], asdict(found))
+            words = f"{found.name}: {cause or 'not seen'} {'right' if found.right else 'WRONG'}"
+            print(words, file=sys.stderr, flush=True)
+    for key in about.values():
+        known = journal.find(key)
+        if known:
+            yield Explained(**known)
+
+
 def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Iterator[Blamed]:
+    small = make_stages(load_recipe(), "quick", windows=None, twins=3, stress=True)[:1]
+    report = _compare(framework, bugs, replace(options, stress=True), [*small, *toy_stages()])
+    for bug in bugs:
+        yield _record(report, bug.name)
+
+
+def _compare(
+    framework: str, bugs: Sequence[Mutation], options: Options, stages: list[Stage]
+) -> ParityReport:
     recipe = load_recipe()
-    stages: list[Stage] = make_stages(recipe, "quick", windows=None, twins=3, stress=True)[:1]
     report = compare(
         [
             Contestant(name=REFERENCE, target="torch", recipe=recipe),
@@ -101,14 +155,13 @@ def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Itera
                 for bug in bugs
             ),
         ],
-        options=replace(options, stress=True, reference=REFERENCE),
+        options=replace(options, reference=REFERENCE),
         compile_to=compile_to,
         stages=stages,
     )
     if report.interrupted:
         raise KeyboardInterrupt
-    for bug in bugs:
-        yield _record(report, bug.name)
+    return report
 
 
 def _record(report: ParityReport, name: str) -> Blamed:
@@ -125,7 +178,7 @@ def _record(report: ParityReport, name: str) -> Blamed:
     )
 
 
-def page(framework: str, found: Sequence[Blamed]) -> str:
+def page(framework: str, found: Sequence[Blamed], explained: Sequence[Explained]) -> str:
     """Return the page."""
     late = [trial for trial in found if trial.late]
     return "\n".join(
@@ -148,6 +201,18 @@ def page(framework: str, found: Sequence[Blamed]) -> str:
                 f"| `{trial.name}` | `{trial.field}` | {_words(trial)} |"
                 f" {'yes' if trial.late else 'no'} |"
                 for trial in found
+            ),
+            "",
+            "## Bugs that act late",
+            "",
+            "The cause that the toy gives to bugs that act only from some window on, or only once."
+            f" As expected: **{sum(bug.right for bug in explained)}** of {len(explained)}.",
+            "",
+            "| bug | | first check that fails | cause |",
+            "|---|---|---|---|",
+            *(
+                f"| `{bug.name}` | {BUGS[bug.name].title} | {bug.check} | {bug.cause} |"
+                for bug in explained
             ),
             "",
         ]

@@ -11,11 +11,12 @@ import pytest
 
 from crosscast.recipe.document import Recipe
 from crosscast.variations.changes import value_at
-from crosscast.variations.table import Variation
+from crosscast.variations.table import Variation, shown
 from crosscast_parity.evidence import replay
-from crosscast_parity.evidence.recorded_run import RecordedRun
+from crosscast_parity.evidence.recorded_run import Judges, RecordedRun, judges_of
 from crosscast_parity.exercise import fields
 from crosscast_parity.exercise.fields import Exercise, exercise
+from crosscast_parity.exercise.meaning import meaning
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.replay import UPDATE_LIMIT
 from crosscast_parity.levels.updates import measure_updates
@@ -110,6 +111,84 @@ def test_a_number_is_exercised_only_if_both_sides_of_it_would_be_seen(
     found = by_path(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))[path]
     assert found.status == "not exercised"
     assert "all checks pass with" in found.wording
+
+
+ALTERNATIVES = (
+    ("optimizer.name", "lion"),
+    ("optimizer.no_decay", ()),
+    ("optimizer.no_decay", ("layer_norm",)),
+    ("clipping.kind", "none"),
+    ("clipping.kind", "per_param_norm"),
+    ("schedule.name", "cosine"),
+    ("schedule.name", "constant"),
+    ("loss_scaling.mode", "static"),
+    ("accumulation.tail", "flush"),
+    ("accumulation.tail", "carry"),
+    ("precision.compute_dtype", "bfloat16"),
+    ("precision.mode", "full"),
+)
+
+
+def unseen(path: str, value: object, monkeypatch: pytest.MonkeyPatch) -> Exercise:
+    """What is said of a field if no check saw one of its values."""
+
+    def seen(number: int, variation: Variation, board: Any) -> Exercise | None:
+        blind = (variation.path, variation.value) == (path, value)
+        return None if blind else original(number, variation, board)
+
+    original = fields._seen
+    monkeypatch.setattr(fields, "_seen", seen)
+    return fields._one(stress(), path, fields._Board(*stressed_runs()))
+
+
+@cache
+def stressed_runs() -> tuple[tuple[RecordedRun, ...], tuple[Judges, ...]]:
+    recipe = stress()
+    runs = tuple(recorded_runs(recipe, stress_faults(recipe, 64)))
+    return runs, tuple(map(judges_of, runs))
+
+
+@pytest.mark.parametrize(("path", "value"), ALTERNATIVES)
+def test_a_choice_is_exercised_only_if_every_other_one_would_be_seen(
+    path: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = unseen(path, value, monkeypatch)
+    assert found.status == "not exercised"
+    assert found.wording.endswith(f"all checks pass with {shown(value)}, too")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("schedule.name", "polynomial"),  # of the power 1
+        ("accumulation.normalize_by", "token"),  # of one label a row
+    ],
+)
+def test_a_choice_that_means_the_same_need_not_be_seen(
+    path: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert unseen(path, value, monkeypatch).status == "exercised"
+
+
+def test_recipes_mean_the_same_that_train_alike() -> None:
+    free = stress(optimizer__weight_decay=0.0)
+    same: tuple[tuple[Recipe, dict[str, Any]], ...] = (
+        (free, {"optimizer.name": "adam"}),
+        (free, {"optimizer.no_decay": ()}),
+        (stress(), {"schedule.name": "polynomial"}),
+        (stress(), {"optimizer.groups": ({"parameters": ("nothing",), "rate_factor": 2.0},)}),
+    )
+    for recipe, changes in same:
+        assert meaning(recipe) == meaning(changed(recipe, changes)), changes
+    others: tuple[tuple[Recipe, dict[str, Any]], ...] = (
+        (stress(), {"optimizer.name": "adam"}),
+        (stress(), {"optimizer.no_decay": ()}),
+        (stress(), {"schedule.name": "polynomial", "schedule.power": 2.0}),
+        (stress(), {"accumulation.tail": "drop"}),
+        (stress(), {"optimizer.groups": ({"parameters": ("*",), "rate_factor": 2.0},)}),
+    )
+    for recipe, changes in others:
+        assert meaning(recipe) != meaning(changed(recipe, changes)), changes
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from mutants import journal
 from mutants.alarms_page import page as alarms_page
-from mutants.causes import Blamed
+from mutants.causes import Blamed, Explained
 from mutants.causes import page as causes_page
 from mutants.clean import Comparison
 from mutants.journal import Journal
@@ -121,8 +121,15 @@ def test_the_page_of_causes_counts_only_exact_names_as_right() -> None:
         blamed("c", (), late=False),
         blamed("d", ("optimizer.eps[1]",), late=False),
     ]
-    text = causes_page("torch", found)
+    explained = [
+        Explained(name="late_frozen", check="L1b", cause="fits kernel at rest, from window 11 on"),
+        Explained(name="late_decay", check="L1b", cause="no known mistake fits, from window 2 on"),
+    ]
+    text = causes_page("torch", found, explained)
     assert "L2): 2 bugs, the planted field named for **1**." in text
     assert "All: 4 bugs, the planted field named for 2." in text
     assert "| `b` | `optimizer.eps` | `optimizer.eps`, `clipping.max_norm` | yes |" in text
     assert "| `c` | `optimizer.eps` | nothing | no |" in text
+    assert "As expected: **1** of 2." in text
+    row = "| `late_frozen` | one tensor rests from window 11 on | L1b | fits kernel at rest, from"
+    assert row in text

@@ -100,9 +100,9 @@ PARITY = {
     "planning": "inside recipes inputs adapters",
     "judge": "recordings checks processes levels planning",
     "report": "recordings checks processes levels planning judge",
-    "toy": "checks recipes processes planning",
+    "toy": "checks recipes processes levels planning",
     "runs": "inside recordings checks recipes processes inputs adapters planning judge toy",
-    "exercise": "checks levels evidence planning judge runs",
+    "exercise": "checks levels evidence planning judge toy runs",
     "bisect": "recordings checks levels evidence runs",
     "compare": "inside checks recipes processes levels planning judge report runs exercise bisect"
     " toy",

@@ -16,7 +16,7 @@ from crosscast.recipe import rules
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.reference.optimizer_formulas import settings_of
-from crosscast_parity.exercise.fields import exercise
+from crosscast_parity.exercise.fields import Exercise, exercise
 from crosscast_parity.exercise.rules import rule_for
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.recipes.stress_scale import HIGHEST, stress_faults
@@ -77,7 +77,20 @@ def test_it_is_valid_small_and_keeps_the_kinds(recipe: Recipe) -> None:
 def test_nothing_but_known_exceptions_stays_unexercised(recipe: Recipe) -> None:
     stressed, _ = stress_recipe(recipe)
     assume(_trains(stressed))
-    assert [path for path in _unexercised(stressed) if path not in EXCEPTIONS] == []
+    known = {*EXCEPTIONS, *(["clipping.kind"] if recipe.clipping.kind == "none" else [])}
+    assert [path for path in _unexercised(stressed) if path not in known] == []
+
+
+def test_without_clipping_another_kind_shows_where_a_gradient_is_large() -> None:
+    recipe = stress(clipping={"kind": "none"})
+    (found,) = (o for o in _exercised_by(recipe) if o.path == "clipping.kind")
+    assert found.status == "not exercised"
+    # They would clip at 1, and the gradients of these runs are smaller.
+    assert found.wording.endswith("all checks pass with per_param_norm and value, too")
+
+
+def test_rows_that_are_dropped_make_the_same_steps_as_rows_that_are_carried() -> None:
+    assert "accumulation.tail" not in _unexercised(stress(accumulation__tail="carry"))
 
 
 @pytest.mark.parametrize(
@@ -142,8 +155,12 @@ def test_a_back_off_above_the_lowest_scale_shows(hysteresis: int, mode: str) -> 
 
 
 def _unexercised(recipe: Recipe) -> list[str]:
-    found = exercise(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))
+    found = _exercised_by(recipe)
     return [o.path for o in found if o.status == "not exercised" and not _never(o.path)]
+
+
+def _exercised_by(recipe: Recipe) -> tuple[Exercise, ...]:
+    return exercise(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))
 
 
 def _trains(recipe: Recipe) -> bool:

@@ -64,7 +64,7 @@ class RunSearch:
         unseen = [
             candidate
             for candidate in candidates
-            if not self.recorded.parts_of(candidate) - {"types"}
+            if not self.recorded.parts_of(candidate) - {"types", "toy"}
         ]
         return sorted(unseen, key=lambda change: _order(change.path))
 

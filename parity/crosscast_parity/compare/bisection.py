@@ -74,7 +74,11 @@ def _bisect(outcomes: Outcomes, report: ParityReport, pair: Pair, rerun: Rerun) 
             and (same_loss(mine, recipe) or not check.name.startswith("first loss,"))
         )
 
-    recorded = RecordedRuns(recipe=mine, runs=tuple(recorded_runs(result, ours.name)), run=run)
+    recorded = RecordedRuns(
+        recipe=mine,
+        runs=tuple(recorded_runs(result, ours.name)),
+        run=None if result.stage.toy else run,
+    )
     other = result.recipes[theirs.name]
     own = report.entrant(pair.contestant).checks
     if mine != other and not any(failures(own)):
@@ -119,11 +123,18 @@ def _value(data: dict[str, Any], path: str) -> Any:
 
 
 def _stage_of(outcomes: Outcomes, pair: Pair) -> StageResult:
-    """Return the stage of the first check that fails; that of the results has no records,
-    and those of the toy have other ones."""
+    """Return the stage of the first check that fails, one of the toy only where no other does.
+
+    That of the results has no records.
+    """
     failed = [check.stage for check in failures(pair.checks)]
-    stages = {r.stage.name: r for r in outcomes.results if not r.stage.toy}
-    return next((stages[name] for name in failed if name in stages), outcomes.results[0])
+    stages = {result.stage.name: result for result in outcomes.results}
+    found = sorted((stages[name] for name in failed if name in stages), key=_is_toy)
+    return next(iter(found), outcomes.results[0])
+
+
+def _is_toy(result: StageResult) -> bool:
+    return result.stage.toy
 
 
 def _compared(checks: Iterable[Check], stage: str) -> list[Check]:

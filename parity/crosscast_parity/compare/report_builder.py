@@ -13,6 +13,7 @@ from crosscast_parity.exercise.recorded_runs import fields_exercised
 from crosscast_parity.judge.records import (
     Difference,
     Entrant,
+    FieldExercise,
     Pair,
     ParityReport,
     Run,
@@ -76,8 +77,18 @@ def report_of(outcomes: Outcomes, reference: str | None) -> ParityReport:
         pairs=pairs,
         stress=outcomes.stressed,
         left_out=(*_left_out(outcomes), *outcomes.scripts.notes),
-        exercise=fields_exercised(results[0], reference) if reference else (),
+        exercise=_exercised(outcomes, entrants[reference]) if reference else (),
     )
+
+
+def _exercised(outcomes: Outcomes, reference: Entrant) -> tuple[FieldExercise, ...]:
+    """Look at which fields the runs of the reference exercised: on the toy, too, if it passed."""
+    passed = {
+        result.stage.name: {c.result for c in reference.checks if c.stage == result.stage.name}
+        for result in outcomes.results
+    }
+    toys = [r for r in outcomes.results if r.stage.toy and passed[r.stage.name] == {"pass"}]
+    return fields_exercised(outcomes.results[0], reference.name, toys)
 
 
 def _left_out(outcomes: Outcomes) -> list[str]:

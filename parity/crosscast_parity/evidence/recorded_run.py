@@ -22,7 +22,11 @@ from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.recordings.observations import Observation
 from crosscast_parity.recordings.trace import Row
 
-Part = Literal["counts", "machine", "factors", "applied", "update", "types"]
+Part = Literal["counts", "machine", "factors", "applied", "update", "types", "toy"]
+
+
+Judge = Callable[[Recipe], tuple[Check, ...]]
+"""Compares one run with a recipe."""
 
 
 def unchanged(recipe: Recipe) -> Recipe:
@@ -37,7 +41,8 @@ class RecordedRun:
     `recipe`: the recipe it claims to follow. `train_rows`: rows of its data; None if unknown.
     `weights`: its first weights. `compared`: whether its gradients are compared with those of
     another program. `emulated`: whether its half precision was. `derive`: makes `recipe` from that
-    of the comparison, and this run's from another one of the comparison.
+    of the comparison, and this run's from another one of the comparison. `toy`: judges what was
+    left of the toy, which has no observation; None for runs of a model.
     """
 
     run: str
@@ -49,10 +54,9 @@ class RecordedRun:
     compared: bool = True
     emulated: bool = False
     derive: Callable[[Recipe], Recipe] = field(default=unchanged, compare=False)
+    toy: Judge | None = field(default=None, compare=False)
 
 
-Judge = Callable[[Recipe], tuple[Check, ...]]
-"""Compares one run with a recipe."""
 Judges = Mapping[Part, Judge]
 JudgeFactory = Callable[[RecordedRun], Judges]
 
@@ -63,6 +67,8 @@ def judges_of(recorded_run: RecordedRun) -> Judges:
         "counts": lambda recipe: counts(recipe, recorded_run),
         "machine": lambda recipe: check_machine(canonical_plan(recipe), recorded_run.rows),
     }
+    if recorded_run.toy is not None:
+        return {"machine": found["machine"], "toy": recorded_run.toy}
     observation = recorded_run.observation
     if observation is not None and observation.windows:
         replayed = Replayed(recorded_run.recipe, observation)
@@ -99,6 +105,8 @@ def distinguishing_parts(recipe: Recipe, other: Recipe) -> tuple[Part, ...]:
     found += [part for part, seen in _SEEN.items() if kinds & seen]
     if recipe.precision != other.precision or recipe.accumulation.dtype != other.accumulation.dtype:
         found.append("types")
+    if kinds:
+        found.append("toy")
     return tuple(found)
 
 

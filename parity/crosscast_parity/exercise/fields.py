@@ -2,15 +2,16 @@
 
 A field is exercised if the recorded runs tell its value from another one: under a recipe with the
 other value, a check that passes would fail. For a number that must hold for a smaller and for a
-larger value, where they exist. It is computed: the checks that need no second program (counts,
-loss-scale machine, replay, types) are applied to the same records under every variation of the
-field, until one fails. For fields that show only in a comparison with another program, `rules` says
-what was compared.
+larger value, where they exist, and else for every alternative that means something else. It is
+computed: the checks that need no second program (counts, loss-scale machine, replay, types, the
+tensors of the toy) are applied to the same records under every variation of the field, until one
+fails. For fields that show only in a comparison with another program, `rules` says what was
+compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -34,13 +35,16 @@ from crosscast_parity.evidence.recorded_run import (
     distinguishing_parts,
     judges_of,
 )
+from crosscast_parity.exercise.meaning import meaning
 from crosscast_parity.exercise.rules import EXPLANATIONS, absent, rule_for
 from crosscast_parity.levels.row_weights import NORM_LIMIT, weight_change
+from crosscast_parity.toy.causes import OF_THE_TOY
 
 Status = Literal["exercised", "not exercised", "not used"]
 
 NAMES = ("version", "name", "model.preset", "schedule.warmup_ratio")
 """Fields without a meaning of their own for training."""
+OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +153,7 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
     tried: dict[str, list[Variation]] = {}
     seen: dict[str, Exercise] = {}
     for number, recorded_run in enumerate(board.runs):
-        if not _says(recorded_run.recipe, path, value):
+        if not _says(recorded_run, path, value):
             continue
         for variation in variations(recorded_run.recipe, path, unfit=True):
             if "loss_scaling" in variation.also and path.startswith("precision."):
@@ -160,15 +164,17 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
                 values.append(variation)
             if side not in seen and (found := _seen(number, variation, board)):
                 seen[side] = found
-        # That a number is left out altogether counts only where it has no other values.
-        if seen and seen.keys() >= (tried.keys() - {"other"} or tried.keys()):
+        if seen and seen.keys() >= _wanted(tried):
             return next(iter(seen.values()))
     if path == "schedule.total_steps" and any(_whole(seen) for seen in board.runs):
         words = "a run makes that many windows, which are counted"
         return Exercise(path=path, status="exercised", wording=words, level="L0a")
     because = EXPLANATIONS.get(path, "")
     unseen = [
-        candidate for side, values in tried.items() if side not in seen for candidate in values
+        candidate
+        for side, values in tried.items()
+        if side in _wanted(tried) - seen.keys()
+        for candidate in values
     ]
     shown_values = " and ".join(shown(candidate.value) for candidate in unseen[:3])
     wording = f"because {because}; " if because else ""
@@ -177,26 +183,44 @@ def _by_variation(recipe: Recipe, path: str, value: Any, board: _Board) -> Exerc
 
 
 def _side(recipe: Recipe, variation: Variation) -> str:
-    """Return on which side of its field's value a variation lies; one side if it is no number."""
+    """Return on which side of its field's value a variation lies.
+
+    An alternative that means something else is a side of its own. `OTHER` is one that does not, or
+    that leaves a number out altogether.
+    """
     value, other = value_at(recipe.model_dump(), variation.path), variation.value
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (value, other))
-    if numbers:
+    if _is_number(value) and _is_number(other):
         return "below" if other < value else "above"
-    return "other"
+    if _is_number(value) or meaning(recipe) == meaning(variation.recipe):
+        return OTHER
+    return shown(other)
 
 
-def _says(recipe: Recipe, path: str, value: Any) -> bool:
-    """Whether a run's recipe has the field and says the same; numbers of a scale may be others."""
-    if path not in paths_of(recipe):
+def _wanted(tried: Mapping[str, object]) -> Set[str]:
+    """Return the sides that must be seen: `OTHER` only where there are none."""
+    return tried.keys() - {OTHER} or tried.keys()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _says(recorded_run: RecordedRun, path: str, value: Any) -> bool:
+    """Whether a run's recipe has the field and says the same; numbers of a scale may be others.
+
+    Not on the toy, whose recipes have values that show most.
+    """
+    recipe, on_toy = recorded_run.recipe, recorded_run.toy is not None
+    if path not in paths_of(recipe) or (on_toy and path.startswith(OF_THE_TOY)):
         return False
-    numeric = path.startswith("loss_scaling.") and not isinstance(value, str)
-    return numeric or bool(value_at(recipe.model_dump(), path) == value)
+    free = path.startswith("loss_scaling.") and not isinstance(value, str) and not on_toy
+    return free or bool(value_at(recipe.model_dump(), path) == value)
 
 
 def _seen(number: int, variation: Variation, board: _Board) -> Exercise | None:
     recorded_run = board.runs[number]
     parts = distinguishing_parts(recorded_run.recipe, variation.recipe)
-    if variation.path == "accumulation.normalize_by":
+    if variation.path == "accumulation.normalize_by" and recorded_run.toy is None:
         parts = ()  # two ways to write the same mean have other factors, but the same gradient
     failing = board.differences(number, variation.recipe, parts)
     if failing:

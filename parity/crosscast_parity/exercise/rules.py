@@ -214,6 +214,7 @@ ABSENT = (
 
 EXPLANATIONS = {
     "optimizer.no_decay": "there is no decay, or no visible one",
+    "clipping.kind": "no gradient is large enough for some kinds, or clipping acts on none",
     "clipping.max_norm": "it exceeded the norm of no gradient, or of every gradient",
     "clipping.max_value": "no gradient was larger than it",
     "clipping.eps": "it is far below the norms",

@@ -33,11 +33,11 @@ def likely_cause(
         measured = measure_updates(other, roles, seen, source, names)
         return not all(error <= limit for window in measured for error in window.errors.values())
 
-    for words, other in _mistakes(plan):
+    for words, other in known_mistakes(plan):
         if not unlike(other, _smallest(seen, off)):
             rest = _concerned(plan, other, roles, seen[0].before.keys() - off)
             alone = bool(rest) and unlike(other, _smallest(seen, rest))
-            return f"fits {words}" + (f", only in {_listed(off)}" if alone else "")
+            return f"fits {words}" + (f", only in {listed(off)}" if alone else "")
     return ""
 
 
@@ -52,7 +52,8 @@ def _settings(plan: Plan, roles: Roles) -> Mapping[str, tuple[float, float]]:
     return {name: settings_of(step, name, own) for name, own in roles.items()} if step else {}
 
 
-def _listed(names: Collection[str]) -> str:
+def listed(names: Collection[str]) -> str:
+    """Return the first names of tensors, and how many more there are."""
     shown = sorted(names)[:MOST_NAMES]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
@@ -69,7 +70,8 @@ def _smallest(seen: Windows, names: Collection[str]) -> set[str]:
     return chosen
 
 
-def _mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
+def known_mistakes(plan: Plan) -> Iterator[tuple[str, Plan]]:
+    """Yield mistakes that are often made with an optimizer, in words and as plans."""
     step = plan.find(Step)
     if step is None:
         return

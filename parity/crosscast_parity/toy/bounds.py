@@ -47,7 +47,7 @@ class Window:
     def __init__(
         self, plan: Plan, toy: Toy, state: State, number: int, *, rounded_powers: bool = False
     ) -> None:
-        self._plan, self._toy = plan, toy
+        self.plan, self._toy = plan, toy
         self.number, self.state = number, state
         self._powers = _powers(plan, state.updates + 1) if rounded_powers else 0.0
         self.after, self.single = step(plan, state, toy.work(number), ROLES)
@@ -72,7 +72,7 @@ class Window:
         return len({row.skipped for row in rows}) > 1
 
     def _run(self, nudge: Nudge | None) -> Row:
-        plan, state = self._plan, self._wide
+        plan, state = self.plan, self._wide
         if nudge is not None:
             plan, state = _nudged_plan(plan, nudge), _each(state, nudge)
         return step(plan, state, self._toy.work(self.number, nudge), ROLES)[1]
@@ -84,9 +84,9 @@ class Window:
         Only a recipe without a finite check lets them through. What becomes of them is up to the
         order of operations, and no framework's is the right one.
         """
-        row, clip = self.single, self._plan.find(Clip)
+        row, clip = self.single, self.plan.find(Clip)
         if clip is not None and clip.exempt:  # its norm leaves some gradients out
-            plain = replace(self._plan, window=tuple(map(_unclipped, self._plan.window)))
+            plain = replace(self.plan, window=tuple(map(_unclipped, self.plan.window)))
             row = step(plain, self.state, self._toy.work(self.number), ROLES)[1]
         return not row.skipped and not math.isfinite(row.grad_norm)
 

@@ -12,23 +12,29 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check, Level, Result, windows
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.toy.compare import Difference, Report, compare
+from crosscast_parity.toy.causes import likely_cause
+from crosscast_parity.toy.compare import Difference, Report, Seen, compare
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.running import read_seen
 
 NAMES: Mapping[Level, str] = {"L0b": "trace of the toy", "L1b": "tensors of the toy"}
-MAX_BYTES = 16 * 2**20
+FOLDER, MAX_BYTES = "steps", 16 * 2**20
 
 
-def checks_of(report: Report, rows: Sequence[Mapping[str, Any]]) -> Iterator[Check]:
-    """Return one check for each level. What follows the first difference is not compared."""
+def checks_of(
+    report: Report, rows: Sequence[Mapping[str, Any]], cause: str = ""
+) -> Iterator[Check]:
+    """Return one check for each level. What follows the first difference is not compared.
+
+    `cause`: what explains the first difference, see `toy.causes`.
+    """
     first = report.differences[0].window if report.differences else report.reached
     for level, name in NAMES.items():
         own = [difference for difference in report.differences if difference.level == level]
         result: Result = "unclear"
         if own:
-            result, words = "fail", _first(own)
+            result, words = "fail", "; ".join(filter(None, (_first(own), cause)))
         elif report.differences:
             words = f"nothing up to window {first}, where more is compared no longer"
         elif report.undecided:
@@ -65,16 +71,26 @@ def check_steps(recipe: Recipe, stage: Stage, framework: str, folder: Path) -> t
         DiagnosticError: CC723 if they are malformed.
     """
     toy = make_toy(recipe, course_of(recipe, stage))
-    there = folder / "steps"
     try:
-        with (there / "steps.json").open("rb") as stream:
-            answer = json.loads(stream.read(MAX_BYTES))
-        seen = read_seen(there, answer)
+        seen = read_steps(folder)
         report = compare(canonical_plan(recipe), toy, seen, framework)
-        return tuple(checks_of(report, seen.rows))
+        cause = likely_cause(recipe, toy, seen, framework, report)
+        return tuple(checks_of(report, seen.rows, cause))
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
         message = f"steps of the toy cannot be read: {error!r}"
         raise DiagnosticError(Diagnostic(code="CC723", message=message)) from None
+
+
+def read_steps(folder: Path) -> Seen:
+    """Read what a script left of the toy in the folder of its run.
+
+    Raises:
+        OSError, KeyError, TypeError, ValueError: it is not what `inside.toy` writes.
+    """
+    there = folder / FOLDER
+    with (there / "steps.json").open("rb") as stream:
+        answer = json.loads(stream.read(MAX_BYTES))
+    return read_seen(there, answer)
 
 
 def untested_steps(why: str) -> tuple[Check, ...]:

@@ -22,6 +22,7 @@ from crosscast_parity.toy.names import resolved
 from crosscast_parity.toy.readings import Reading, readings
 
 EQUAL = ("window", "n_micro", "rows", "lr", "scale", "skipped", "updates")
+COUNTER = "the scaler's counter"
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -49,9 +50,25 @@ class Difference:
     what: str
     got: str
     expected: str
+    key: str = ""
+    """Of a tensor: `slot/parameter`."""
 
     def __str__(self) -> str:
         return f"window {self.window}: {self.what} is {self.got}, expected {self.expected}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run has come to: the reference before one of its windows.
+
+    `state` has the tensors that the run itself had reached, `previous` those of a window before;
+    None before the first. `rounded`: which of the `readings` of a plan it follows.
+    """
+
+    number: int
+    state: State
+    previous: State | None
+    rounded: int
 
 
 @dataclass
@@ -68,6 +85,8 @@ class Report:
     """Whether infinite gradients met no finite check; weights are not compared from there on."""
     undecided: bool = False
     """Whether one ulp of the inputs decides about a skip; nothing is compared after that."""
+    place: Place | None = None
+    """Of the first window in which anything differs."""
 
     @property
     def problems(self) -> list[str]:
@@ -88,55 +107,78 @@ def compare(plan: Plan, toy: Toy, seen: Seen, framework: str) -> Report:
         counts = str(len(seen.rows)), str(len(toy.windows))
         return Report([Difference("L0b", len(seen.rows), "the number of rows", *counts)])
     reports = []
-    for reading in readings(resolved(plan, seen.names), framework):
-        reports.append(_compare(reading, toy, seen))
+    for number, reading in enumerate(readings(resolved(plan, seen.names), framework)):
+        reports.append(_compare(reading, toy, seen, number))
         if not reports[-1].differences:
             return reports[-1]
     return max(reports, key=lambda report: report.reached)
 
 
-def _compare(reading: Reading, toy: Toy, seen: Seen) -> Report:
+def _compare(reading: Reading, toy: Toy, seen: Seen, rounded: int) -> Report:
     report, plan = Report(), reading.plan
-    state = initial(plan, toy.parameters)
-    before: Arrays = {f"parameters/{name}": array for name, array in toy.parameters.items()}
+    state, previous = initial(plan, toy.parameters), None
     for number, after in enumerate(seen.tensors):
         report.reached = number
         window = Window(plan, toy, state, number, rounded_powers=reading.rounded_powers)
-        found = [
-            *_counts(plan, window, seen.rows[number], seen.counters[number]),
-            *_reported(window, seen.rows[number], report),
-        ]
-        if window.single.skipped:
-            found += _moved(window, before, after, state)
-        elif window.beyond:
-            report.beyond = True
-        else:
-            found += _changed(window, after, report)
+        found = differences_in(window, toy, seen, report)
         if found:  # what follows would only repeat it
             report.undecided = window.undecided
             if not report.undecided:
                 report.differences = found
+                report.place = Place(number, state, previous, rounded)
             return report
         if report.beyond:
             return report
-        state, before = _go_on(window.after, after), after
+        state, previous = go_on(window.after, after), state
     return report
 
 
+def differences_in(
+    window: Window, toy: Toy, seen: Seen, report: Report, *, uncounted: int = 0
+) -> list[Difference]:
+    """Compare one window of a run with the reference.
+
+    Args:
+        window: of the reference, from the state in which the run began it.
+        toy: that the run trained.
+        seen: of the whole run.
+        report: gets how much of the bound was used, and whether gradients are `beyond` it.
+        uncounted: updates that the trace counts on top of those of the state.
+    """
+    row, after = seen.rows[window.number], seen.tensors[window.number]
+    if uncounted:
+        row = {**row, "updates": row["updates"] - uncounted}
+    found = [
+        *_counts(window, row, seen.counters[window.number]),
+        *_reported(window, row, report),
+    ]
+    if window.single.skipped:
+        found += _moved(window, before_window(toy, seen, window.number), after)
+    elif window.beyond:
+        report.beyond = True
+    else:
+        found += _changed(window, after, report)
+    return found
+
+
+def before_window(toy: Toy, seen: Seen, number: int) -> Arrays:
+    """Return the tensors before a window, by `slot/parameter`; before the first, the weights."""
+    if number:
+        return seen.tensors[number - 1]
+    return {f"parameters/{name}": array for name, array in toy.parameters.items()}
+
+
 def _counts(
-    plan: Plan,
-    window: Window,
-    row: Mapping[str, Any],
-    counters: tuple[int | None, int | None],
+    window: Window, row: Mapping[str, Any], counters: tuple[int | None, int | None]
 ) -> Iterator[Difference]:
-    single = window.single
+    plan, single = window.plan, window.single
     normalize, scale = plan.find(Normalize), plan.find(UpdateScale)
     tokens = ("tokens",) if normalize and normalize.unit == "token" else ()
     pairs = [(key, row.get(key), getattr(single, key)) for key in (*EQUAL, *tokens)]
     if scale is not None and scale.mode == "dynamic":
         for name, found in zip(("good", "bad"), counters, strict=True):
             if found is not None:
-                pairs.append((f"the scaler's counter {name}", found, getattr(single, name)))
+                pairs.append((f"{COUNTER} {name}", found, getattr(single, name)))
     for what, found, wanted in pairs:
         if found != wanted:
             yield Difference("L0b", window.number, what, repr(found), repr(wanted))
@@ -156,28 +198,28 @@ def _reported(window: Window, row: Mapping[str, Any], report: Report) -> Iterato
         yield Difference("L1b", window.number, "loss", repr(loss), wanted)
 
 
-def _moved(window: Window, before: Arrays, after: Arrays, state: State) -> Iterator[Difference]:
+def _moved(window: Window, before: Arrays, after: Arrays) -> Iterator[Difference]:
     """A skipped window leaves every bit. Moments that appear with it are zero, averages are the
     weights."""
     for key, array in after.items():
         slot, _, name = key.partition("/")
-        fresh = state.parameters[name] if slot == "ema" else np.zeros_like(array)
+        fresh = window.state.parameters[name] if slot == "ema" else np.zeros_like(array)
         held = np.asarray(before.get(key, fresh))
         if array.tobytes() != held.tobytes():
             what = f"{key} after a skip"
-            yield Difference("L1b", window.number, what, "moved", "its previous value")
+            yield Difference("L1b", window.number, what, "moved", "its previous value", key)
 
 
 def _changed(window: Window, after: Arrays, report: Report) -> Iterator[Difference]:
     expected = tensors(window.single)
     for key in sorted(after.keys() - expected.keys()):
-        yield Difference("L1b", window.number, key, "there", "nothing with that name")
+        yield Difference("L1b", window.number, key, "there", "nothing with that name", key)
     for key in expected:
         if key not in after:
-            yield Difference("L1b", window.number, key, "missing", "a tensor")
+            yield Difference("L1b", window.number, key, "missing", "a tensor", key)
         elif after[key].shape != expected[key].shape:
             shapes = str(after[key].shape), str(expected[key].shape)
-            yield Difference("L1b", window.number, f"the shape of {key}", *shapes)
+            yield Difference("L1b", window.number, f"the shape of {key}", *shapes, key)
         else:
             yield from _close(window, key, after[key], report)
 
@@ -197,7 +239,8 @@ def _close(window: Window, key: str, found: np.ndarray, report: Report) -> Itera
     wanted = f"{float(exact[at])!r} +- {float(bound[at]):.1e}"
     if wrong.size > 1:
         wanted += f" ({int(wrong.sum())} of {wrong.size} are off)"
-    yield Difference("L1b", window.number, where, repr(float(found[at])), wanted)
+    tensor = key if "/" in key else ""
+    yield Difference("L1b", window.number, where, repr(float(found[at])), wanted, tensor)
 
 
 def _wrong(
@@ -210,7 +253,7 @@ def _wrong(
         return np.asarray(np.where(finite, far, np.isfinite(found) != np.isfinite(single)))
 
 
-def _go_on(after: State, held: Arrays) -> State:
+def go_on(after: State, held: Arrays) -> State:
     """Return the reference's counters with the tensors that the emitted step has reached."""
 
     def taken(slot: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from crosscast.plan.canonical import canonical_plan
 from crosscast.variations.table import paths_of, shown, variations
+from crosscast_parity.toy.causes import OF_THE_TOY
 from crosscast_parity.toy.compare import compare
 from crosscast_parity.toy.running import of_step
 from crosscast_parity.toy.stage import STAGE, ToyRun
-
-OF_THE_TOY = ("precision.", "accumulation.steps", "batch.")
-"""Fields that decide what the toy is given and computes, not what a step makes of it."""
 
 
 def shown_on_toy(runs: Sequence[ToyRun], path: str) -> str:

@@ -25,6 +25,7 @@ from crosscast_parity.planning.runs import Stage
 from crosscast_parity.planning.stages import proof_stages
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.processes.work_done import OnProgress, Progress
+from crosscast_parity.toy.causes import likely_cause
 from crosscast_parity.toy.checks import NAMES, checks_of
 from crosscast_parity.toy.compare import Report, Seen, compare
 from crosscast_parity.toy.course import course_of
@@ -56,6 +57,11 @@ class ToyRun:
     toy: Toy
     seen: Seen
     report: Report
+
+    @property
+    def cause(self) -> str:
+        """What explains its first difference; empty if there is none."""
+        return likely_cause(self.recipe, self.toy, self.seen, self.framework, self.report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +117,7 @@ def step_on_toy(
                 runs.append(run)
                 checks += [
                     replace(check, stage=STAGE, run=run.name)
-                    for check in checks_of(run.report, run.seen.rows)
+                    for check in checks_of(run.report, run.seen.rows, run.cause)
                 ]
     except OSError as error:
         message = f"{error.filename or folder}: {error.strerror or error}"
