@@ -30,4 +30,4 @@ def cost(spec: RunSpec, weights: int, framework: str) -> float:
     sweeps = micro_batches + spec.windows
     training = tokens * SECONDS_OF_A_TOKEN * weights + sweeps * SECONDS_OF_A_SWEEP * weights
     training += micro_batches * SECONDS_OF_A_MICRO_BATCH
-    return pace.start + pace.factor * training + spec.record * SECONDS_OF_A_RECORD * weights
+    return pace.start + pace.factor * training + len(spec.record) * SECONDS_OF_A_RECORD * weights
