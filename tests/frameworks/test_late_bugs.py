@@ -1,5 +1,4 @@
-"""What acts late in an emitted script is seen, on the toy and in the recipe's own run; what means the
-same is not accused."""
+"""What acts late is seen, on the toy and in long runs; what means the same is not accused."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def test_updates_are_measured_once_for_recipes_that_say_the_same_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     recipe = changed(stress(), {"schedule.warmup_steps": 8})
-    seen = sight(recipe, "float32-bert", 4, record=4)
+    seen = sight(recipe, "float32-bert", 4, record=range(4))
     assert seen.observation is not None
     measured: list[object] = []
 
@@ -212,7 +212,7 @@ def test_a_run_of_a_derived_recipe_speaks_only_for_what_it_shares() -> None:
 def test_a_check_that_fails_anyway_exercises_nothing() -> None:
     recipe = stress()
     wrong = changed(recipe, {"optimizer.eps": 1e-6})
-    seen = sight(wrong, "main", 4, claimed=recipe, record=4)
+    seen = sight(wrong, "main", 4, claimed=recipe, record=range(4))
     found = by_path(recipe, [replace(seen, compared=False)])
     assert found["optimizer.eps"].status == "not exercised"
 

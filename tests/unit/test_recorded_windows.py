@@ -66,9 +66,7 @@ def test_the_course_is_that_of_the_reference(course: tuple[Recipe, int, tuple[Fa
 
 @settings(max_examples=examples(60))
 @given(courses(), st.integers(0, 12))
-def test_what_must_be_recorded_is(
-    course: tuple[Recipe, int, tuple[Fault, ...]], most: int
-) -> None:
+def test_what_must_be_recorded_is(course: tuple[Recipe, int, tuple[Fault, ...]], most: int) -> None:
     recipe, windows, faults = course
     chosen = recorded_windows(recipe, windows, faults, most)
     assert list(chosen) == sorted(set(chosen))

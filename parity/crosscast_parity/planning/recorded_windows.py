@@ -78,19 +78,19 @@ def recorded_windows(
 
 def _events(recipe: Recipe, course: Sequence[PlannedWindow]) -> Iterator[tuple[int, ...]]:
     """Yield the windows that belong to each event, what shows most first."""
-    pairs = list(enumerate(itertools.pairwise(course), start=1))
-    growths = [(window,) for window, (before, w) in pairs if w.scale > before.scale]
+    pairs = [(n, a, b) for n, (a, b) in enumerate(itertools.pairwise(course), start=1)]
+    growths = [(n,) for n, before, window in pairs if window.scale > before.scale]
     # What a skipped window must not move shows in the update after it, if both are recorded; the
     # later the better, for the first one may have a rate of 0.
-    skips = [(window - 1, window) for window, (before, w) in pairs if before.skipped and not w.skipped]
+    skips = [(n - 1, n) for n, before, window in pairs if before.skipped and not window.skipped]
     yield from skips[-1:]
     yield from growths[:1]
     yield from ((window,) for window in _epoch_change(recipe))
     schedule = recipe.schedule
-    updates = [(number, w.position) for number, w in enumerate(course) if not w.skipped]
+    updates = [(n, window.position) for n, window in enumerate(course) if not window.skipped]
     if schedule.warmup_steps:
         yield from ((n,) for n, position in updates if position == schedule.warmup_steps)
-    yield from [(window,) for window, (before, w) in pairs if w.scale < before.scale][:1]
+    yield from [(n,) for n, before, window in pairs if window.scale < before.scale][:1]
     yield from growths[-1:]
     yield from ((n,) for n, position in updates if position == schedule.total_steps - 1)
 

@@ -66,11 +66,11 @@ class Stage:
 class RunSpec:
     """One training of one contestant.
 
-    `variant`: which of its scripts. `weights`: path of the initial weights. `record`: the
-    windows that are observed, in their order. `autocast`: whether that of the script has an effect.
-    `repeat`: tells apart runs that are made twice on purpose. `resume`: after how many windows it ends and is
-    resumed, 0 for never. `checkpoint`: whether its last one is kept. `alone`: other programs draw
-    other masks, so it is compared with its own files only. `toy`: whether the toy is
+    `variant`: which of its scripts. `weights`: path of the initial weights. `record`: the windows
+    that are observed, in their order. `autocast`: whether that of the script has an effect.
+    `repeat`: tells apart runs that are made twice on purpose. `resume`: after how many windows it
+    ends and is resumed, 0 for never. `checkpoint`: whether its last one is kept. `alone`: other
+    programs draw other masks, so it is compared with its own files only. `toy`: whether the toy is
     trained, which all `inputs` are then.
     """
 
