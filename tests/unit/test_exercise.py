@@ -128,9 +128,7 @@ def test_a_usual_recipe_does_not_exercise_everything(path: str, because: str) ->
 
 def test_without_a_skip_the_tick_is_not_exercised() -> None:
     recipe = stress()
-    seen = [
-        recorded_run for recorded_run in recorded_runs(recipe, ()) if recorded_run.run == "main"
-    ]
+    seen = [replace(r, observation=None) for r in recorded_runs(recipe, ()) if r.run == "main"]
     found = by_path(recipe, seen)
     assert found["schedule.tick"].wording.startswith("because no window was skipped")
     assert found["loss_scaling.backoff_factor"].status == "not exercised"
