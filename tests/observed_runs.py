@@ -279,7 +279,8 @@ def recorded_runs(
 
     def long(run: str, windows: int, faults: tuple[Fault, ...] = ()) -> RecordedRun:
         record = recorded_windows(claimed, windows, faults, RECORDED_LATE)
-        return sight(recipe, run, windows, claimed=claimed, faults=faults, record=record)
+        seen = sight(recipe, run, windows, claimed=claimed, faults=faults, record=record)
+        return replace(seen, short=False)
 
     if is_half(claimed):
         exact, stressed = in_float32(recipe), at_stress_scale(recipe)

@@ -138,6 +138,19 @@ def test_without_a_skip_the_tick_is_not_exercised() -> None:
     assert found["model.layer_norm_eps"].wording.startswith("because gradients were not compared")
 
 
+def test_a_long_run_shows_updates_but_neither_types_nor_gradients() -> None:
+    recipe = stress()
+    seen = [run for run in recorded_runs(recipe, ()) if run.run == "main"]
+    found = by_path(recipe, seen)
+    assert found["optimizer.eps"].status == "exercised"
+    assert found["optimizer.eps"].wording.startswith("L1b update of main")
+    assert found["precision.ops.matmul"].status == "not exercised"
+    exact = changed(recipe, {"precision": {"mode": "none"}, "loss_scaling": {"mode": "none"}})
+    seen = [run for run in recorded_runs(exact, ()) if run.run == "main"]
+    eps = by_path(exact, seen)["model.layer_norm_eps"]
+    assert eps.wording.startswith("because gradients were not compared")
+
+
 def test_a_clipping_that_never_clips_is_not_exercised() -> None:
     recipe = stress(clipping__max_norm=1.0)
     recipe = changed(recipe, {"clipping.max_norm": 1e6})

@@ -36,8 +36,9 @@ class RecordedRun:
 
     `recipe`: the recipe it claims to follow. `train_rows`: rows of its data; None if unknown.
     `weights`: its first weights. `compared`: whether its gradients are compared with those of
-    another program. `emulated`: whether its half precision was. `derive`: makes `recipe` from that
-    of the comparison, and this run's from another one of the comparison.
+    another program. `short`: whether it is one of the short runs, whose types are checked, and in
+    float32 its first gradients compared. `emulated`: whether its half precision was. `derive`:
+    makes `recipe` from that of the comparison, and this run's from another one of the comparison.
     """
 
     run: str
@@ -47,6 +48,7 @@ class RecordedRun:
     train_rows: int | None = None
     weights: Literal["bert", "stress"] = "bert"
     compared: bool = True
+    short: bool = True
     emulated: bool = False
     derive: Callable[[Recipe], Recipe] = field(default=unchanged, compare=False)
 
@@ -70,10 +72,11 @@ def judges_of(recorded_run: RecordedRun) -> Judges:
             "factors": replayed.factors,
             "applied": replayed.applied,
             "update": replayed.update,
-            "types": lambda recipe: check_dtypes(
-                recipe, observation, emulated=recorded_run.emulated
-            ),
         }
+        if recorded_run.short:
+            found["types"] = lambda recipe: check_dtypes(
+                recipe, observation, emulated=recorded_run.emulated
+            )
     return found
 
 
