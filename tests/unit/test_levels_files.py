@@ -215,7 +215,7 @@ def test_moments_that_a_skipped_last_window_moved_are_seen(tmp_path: Path) -> No
     assert last.row.skipped
     assert last.held is not None
     found.seen = found.seen[: OVERFLOW + 1]
-    found.moments = dict(last.held.moments)  # type: ignore[arg-type]
+    found.moments = dict(last.held.moments)
     assert results_after_a_gap(tmp_path, found, last)["checkpoint moments"] == "pass"
     found.moments = {n: 2 * a for n, a in found.moments.items()}
     assert results_after_a_gap(tmp_path, found, last)["checkpoint moments"] == "fail"
