@@ -113,7 +113,7 @@ def test_windows_are_chosen_by_number(tmp_path: Path) -> None:
 
 def test_a_window_that_is_not_recorded_is_watched_up_to_the_last(tmp_path: Path) -> None:
     """TensorFlow runs in a recorded window what it traced in another one."""
-    seen = []
+    seen: list[bool | None] = []
 
     class Watching(Blind):
         def begin(self, state: Any, models: Any, small: bool, active: bool) -> None:
