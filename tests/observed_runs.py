@@ -8,7 +8,7 @@ some windows of a small BERT.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -25,9 +25,11 @@ from crosscast_parity.inputs.weights import Style, bert_weights
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.row_weights import micro_sizes
+from crosscast_parity.planning.recorded_windows import recorded_windows
+from crosscast_parity.planning.runs import RECORDED_LATE
 from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_half
 from crosscast_parity.recipes.window_rows import expected_counts
-from crosscast_parity.recordings.observations import Observation, ObservedWindow
+from crosscast_parity.recordings.observations import HeldState, Observation, ObservedWindow
 from crosscast_parity.recordings.trace import Row
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
 
@@ -52,9 +54,9 @@ class Script:
     style: Style = "bert"
 
     def train(
-        self, windows: int, faults: Sequence[Fault] = (), record: int = 0
+        self, windows: int, faults: Sequence[Fault] = (), record: Collection[int] = ()
     ) -> tuple[tuple[Row, ...], Observation | None]:
-        """Return the trace and, of the first windows, what an observer sees."""
+        """Return the trace and, of some windows, what an observer sees."""
         plan = _computed(self.recipe)
         model = self.recipe.model
         assert isinstance(model, BertModel)
@@ -80,7 +82,7 @@ class Script:
             after, done = step(plan, state, work, roles)
             row = _row(blank, done)
             rows.append(row)
-            if number < record:
+            if number in record:
                 seen.append(self._observed(plan, state, after, work, row))
             state = after
         manifest = manifest_of(self.recipe)
@@ -147,6 +149,14 @@ class Script:
             applied={} if row.skipped else _copied(applied),
             tokens=row.rows,
             average=_copied(after.ema),
+            held=HeldState(
+                moments={
+                    f"{slot}/{name}": np.array(array, np.float32)
+                    for slot, tensors in state.moments.items()
+                    for name, array in tensors.items()
+                },
+                average=_copied(state.ema),
+            ),
         )
 
 
@@ -238,7 +248,7 @@ def sight(
     *,
     claimed: Recipe | None = None,
     faults: Sequence[Fault] = (),
-    record: int = 0,
+    record: Collection[int] = (),
     seed: int = 0,
 ) -> RecordedRun:
     """Train by a recipe, and claim that it was another one."""
@@ -258,25 +268,32 @@ def sight(
 def recorded_runs(
     recipe: Recipe, faults: Sequence[Fault], *, claimed: Recipe | None = None, recorded: int = 4
 ) -> list[RecordedRun]:
-    """The runs of a quick comparison: recorded ones in float32 and half, one with faults, a plain
-    one."""
+    """The runs of a quick comparison: short ones in float32 and half, one with faults, a long one.
+
+    `recorded`: windows of the short ones.
+    """
+    first = range(recorded)
     claimed = claimed or recipe
     found = []
     length = recipe.schedule.total_steps
+
+    def long(run: str, windows: int, faults: tuple[Fault, ...] = ()) -> RecordedRun:
+        record = recorded_windows(claimed, windows, faults, RECORDED_LATE)
+        seen = sight(recipe, run, windows, claimed=claimed, faults=faults, record=record)
+        return replace(seen, short=False)
+
     if is_half(claimed):
         exact, stressed = in_float32(recipe), at_stress_scale(recipe)
         found.append(
-            sight(exact, "float32-bert", recorded, claimed=in_float32(claimed), record=recorded)
+            sight(exact, "float32-bert", recorded, claimed=in_float32(claimed), record=first)
         )
         found.append(
-            sight(
-                stressed, "half-stress", recorded, claimed=at_stress_scale(claimed), record=recorded
-            )
+            sight(stressed, "half-stress", recorded, claimed=at_stress_scale(claimed), record=first)
         )
     else:
-        found.append(sight(recipe, "float32-bert", recorded, claimed=claimed, record=recorded))
+        found.append(sight(recipe, "float32-bert", recorded, claimed=claimed, record=first))
     if faults:
         last = max(fault.window for fault in faults) + 16
-        found.append(sight(recipe, "faults", min(last, length), claimed=claimed, faults=faults))
-    found.append(sight(recipe, "main", length, claimed=claimed))
+        found.append(long("faults", min(last, length), tuple(faults)))
+    found.append(long("main", length))
     return found

@@ -22,7 +22,7 @@ from crosscast.reference.operations import Attempt, Micro, perform
 from crosscast.reference.optimizer_formulas import slot_shapes
 from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.recompute import roles_of
-from crosscast_parity.recordings.observations import Observation, ObservedWindow
+from crosscast_parity.recordings.observations import HeldState, Observation, ObservedWindow
 from crosscast_parity.recordings.trace import Row
 from recipe_texts import recipe_of
 
@@ -98,7 +98,7 @@ class Recorder:
         """Run one window."""
         attempt = self._attempt(work)
         seen: dict[str, Any] = {"total": {}, "first": {}, "applied": {}, "factors": []}
-        before = dict(self.parameters)
+        before, held = dict(self.parameters), self._held()
         with np.errstate(all="ignore"):
             for batch in work:
                 unit = np.float32(1)
@@ -125,6 +125,13 @@ class Recorder:
             first=seen["first"],
             applied=seen["applied"],
             average=dict(self.average) if self.plan.find(ops.Ema) else {},
+            held=held,
+        )
+
+    def _held(self) -> HeldState:
+        moments = {f"{slot}/{n}": a for slot, some in self.moments.items() for n, a in some.items()}
+        return HeldState(
+            moments=moments, average=dict(self.average) if self.plan.find(ops.Ema) else {}
         )
 
     def _perform(self, attempt: Attempt, op: ops.Op) -> None:
@@ -198,8 +205,12 @@ def record(
     overflow: Sequence[int] = (),
     seed: int = 0,
     size: float = 1.0,
+    keep: Sequence[int] | None = None,
 ) -> Observation:
-    """Run a recipe, or another plan in its place, and return what an observer would have seen."""
+    """Run a recipe, or another plan in its place, and return what an observer would have seen.
+
+    `keep`: the windows that it recorded, with the state before those that follow a gap.
+    """
     recorder = Recorder(plan or canonical_plan(recipe), before_op, after_window)
     seen = []
     for number in range(windows):
@@ -208,7 +219,10 @@ def record(
             name = next(iter(SHAPES))
             spoilt = {**work[-1].gradients, name: np.full(SHAPES[name], np.inf, np.float32)}
             work[-1] = replace(work[-1], gradients=spoilt)
-        seen.append(recorder.window(number, work))
+        window = recorder.window(number, work)
+        if keep is None or number in keep:
+            gap = number > 0 and keep is not None and number - 1 not in keep
+            seen.append(window if gap else replace(window, held=None))
     return Observation(windows=tuple(seen))
 
 

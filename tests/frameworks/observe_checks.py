@@ -20,12 +20,15 @@ from frameworks.subprocesses import run_python
 JOB = Path(__file__).parent / "observe_job.py"
 PLANS = (
     Plan("half-plain", "half", 5, faults=HALF_FAULTS),
-    Plan("half-seen", "half", 5, record=4, manifest=True, faults=HALF_FAULTS),
+    Plan("half-long", "half", 6, faults=HALF_FAULTS),
+    Plan("half-seen", "half", 5, record=range(4), manifest=True, faults=HALF_FAULTS),
     Plan("half-after", "half", 5, faults=HALF_FAULTS),
     Plan("float-plain", "float", 3),
-    Plan("float-seen", "float", 3, record=2, manifest=True),
-    Plan("full-seen", "full", 2, record=2, manifest=True),
-    Plan("lamb-seen", "lamb", 2, record=2),
+    Plan("float-seen", "float", 3, record=range(2), manifest=True),
+    Plan("full-seen", "full", 2, record=range(2), manifest=True),
+    Plan("lamb-seen", "lamb", 2, record=range(2)),
+    Plan("half-gaps", "half", 6, record=(0, 5), faults=HALF_FAULTS),
+    Plan("lamb-gaps", "lamb", 6, record=(2, 5), faults=HALF_FAULTS),
     Plan("bfloat-seen", "bfloat", 1, manifest=True),
     Plan("softmax", "softmax", 1, manifest=True),
     Plan("loss", "loss", 1, manifest=True),
@@ -75,13 +78,29 @@ class Observation:
         same_results(runs / "half-plain", runs / "half-after")
         assert not (runs / "half-after" / "observed").exists()
 
-    @pytest.mark.parametrize("name", ["half", "float", "full", "lamb"])
-    def test_its_updates_are_replayed(self, runs: Path, name: str) -> None:
-        found = read_observation(runs / f"{name}-seen" / "observed")
+    def test_no_bit_changes_if_some_windows_are_recorded(self, runs: Path) -> None:
+        same_results(runs / "half-long", runs / "half-gaps")
+
+    @pytest.mark.parametrize(
+        "run", ["half-seen", "float-seen", "full-seen", "lamb-seen", "half-gaps", "lamb-gaps"]
+    )
+    def test_its_updates_are_replayed(self, runs: Path, run: str) -> None:
+        found = read_observation(runs / run / "observed")
+        name = run.partition("-")[0]
         checks = {check.name: check for check in replay_run(observe_runs.recipe(name), found)}
         assert {"loss factor", "gradient norm", "applied gradients", "update"} <= set(checks)
         assert ("average" in checks) == (name == "lamb")
         assert {check.result for check in checks.values()} == {"pass"}
+
+    @pytest.mark.parametrize("name", ["half", "lamb"])
+    def test_a_short_window_after_a_gap_is_whole(self, runs: Path, name: str) -> None:
+        """Its graphs were traced in a window that was not recorded."""
+        last = self.seen(runs, f"{name}-gaps")[-1]
+        assert last.facts["window"] == 5
+        assert last.facts["micro_rows"] == [4, 4, 2]
+        assert {group for group in GROUPS if last.group(group)} == set(GROUPS)
+        final = load_file(runs / f"{name}-gaps" / "model.safetensors")
+        assert all(np.array_equal(last.group("after")[n], final[n]) for n in final)
 
     def test_it_reads_as_an_observation(self, runs: Path) -> None:
         found = read_observation(runs / "half-seen" / "observed")
@@ -220,7 +239,7 @@ class Observation:
         kind, dtype = ("half", "float16") if self.native else ("float", "float32")
         plans = (
             Plan("plain", kind, 2),
-            Plan("seen", kind, 2, record=1, manifest=True),
+            Plan("seen", kind, 2, record=range(1), manifest=True),
         )
         runs = observe_runs.session(self.framework, scripts, plans, emulate=False)
         same_results(runs / "plain", runs / "seen")

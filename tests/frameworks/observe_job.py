@@ -56,7 +56,7 @@ def run(framework: str, script: Path, folder: Path, order: str) -> None:
     inside = f"crosscast_{framework}.inside"
     steps = {
         "inject": lambda: make_injector(inside, FAULTS).install(module),
-        "observe": lambda: stops.append(install(inside, module, folder, 2, True)),
+        "observe": lambda: stops.append(install(inside, module, folder, range(2), True)),
     }
     stops: list[Any] = []
     for step in order.split("-"):
@@ -72,7 +72,7 @@ def main(framework: str, script: Path, folder: Path) -> None:
     seams = (module.train_window, module.micro_batch_loss)
     state = module.make_state()
     module.make_state = lambda: state
-    stop = install(f"crosscast_{framework}.inside", module, folder / "observe", 2, True)
+    stop = install(f"crosscast_{framework}.inside", module, folder / "observe", range(2), True)
     module.main()
     changed = [
         f"{owner.__name__}.{name}"

@@ -118,12 +118,12 @@ def emit_all(framework: str, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: its recipe (or edit), windows to train, windows to record, whether a manifest."""
+    """One run: its recipe (or edit), windows to train, which to record, whether a manifest."""
 
     name: str
     script: str
     windows: int
-    record: int = 0
+    record: Sequence[int] = ()
     manifest: bool = False
     faults: tuple[str, ...] = ()
 
@@ -144,7 +144,7 @@ def session(framework: str, folder: Path, plans: Sequence[Plan], emulate: bool) 
                 "arguments": list(map(str, [*flags, "--windows", plan.windows])),
                 "output": str(output / plan.name),
                 "faults": plan.faults,
-                "record": plan.record,
+                "record": list(plan.record),
                 "manifest": plan.manifest,
             }
         )

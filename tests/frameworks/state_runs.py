@@ -143,7 +143,7 @@ class Lab:
             "arguments": list(map(str, options)),
             "output": str(output),
             "faults": list(FAULTS) if scaled else [],
-            "record": 0,
+            "record": [],
             "manifest": False,
         }
 

@@ -1,8 +1,9 @@
-"""What acts late in an emitted script is seen on the toy; what means the same is not accused."""
+"""What acts late is seen, on the toy and in long runs; what means the same is not accused."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
-from crosscast_parity.planning.stages import own_toy_stage, toy_stages
+from crosscast_parity.planning.runs import Stage
+from crosscast_parity.planning.stages import make_stages, own_toy_stage, toy_stages
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
@@ -82,7 +84,17 @@ def on_toy(
     folder: Path, framework: str, edits: Sequence[Mutation], recipe: Recipe | None = None
 ) -> ParityReport:
     """Let the script of a framework train the toy as it is, and with every edit."""
-    recipe = recipe or load_recipe()
+    return compared(folder, framework, edits, recipe or load_recipe(), toy_stages())
+
+
+def compared(
+    folder: Path,
+    framework: str,
+    edits: Sequence[Mutation],
+    recipe: Recipe,
+    stages: Sequence[Stage],
+) -> ParityReport:
+    """Let the script of a framework train as it is, and with every edit."""
     plants = [Plant(edit) for edit in edits]
     clean = Contestant(name="clean", target=framework, recipe=recipe)
     edited = [
@@ -92,7 +104,7 @@ def on_toy(
         [clean, *edited],
         options=make_options(folder, reference="clean", jobs=1),
         compile_to=compile_to,
-        stages=toy_stages(),
+        stages=stages,
     )
     assert all(plant.planted for plant in plants)
     return report
@@ -128,6 +140,25 @@ def test_late_bugs_get_their_causes(tmp_path: Path, framework: str) -> None:
     for bug in bugs:
         cause = failing(report, bug.name)[0].wording.partition("; ")[2]
         assert cause.startswith(CAUSES[bug.name]), (bug.name, cause)
+
+
+@pytest.mark.parametrize(
+    "framework", cases(FRAMEWORKS, quick=["torch"], reason="late bugs in runs without the toy")
+)
+def test_a_late_bug_is_seen_in_the_longest_run(tmp_path: Path, framework: str) -> None:
+    """One acts in the last window alone, of which nothing is left but the weights."""
+    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+    recipe = load_recipe()
+    tiny = make_stages(recipe, "quick", windows=None, twins=0, stress=True)[0]
+    stage = replace(tiny, parts=frozenset({"trajectory"}))
+    planted = [bugs["late_frozen"], bugs["late_last"]]
+    report = compared(tmp_path, framework, planted, recipe, [stage])
+    assert failing(report, "clean") == []
+    passed = {(c.level, c.name) for c in report.entrant("clean").checks if c.result == "pass"}
+    assert {("L1b", "update"), ("L1b", "applied gradients"), ("L1d", "weights file")} <= passed
+    frozen, last = (failing(report, bug.name)[0] for bug in planted)
+    assert (frozen.level, frozen.name) == ("L1b", "update")
+    assert (last.level, last.name, last.window) == ("L1b", "update", stage.windows - 1)
 
 
 @exhaustive("more late bugs, and equivalent rewrites")

@@ -342,7 +342,7 @@ def test_a_loss_of_the_claimed_kind_may_be_divided_as_the_other_one_is(
 ) -> None:
     ours = changed(BASE, {"accumulation.normalize_by": claimed})
     theirs = changed(BASE, {"accumulation.normalize_by": other})
-    observation = Script(ours, 0, "bert").train(40, (), 40)[1]
+    observation = Script(ours, 0, "bert").train(40, (), range(40))[1]
     assert observation is not None
     windows = [
         replace(

@@ -207,9 +207,7 @@ def test_a_usual_recipe_does_not_exercise_everything(path: str, because: str) ->
 
 def test_without_a_skip_the_tick_is_not_exercised() -> None:
     recipe = stress()
-    seen = [
-        recorded_run for recorded_run in recorded_runs(recipe, ()) if recorded_run.run == "main"
-    ]
+    seen = [replace(r, observation=None) for r in recorded_runs(recipe, ()) if r.run == "main"]
     found = by_path(recipe, seen)
     assert found["schedule.tick"].wording.startswith("because no window was skipped")
     assert found["loss_scaling.backoff_factor"].status == "not exercised"
@@ -217,6 +215,19 @@ def test_without_a_skip_the_tick_is_not_exercised() -> None:
     assert found["optimizer.eps"].status == "not exercised"
     assert found["optimizer.learning_rate"].status == "exercised"
     assert found["model.layer_norm_eps"].wording.startswith("because gradients were not compared")
+
+
+def test_a_long_run_shows_updates_but_neither_types_nor_gradients() -> None:
+    recipe = stress()
+    seen = [run for run in recorded_runs(recipe, ()) if run.run == "main"]
+    found = by_path(recipe, seen)
+    assert found["optimizer.eps"].status == "exercised"
+    assert found["optimizer.eps"].wording.startswith("L1b update of main")
+    assert found["precision.ops.matmul"].status == "not exercised"
+    exact = changed(recipe, {"precision": {"mode": "none"}, "loss_scaling": {"mode": "none"}})
+    seen = [run for run in recorded_runs(exact, ()) if run.run == "main"]
+    eps = by_path(exact, seen)["model.layer_norm_eps"]
+    assert eps.wording.startswith("because gradients were not compared")
 
 
 def test_a_clipping_that_never_clips_is_not_exercised() -> None:
@@ -231,7 +242,7 @@ def test_updates_are_measured_once_for_recipes_that_say_the_same_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     recipe = changed(stress(), {"schedule.warmup_steps": 8})
-    seen = sight(recipe, "float32-bert", 4, record=4)
+    seen = sight(recipe, "float32-bert", 4, record=range(4))
     assert seen.observation is not None
     measured: list[object] = []
 
@@ -291,7 +302,7 @@ def test_a_run_of_a_derived_recipe_speaks_only_for_what_it_shares() -> None:
 def test_a_check_that_fails_anyway_exercises_nothing() -> None:
     recipe = stress()
     wrong = changed(recipe, {"optimizer.eps": 1e-6})
-    seen = sight(wrong, "main", 4, claimed=recipe, record=4)
+    seen = sight(wrong, "main", 4, claimed=recipe, record=range(4))
     found = by_path(recipe, [replace(seen, compared=False)])
     assert found["optimizer.eps"].status == "not exercised"
 

@@ -180,6 +180,47 @@ def test_nothing_is_said_where_the_last_window_was_not_recorded(tmp_path: Path) 
     assert "checkpoint moments" not in {check.name for check in checks}
 
 
+def results_after_a_gap(folder: Path, found: Left, last: ObservedWindow) -> dict[str, str]:
+    found.write(folder)
+    rows, seen = [window.row for window in found.seen], (found.seen[0], last)
+    plan = canonical_plan(found.recipe)
+    checks = (*check_files(folder, rows, seen), *check_checkpoint(folder, plan, rows, seen))
+    return {check.name: check.result for check in checks}
+
+
+@pytest.mark.parametrize("changes", CORRECT)
+def test_files_are_compared_with_a_last_window_after_a_gap(
+    tmp_path: Path, changes: dict[str, str]
+) -> None:
+    found = left(**changes)
+    checks = results_after_a_gap(tmp_path, found, found.seen[-1])
+    assert {"weights file", "checkpoint weights", "checkpoint counters"} <= checks.keys()
+    assert "checkpoint moments" in checks
+    assert "fail" not in checks.values()
+
+
+def test_moments_after_a_gap_are_those_of_the_windows_from_it_on(tmp_path: Path) -> None:
+    found = left()
+    found.moments = {n: a * np.float32(1.01) for n, a in found.moments.items()}
+    wrong = results_after_a_gap(tmp_path, found, found.seen[-1])
+    assert {name for name, result in wrong.items() if result == "fail"} == {"checkpoint moments"}
+    unknown = results_after_a_gap(tmp_path, found, replace(found.seen[-1], held=None))
+    assert "checkpoint moments" not in unknown
+    assert "weights file" in unknown
+
+
+def test_moments_that_a_skipped_last_window_moved_are_seen(tmp_path: Path) -> None:
+    found = left()
+    last = found.seen[OVERFLOW]
+    assert last.row.skipped
+    assert last.held is not None
+    found.seen = found.seen[: OVERFLOW + 1]
+    found.moments = dict(last.held.moments)
+    assert results_after_a_gap(tmp_path, found, last)["checkpoint moments"] == "pass"
+    found.moments = {n: 2 * a for n, a in found.moments.items()}
+    assert results_after_a_gap(tmp_path, found, last)["checkpoint moments"] == "fail"
+
+
 @pytest.mark.parametrize(
     ("counter", "value"),
     [

@@ -55,7 +55,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def test_a_script_of_no_framework(tmp_path: Path) -> None:
     module, state = script(), state_of(5)
     seams = module.train_window, module.micro_batch_loss
-    stop = observe.install("", module, tmp_path / "observed", 2, True)
+    stop = observe.install("", module, tmp_path / "observed", [5, 6], True)
     for _ in range(3):
         module.train_window(state, window_of(1.0, np.nan))
     stop()
@@ -72,33 +72,92 @@ def test_a_script_of_no_framework(tmp_path: Path) -> None:
     assert arrays["after/weight"].tolist() == [[2.0, 2.0]] * 3
 
 
+def test_windows_are_chosen_by_number(tmp_path: Path) -> None:
+    """After a gap, and where a run begins late, moments and averages from before are recorded."""
+    held = {"m/weight": np.zeros(2, np.float32)}  # the script goes on changing it
+
+    def train_window(state: Any, micro_batches: Any) -> dict[str, Any]:
+        state.model["weight"] += 1.0
+        held["m/weight"] += 1.0
+        return {"window": 0, "skipped": False}
+
+    module = script(
+        train_window=train_window,
+        optimizer_arrays=lambda state: held,
+        ema_arrays=lambda state: {"weight": state.model["weight"].T},
+    )
+    stop = observe.install("", module, tmp_path, [0, 1, 4, 7, 8, 30], False)
+    state = state_of()
+    for _ in range(10):
+        module.train_window(state, window_of(1.0))
+    stop()
+    found = {path.name.partition(".")[0] for path in tmp_path.iterdir()}
+    assert {name for name in found if name.startswith("window")} == {
+        f"window-000{n}" for n in (0, 1, 4, 7, 8)
+    }
+    assert {name for name in found if name.startswith("state")} == {"state-0004", "state-0007"}
+    _, window = read(tmp_path / "window-0004.safetensors")
+    assert window["before/weight"].tolist() == [[4.0, 4.0]] * 3
+    with safe_open(tmp_path / "state-0004.safetensors", framework="np") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    assert {name: array.flat[0] for name, array in arrays.items()} == {
+        "moments/m/weight": 4.0,
+        "average/weight": 4.0,
+    }
+    late = script(optimizer_arrays=lambda state: {})
+    observe.install("", late, tmp_path, [5], False)
+    late.train_window(state_of(5), window_of(1.0))
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["state-0005.safetensors", "window-0005.safetensors"]
+
+
+def test_a_window_that_is_not_recorded_is_watched_up_to_the_last(tmp_path: Path) -> None:
+    """TensorFlow runs in a recorded window what it traced in another one."""
+    seen: list[bool | None] = []
+
+    class Watching(Blind):
+        def begin(self, state: Any, models: Any, small: bool, active: bool) -> None:
+            seen.append(active)
+
+        def close(self) -> None:
+            seen.append(None)
+
+    module = script()
+    observer = observe.Observer(module, tmp_path, [0, 2], Watching())
+    observer.install(None)
+    for _ in range(5):
+        module.train_window(state_of(), window_of(1.0))
+    assert seen == [True, False, True, None]
+
+
 def test_the_scripts_own_arrays_come_first(tmp_path: Path) -> None:
     masters = np.full((1,), 0.1, np.float32)
     module = script(model_arrays=lambda state: {"weight": masters})
-    observe.install("", module, tmp_path, 1, False)
+    observe.install("", module, tmp_path, [0], False)
     module.train_window(state_of(), window_of(1.0))
     _, arrays = read(tmp_path / "window-0000.safetensors")
     assert arrays["before/weight"].tolist() == masters.tolist()
 
 
 def test_what_an_earlier_run_left_is_removed(tmp_path: Path) -> None:
-    for name in ("window-0009.safetensors", "average-0009.safetensors", "manifest.json", "mine"):
+    kinds = ("window", "average", "state")
+    for name in (*(f"{kind}-0009.safetensors" for kind in kinds), "manifest.json", "mine"):
         (tmp_path / name).touch()
-    observe.install("", script(), tmp_path, 1, False)
+    observe.install("", script(), tmp_path, [0], False)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_nothing_asked_changes_nothing(tmp_path: Path) -> None:
     module = script()
     seams = module.train_window, module.micro_batch_loss
-    observe.install("", module, tmp_path / "observed", 0, False)()
+    observe.install("", module, tmp_path / "observed", [], False)()
     assert (module.train_window, module.micro_batch_loss) == seams
     assert not (tmp_path / "observed").exists()
 
 
 def test_a_script_without_parameters_leaves_no_file(tmp_path: Path) -> None:
     module = script(named_parameters=None)
-    observe.install("", module, tmp_path, 1, False)
+    observe.install("", module, tmp_path, [0], False)
     module.train_window(state_of(), window_of(1.0))
     assert list(tmp_path.iterdir()) == []
 
@@ -108,7 +167,7 @@ def test_a_window_that_fails_leaves_no_file_and_its_error_passes(tmp_path: Path)
         raise RuntimeError("broken")
 
     module = script(train_window=train_window)
-    stop = observe.install("", module, tmp_path, 1, False)
+    stop = observe.install("", module, tmp_path, [0], False)
     with pytest.raises(RuntimeError, match="broken"):
         module.train_window(state_of(), window_of(1.0))
     stop()
@@ -118,7 +177,7 @@ def test_a_window_that_fails_leaves_no_file_and_its_error_passes(tmp_path: Path)
 
 def test_a_wrapper_around_it_is_left_alone(tmp_path: Path) -> None:
     module = script()
-    stop = observe.install("", module, tmp_path, 1, False)
+    stop = observe.install("", module, tmp_path, [0], False)
     inner = module.train_window
 
     def around(*args: Any) -> Any:
@@ -138,11 +197,11 @@ def test_large_models_go_without_the_first_gradients(
     found = []
 
     class Watching(Blind):
-        def begin(self, state: Any, models: Any, small: bool) -> None:
+        def begin(self, state: Any, models: Any, small: bool, active: bool) -> None:
             found.append(small)
 
     module = script(model_arrays=lambda state: {"weight": np.zeros(weights, np.float32)})
-    observe.Observer(module, tmp_path, 1, Watching()).install(None)
+    observe.Observer(module, tmp_path, [0], Watching()).install(None)
     module.train_window(state_of(), window_of(1.0))
     assert found == [small]
 

@@ -175,12 +175,74 @@ def test_wrong_arrays_are_refused(tmp_path: Path, change: str) -> None:
     assert refused(tmp_path)
 
 
-def test_gaps_and_strange_names_are_refused(tmp_path: Path) -> None:
-    write(tmp_path, 0)
+def test_windows_with_a_gap_are_read_in_their_order(tmp_path: Path) -> None:
+    for number in (9999, 0, 10000, 2):
+        write(tmp_path, number)
+    assert [w.window for w in read_observation(tmp_path).windows] == [0, 2, 9999, 10000]
+
+
+def test_strange_names_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, 2)
+    again = path.rename(tmp_path / "window-002.safetensors")
+    assert [w.window for w in read_observation(tmp_path).windows] == [2]
     write(tmp_path, 2)
-    assert "gap" in refused(tmp_path)
-    (tmp_path / "window-0002.safetensors").rename(tmp_path / "window-x.safetensors")
+    assert "same window" in refused(tmp_path)
+    again.rename(tmp_path / "window-x.safetensors")
     assert "number" in refused(tmp_path)
+
+
+def state(**arrays: Any) -> dict[str, np.ndarray]:
+    kinds = {"moments": "moments/m/", "average": "average/"}
+    sizes = {"w": 4, "b": 2}
+    return {
+        f"{kinds[kind]}{name}": np.full(sizes[name], value, np.float32)
+        for kind, value in arrays.items()
+        for name in sizes
+    }
+
+
+def test_what_was_held_before_a_window_is_read(tmp_path: Path) -> None:
+    write(tmp_path, 3)
+    path = tmp_path / "state-0003.safetensors"
+    save_file(state(moments=3, average=2), path)
+    held = read_observation(tmp_path).windows[0].held
+    assert held is not None
+    assert {n: a.tolist() for n, a in held.moments.items()} == {"m/b": [3] * 2, "m/w": [3] * 4}
+    assert {n: a.tolist() for n, a in held.average.items()} == {"b": [2] * 2, "w": [2] * 4}
+    save_file(state(), path)  # as of an optimizer without moments
+    held = read_observation(tmp_path).windows[0].held
+    assert held is not None
+    assert (dict(held.moments), dict(held.average)) == ({}, {})
+    path.unlink()
+    assert read_observation(tmp_path).windows[0].held is None
+
+
+WRONG_STATES: dict[str, dict[str, np.ndarray]] = {
+    "another kind": {"weights/w": np.zeros(4, np.float32)},
+    "no slot": {"moments/w": np.zeros(4, np.float32)},
+    "no kind": {"w": np.zeros(4, np.float32)},
+    "no name": {"moments/m/": np.zeros(4, np.float32)},
+    "no such parameter": {"moments/m/x": np.zeros(4, np.float32)},
+    "average of no parameter": state(average=1) | {"average/x": np.zeros(4, np.float32)},
+    "average of another shape": state(average=1) | {"average/w": np.zeros(5, np.float32)},
+    "average of some": {"average/w": np.zeros(4, np.float32)},
+    "float64": {"moments/m/w": np.zeros(4)},
+    "float16": {"average/w": np.zeros(4, np.float16), "average/b": np.zeros(2, np.float16)},
+}
+
+
+@pytest.mark.parametrize("change", WRONG_STATES)
+def test_wrong_states_are_refused(tmp_path: Path, change: str) -> None:
+    write(tmp_path, 3)
+    save_file(WRONG_STATES[change], tmp_path / "state-0003.safetensors")
+    assert refused(tmp_path)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{}", b"\xff" * 99])
+def test_damaged_states_are_refused(tmp_path: Path, raw: bytes) -> None:
+    write(tmp_path, 3)
+    (tmp_path / "state-0003.safetensors").write_bytes(raw)
+    assert refused(tmp_path)
 
 
 def test_windows_of_other_models_are_refused(tmp_path: Path) -> None:

@@ -21,7 +21,15 @@ from crosscast_parity.planning.contestants import (
     parse_contestant,
 )
 from crosscast_parity.planning.pace import LAYERS, cost
-from crosscast_parity.planning.runs import RunSpec, in_sessions, plain_runs, twin_runs
+from crosscast_parity.planning.runs import (
+    LONG,
+    RECORDED_LATE,
+    RunSpec,
+    in_sessions,
+    is_judged_first,
+    plain_runs,
+    twin_runs,
+)
 from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.recipes.derived import (
     at_stress_scale,
@@ -176,6 +184,28 @@ def test_the_repeated_run_is_a_resumed_one_whose_checkpoints_are_kept() -> None:
         assert kept == {"gate", repeated, "faults"}
 
 
+def test_the_last_window_of_a_long_run_is_recorded() -> None:
+    for recipe in (half_recipe(), make_recipe()):
+        specs = specs_of(program(recipe), recipe)
+        for name in LONG:
+            assert specs[name].record[-1] == specs[name].windows - 1
+            assert len(specs[name].record) == RECORDED_LATE
+            assert not specs[name].starts
+            assert not is_judged_first(specs[name])
+        assert all(s.record == (0, 1, 2, 3) for s in specs.values() if s.starts)
+    big = specs_of(program(half_recipe()), half_recipe(model=LARGE | {"vocab_size": 8000}))
+    assert big["main"].record == (big["main"].windows - 1,)
+    assert (big["faults"].record, big["half-stress"].record) == ((), (0, 1))
+
+
+def test_of_paired_seeds_nothing_is_recorded() -> None:
+    stages = make_stages(make_recipe(), "full", windows=None, twins=0)
+    (last,) = plain_runs(
+        program(make_recipe()), make_recipe(), stages[-1], INPUTS, (), emulated=True
+    )
+    assert (last.name, last.record) == ("main", ())
+
+
 def test_only_a_script_that_was_compiled_here_is_resumed() -> None:
     recipe = make_recipe()
     for other in (program(recipe, script=Path("train.py")), program(recipe, adapter="keras")):
@@ -261,7 +291,7 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
         s.name: s for s in plain_runs(program(recipe), recipe, stage, INPUTS, (), emulated=True)
     }
     (twin, _) = twin_runs(program(recipe), recipe, stage, INPUTS)[:2]
-    main, start, weights = specs["main"], specs["float32-bert"], 14_000_000
+    main, start, weights = replace(specs["main"], record=()), specs["float32-bert"], 14_000_000
     seconds = {name: cost(main, weights, name) for name in ("torch", "tensorflow", "paddle", "jax")}
     assert seconds["torch"] == seconds["jax"] < seconds["paddle"]
     harness = harness_of("paddle")
@@ -271,7 +301,8 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
     trained = (seconds["paddle"] - slow.start * share) / (seconds["torch"] - 0.5 * share)
     assert trained == pytest.approx(slow.factor)
     assert cost(twin, weights, "torch") < seconds["torch"]  # it evaluates a few rows
-    assert cost(start, weights, "torch") > cost(replace(start, record=0), weights, "torch")
+    for spec in (start, specs["main"]):
+        assert cost(spec, weights, "torch") > cost(replace(spec, record=()), weights, "torch")
     assert cost(replace(main, windows=120), weights, "torch") > 1.9 * cost(twin, weights, "torch")
     resumed = replace(start, resume=2)
     again = cost(resumed, weights, "paddle") - cost(start, weights, "paddle")

@@ -1,7 +1,8 @@
 """TensorFlow for the observer: a script is traced once, so what is seen lives in variables.
 
-The graph writes them while `_active` is true. After the last recorded window it is false, which
-leaves one condition for each group of writes in the graph; graphs traced later have none.
+The graph writes them while `active` is true, which it is in the recorded windows. Windows before
+the last of these are watched, too, for the graphs that they trace; in the others one condition is
+left for each group of writes. Graphs traced after the last recorded window have none.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ class Slots:
         counts = (self.micro, self.firsts, self.steps, self.losses, self.factors)
         for variable in (*counts, *self.total.values(), *self.first.values()):
             variable.assign(tf.zeros_like(variable))
-        self.active.assign(True)
 
 
 class TracedWatcher:
@@ -59,7 +59,9 @@ class TracedWatcher:
         """Keep AutoGraph from rewriting a function."""
         return tf.autograph.experimental.do_not_convert(function)  # type: ignore[no-any-return]
 
-    def begin(self, state: Any, models: Sequence[Mapping[str, Any]], small: bool) -> None:
+    def begin(
+        self, state: Any, models: Sequence[Mapping[str, Any]], small: bool, active: bool
+    ) -> None:
         """Start with a window."""
         if self._slots is None:
             shapes: dict[str, Any] = {}
@@ -73,7 +75,9 @@ class TracedWatcher:
             trained = getattr(getattr(state, "model", None), "trainable_variables", ())
             self._order = [self._names.get(_variable(v).ref(), "") for v in trained]
             self._wrap_apply(getattr(state, "optimizer", None))
-        self._slots.clear()
+        if active:
+            self._slots.clear()
+        self._slots.active.assign(active)
 
     def enter(self) -> None:
         """Watch the tape: only now, so behind the poison of an injector."""
@@ -95,7 +99,7 @@ class TracedWatcher:
         """Read the variables."""
         seen, slots = Seen(), self._slots
         self._unwatch()
-        if slots is None:
+        if slots is None or not bool(slots.active):
             return seen
         slots.active.assign(False)
         count = min(int(slots.micro), MOST)

@@ -70,7 +70,7 @@ class Findings:
         result, reference = self._results[stage], self._reference
         between, _, _ = pair_checks(result, name, reference, None)
         ours, theirs = self._checks(stage, name), self._checks(stage, reference)
-        recorded = max(made.spec.record for made in result.made.values())
+        recorded = max(len(made.spec.record) for made in result.made.values())
         return finding(
             f"{name} against {reference}, first {windows(recorded)} of {stage}",
             {name: (*ours, *between), f"{reference} itself": theirs},

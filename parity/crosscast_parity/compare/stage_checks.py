@@ -127,8 +127,8 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
 
 def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
-    if made.spec.faults or not made.spec.autocast:
-        # The types are those of the other runs; at the recipe's own scale small gradients lie
+    if not (made.spec.starts and made.spec.autocast):
+        # The types are those of the short runs; at the recipe's own scale small gradients lie
         # among the subnormal halves, whose grid is another one.
         return _replayed(result, made, recipe)
 
@@ -212,7 +212,7 @@ def pair_checks(
         differences += _differences(made, other, envelope)
         if made.spec.record and made.spec.recipe != other.spec.recipe:
             found = (*found, *_by_their_recipe(result, made, other))
-        if made.spec.record and not made.spec.faults:
+        if made.spec.starts:
             more, sizes = _models(result, made, other)
             found = (*found, *more)
             if sizes:

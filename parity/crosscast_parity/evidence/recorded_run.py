@@ -40,9 +40,10 @@ class RecordedRun:
 
     `recipe`: the recipe it claims to follow. `train_rows`: rows of its data; None if unknown.
     `weights`: its first weights. `compared`: whether its gradients are compared with those of
-    another program. `emulated`: whether its half precision was. `derive`: makes `recipe` from that
-    of the comparison, and this run's from another one of the comparison. `toy`: judges what was
-    left of the toy, which has no observation; None for runs of a model.
+    another program. `short`: whether it is one of the short runs, whose types are checked, and in
+    float32 its first gradients compared. `emulated`: whether its half precision was. `derive`:
+    makes `recipe` from that of the comparison, and this run's from another one of the comparison.
+    `toy`: judges what was left of the toy, which has no observation; None for runs of a model.
     """
 
     run: str
@@ -52,6 +53,7 @@ class RecordedRun:
     train_rows: int | None = None
     weights: Literal["bert", "stress"] = "bert"
     compared: bool = True
+    short: bool = True
     emulated: bool = False
     derive: Callable[[Recipe], Recipe] = field(default=unchanged, compare=False)
     toy: Judge | None = field(default=None, compare=False)
@@ -76,10 +78,11 @@ def judges_of(recorded_run: RecordedRun) -> Judges:
             "factors": replayed.factors,
             "applied": replayed.applied,
             "update": replayed.update,
-            "types": lambda recipe: check_dtypes(
-                recipe, observation, emulated=recorded_run.emulated
-            ),
         }
+        if recorded_run.short:
+            found["types"] = lambda recipe: check_dtypes(
+                recipe, observation, emulated=recorded_run.emulated
+            )
     return found
 
 

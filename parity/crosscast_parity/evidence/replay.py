@@ -15,7 +15,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.reference.data import Roles
 from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.applied import check_applied, check_norm, clips_by_itself
-from crosscast_parity.levels.recompute import Source, roles_of
+from crosscast_parity.levels.recompute import Source, roles_of, with_moments
 from crosscast_parity.levels.replay import UPDATE_LIMIT, check_average, check_factors
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
 from crosscast_parity.levels.updates import (
@@ -75,13 +75,17 @@ class Replayed:
         if self._moved:
             words = "weights moved outside of updates"
             return Check(level="L1b", name="update", result="fail", wording=words)
-        if self._source is None or self._seen[0].window != 0:
+        if self._source is None or not self._known:
             return untested("L1b", "update", "no update was recorded together with its gradients")
         return self._update(plan, self._source, self._part)
 
     @cached_property
     def _seen(self) -> Windows:
         return self.observation.windows
+
+    @cached_property
+    def _known(self) -> Windows:
+        return with_moments(canonical_plan(self.recipe), self._seen)
 
     @cached_property
     def _roles(self) -> Roles:
@@ -98,7 +102,7 @@ class Replayed:
         right = check_applied(plan, self._roles, self._seen)
         if right.result != "fail" or not clips_by_itself(plan, self._roles, self._seen):
             return False
-        return self._update(plan, "total", finite_part(self._seen, "total")).result == "pass"
+        return self._update(plan, "total", finite_part(self._known, "total")).result == "pass"
 
     @cached_property
     def _source(self) -> Source | None:
@@ -107,11 +111,11 @@ class Replayed:
     @cached_property
     def _part(self) -> Windows:
         assert self._source is not None
-        return finite_part(self._seen, self._source)
+        return finite_part(self._known, self._source)
 
     def _update(self, plan: Plan, source: Source, part: Windows) -> Check:
         """Measure the updates, or return the result of a plan with the same update."""
-        key = (source, len(part), *_decisive(plan, len(part)))
+        key = (source, len(part), *_decisive(plan, part[-1].window + 1 if part else 0))
         check = next((known for measured, known in self._measured if measured == key), None)
         if check is None:
             check = self._measure(plan, source, part)
@@ -137,18 +141,18 @@ class Replayed:
         """Updates that float32 arithmetic alone moves too far to be judged."""
         source = choose_source(self._seen)
         assert source is not None
-        part, plan = finite_part(self._seen, source), canonical_plan(self.recipe)
+        part, plan = finite_part(self._known, source), canonical_plan(self.recipe)
         noise = arithmetic_noise(plan, self._roles, part, source, self._seen[0].before.keys())
         return frozenset(
-            (window.window, name)
-            for window, found in zip(part, noise, strict=True)
+            (window, name)
+            for window, found in noise.items()
             for name, size in found.items()
             if not size <= UPDATE_LIMIT
         )
 
 
 def _decisive(plan: Plan, windows: int) -> tuple[object, ...]:
-    """Return all of a plan that decides about its first updates.
+    """Return all of a plan that decides about the updates of its first windows.
 
     Of the schedule these are the first rates: during a warm-up most schedules are one.
     """

@@ -43,6 +43,7 @@ def _recorded_run(result: StageResult, made: FinishedRun) -> RecordedRun:
         observation=result.observation(made) if made.spec.record else None,
         train_rows=result.train_rows(made),
         weights="stress" if made.spec.name.endswith("stress") else "bert",
+        short=made.spec.starts and made.spec.autocast,
         emulated=made.run.execution == "emulated",
         derive=VARIANTS[made.spec.variant],
     )

@@ -44,7 +44,7 @@ class Rule:
 
 def _gradients(recipe: Recipe, run: RecordedRun) -> bool:
     exact = run.recipe.precision.compute_dtype == "float32"
-    return run.compared and run.observation is not None and exact
+    return run.compared and run.short and run.observation is not None and exact
 
 
 _NEEDS: dict[Needs, Callable[[Recipe, RecordedRun], bool]] = {
@@ -53,7 +53,9 @@ _NEEDS: dict[Needs, Callable[[Recipe, RecordedRun], bool]] = {
     "gradients": _gradients,
     "bert gradients": lambda recipe, run: _gradients(recipe, run) and run.weights == "bert",
     "half types": lambda recipe, run: (
-        run.observation is not None and run.recipe.precision.compute_dtype != "float32"
+        run.short
+        and run.observation is not None
+        and run.recipe.precision.compute_dtype != "float32"
     ),
     "no dropout": lambda recipe, run: (
         _gradients(recipe, run) and not getattr(recipe.model, "dropout", 1.0)

@@ -1,6 +1,6 @@
-"""Record from outside what a script does in its first windows.
+"""Record from outside what a script does in some of its windows.
 
-    stop = observe.install(inside, module, Path(output) / "observed", windows=4, manifest=True)
+    stop = observe.install(inside, module, Path(output) / "observed", windows=[0, 9], manifest=True)
     module.main([...])
     stop()
 
@@ -44,6 +44,11 @@ average-0000.safetensors, beside it where the script keeps moving averages (`ema
     NAME                       the averages after the window; those before the first window are its
                                before/NAME, if the run began there
 
+state-0009.safetensors, beside it where the window before was not recorded, or the run began later
+than at window 0, if the script tells (`optimizer_arrays`), in canonical names and layout:
+    moments/SLOT/NAME          moments of the optimizer before the window, as far as there are any
+    average/NAME               the moving averages before it
+
 manifest.json, once, if asked for and if it can be seen (not in PyTorch before 2.4, nor in models
 that are compiled):
     {"format": 1,
@@ -66,7 +71,7 @@ that are compiled):
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +91,15 @@ SEAMS = ("micro_batch_loss", "train_window")
 class Observer:
     """Wraps two functions of a script and writes what they and the framework show."""
 
-    def __init__(self, module: Any, folder: Path, windows: int, watcher: Watcher) -> None:
-        self._module, self._folder, self._windows = module, folder, windows
+    def __init__(
+        self, module: Any, folder: Path, windows: Collection[int], watcher: Watcher
+    ) -> None:
+        self._module, self._folder, self._windows = module, folder, frozenset(windows)
+        self._last = max(self._windows, default=-1)
         self._watcher = watcher
         self._window: int | None = None
-        self._recording = False
+        self._small: bool | None = None
+        self._watching = False
         self._recorder = Recorder()
         self._tap: Tap | None = None
         self._seams: dict[str, tuple[Any, Any]] = {}
@@ -107,7 +116,7 @@ class Observer:
 
     def stop(self) -> None:
         """Take everything back."""
-        self._windows = 0
+        self._last = -1
         if self._tap is not None:
             self._tap.stop()
             self._tap = None
@@ -127,7 +136,7 @@ class Observer:
         return micro_batch_loss
 
     def _enter(self, model: Any) -> None:
-        if self._recording:
+        if self._watching:
             self._watcher.enter()
         if self._tap is not None and not self._recorder.used:
             self._tap.start(self._recorder, model)
@@ -135,32 +144,44 @@ class Observer:
     def _leave(self, loss: Any) -> Any:
         if self._tap is not None:
             self._tap.stop()
-        return self._watcher.leave(loss) if self._recording else loss
+        return self._watcher.leave(loss) if self._watching else loss
 
     def _train(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def train_window(state: Any, micro_batches: Any, *args: Any, **kwargs: Any) -> Any:
+            first = self._window is None
             window = getattr(state, "windows", 0) if self._window is None else self._window
             self._window = window + 1
             train = functools.partial(original, state, micro_batches, *args, **kwargs)
-            if self._windows < 1:
+            if window > self._last:
                 return self._tapped(train)
-            self._windows -= 1
+            if window not in self._windows:
+                return self._watched(state, train, active=False)[0]
+            follows = window == 0 or (not first and window - 1 in self._windows)
+            held = {} if follows else self._held(state)
             rows, before = list(files.rows_of(micro_batches)), self._weights(state)
-            small = sum(array.size for array in before.values()) < MANY_WEIGHTS
-            self._watcher.begin(state, self._models(state), small)
-            self._recording = True
-            try:
-                row = self._tapped(train)
-            finally:
-                self._recording = False
-                seen = self._watcher.end()
+            row, seen = self._watched(state, train, active=True)
             if before:
                 self._write_window(state, window, rows, row, before, seen)
-            if self._windows < 1:
+                if held:
+                    files.write_state(self._folder, window, held)
+            if window == self._last:
                 self._watcher.close()
             return row
 
         return train_window
+
+    def _watched(self, state: Any, train: Callable[[], Any], *, active: bool) -> tuple[Any, Seen]:
+        """Train a window under the watcher's eyes, also if it is not recorded."""
+        if self._small is None:
+            self._small = sum(a.size for a in self._weights(state).values()) < MANY_WEIGHTS
+        self._watcher.begin(state, self._models(state), self._small, active)
+        self._watching = True
+        try:
+            row = self._tapped(train)
+        finally:
+            self._watching = False
+            seen = self._watcher.end()
+        return row, seen
 
     def _tapped(self, train: Callable[[], Any]) -> Any:
         """Train a window; write the manifest if it was the first."""
@@ -192,6 +213,18 @@ class Observer:
         found = [(n, self._watcher.array(p)) for model in models for n, p in model.items()]
         return self._exchanged(dict(found))
 
+    def _held(self, state: Any) -> dict[str, dict[str, Array]]:
+        """Return moments and averages by kind; nothing if the script does not tell its moments."""
+        told = {"moments": "optimizer_arrays", "average": "ema_arrays"}
+        found = {kind: getattr(self._module, name, None) for kind, name in told.items()}
+        if found["moments"] is None:
+            return {}
+        return {
+            kind: {name: np.array(array, np.float32) for name, array in arrays(state).items()}
+            for kind, arrays in found.items()
+            if arrays
+        }
+
     def _exchanged(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Return the arrays in the canonical layout."""
         exchange = getattr(self._module, "exchange_layout", lambda name, array: array)
@@ -218,23 +251,23 @@ class Observer:
 
 
 def install(
-    inside: str, module: Any, folder: Path, windows: int, manifest: bool
+    inside: str, module: Any, folder: Path, windows: Collection[int], manifest: bool
 ) -> Callable[[], None]:
-    """Observe the first windows of a script's next run in this process.
+    """Observe windows of a script's next run in this process.
 
     Args:
         inside: the package with what a backend loads in the process of its framework; empty for
             a script of no known framework.
         module: the loaded script, before its `main` is called.
         folder: where the files go; what an earlier run left there is removed.
-        windows: how many windows to record, from the first that the run trains.
-        manifest: whether to record the types of operations, in the first of them.
+        windows: which to record, by their number in the run.
+        manifest: whether to record the types of operations, in the first that the run trains.
 
     Returns:
         A function to call when the run has ended, however it ended: it takes everything back.
     """
     seams = all(hasattr(module, name) for name in SEAMS)
-    if not seams or (windows < 1 and not manifest):
+    if not seams or not (windows or manifest):
         return lambda: None
     eyes = module_of(inside, "observe")
     watcher: Watcher = eyes.make_watcher() if eyes else Blind()

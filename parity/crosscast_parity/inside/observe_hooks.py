@@ -46,11 +46,13 @@ class HookedWatcher:
         """Return the function."""
         return function
 
-    def begin(self, state: Any, models: Sequence[Mapping[str, Any]], small: bool) -> None:
+    def begin(
+        self, state: Any, models: Sequence[Mapping[str, Any]], small: bool, active: bool
+    ) -> None:
         """Start with a window."""
-        self._seen, self._small, self._recording = Seen(), small, True
+        self._seen, self._small, self._recording = Seen(), small, active
         self._models = models
-        if self._state is not state:
+        if active and self._state is not state:
             self._state = state
             optimizer = getattr(state, "optimizer", None)
             undo = self._framework.watch_step(optimizer, self._note_applied)
@@ -59,7 +61,7 @@ class HookedWatcher:
 
     def enter(self) -> None:
         """Hook the parameters: only now, so behind the hooks of an injector."""
-        if self._hooked:
+        if self._hooked or not self._recording:
             return
         for named in self._models:
             for name, parameter in named.items():
@@ -70,6 +72,8 @@ class HookedWatcher:
 
     def leave(self, loss: Any) -> Any:
         """Note the loss, and what backward will deliver to it."""
+        if not self._recording:
+            return loss
         factors = self._seen.factors
         index = len(factors)
         self._seen.losses.append(self._framework.number(loss))

@@ -14,7 +14,10 @@ from safetensors.numpy import save_file
 from crosscast_parity.inside.watcher import Array, Seen
 
 FORMAT = 1
-PATTERNS = ("window-*.safetensors", "average-*.safetensors", "manifest.json")
+PATTERNS = (
+    *(f"{kind}-*.safetensors" for kind in ("window", "average", "state")),
+    "manifest.json",
+)
 
 
 def clear(folder: Path) -> None:
@@ -43,13 +46,17 @@ def write_window(
         "gradient_dtypes": seen.gradient_dtypes,
         "row": {name: _finite(value) for name, value in row.items()},
     }
-    arrays = {f"{group}/{n}": a for group, named in groups.items() for n, a in named.items()}
-    _save(folder / f"window-{window:04d}.safetensors", arrays, {"observation": json.dumps(facts)})
+    _save(_path(folder, "window", window), _joined(groups), {"observation": json.dumps(facts)})
 
 
 def write_averages(folder: Path, window: int, arrays: Mapping[str, Any]) -> None:
     """Write the averages of the weights after a window."""
-    _save(folder / f"average-{window:04d}.safetensors", arrays, {})
+    _save(_path(folder, "average", window), arrays, {})
+
+
+def write_state(folder: Path, window: int, groups: Mapping[str, Mapping[str, Array]]) -> None:
+    """Write what a run held before a window."""
+    _save(_path(folder, "state", window), _joined(groups), {})
 
 
 def write_manifest(folder: Path, facts: Mapping[str, Any]) -> None:
@@ -65,6 +72,14 @@ def rows_of(micro_batches: Any) -> Iterator[int]:
             batch = micro_batches[index]
             if isinstance(batch, Mapping) and batch:
                 yield len(batch["labels"] if "labels" in batch else next(iter(batch.values())))
+
+
+def _path(folder: Path, kind: str, window: int) -> Path:
+    return folder / f"{kind}-{window:04d}.safetensors"
+
+
+def _joined(groups: Mapping[str, Mapping[str, Array]]) -> dict[str, Array]:
+    return {f"{group}/{n}": a for group, named in groups.items() for n, a in named.items()}
 
 
 def _finite(value: Any) -> Any:

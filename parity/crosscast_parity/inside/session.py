@@ -7,7 +7,7 @@ package that the framework's backend loads here, empty for scripts of no framewo
 
     {"inside": "crosscast_torch.inside", "emulate": false,
      "runs": [{"name": "main", "script": ".../train.py", "arguments": ["--train", ...],
-               "output": ".../main", "faults": ["2:0=inf"], "record": 0, "manifest": false}]}
+               "output": ".../main", "faults": ["2:0=inf"], "record": [0, 9], "manifest": false}]}
 
 Each run's folder gets what the script writes, everything it prints as log.txt, and at the end
 done.json. Beside SPEC.json, events.jsonl tells which run has begun and ended.
@@ -54,7 +54,7 @@ INSTALLED = ("site-packages", "dist-packages")
 class Run:
     """One run of a script.
 
-    `record`: how many windows are observed, from the first on. `autocast`: whether the script's
+    `record`: the windows that are observed, by number. `autocast`: whether the script's
     autocast has an effect (see `emulate.without_autocast`). `steps`: after which windows the whole
     state is kept (see `steps`), None where windows are not recorded so. `resume`: after how
     many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
@@ -67,7 +67,7 @@ class Run:
     output: str
     arguments: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    record: int = 0
+    record: list[int] = field(default_factory=list)
     manifest: bool = False
     autocast: bool = True
     steps: list[int] | None = None

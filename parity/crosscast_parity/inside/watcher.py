@@ -30,7 +30,9 @@ class Watcher(Protocol):
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Mark a function of the observer's own, which the framework must not rewrite."""
 
-    def begin(self, state: Any, models: Sequence[Mapping[str, Any]], small: bool) -> None:
+    def begin(
+        self, state: Any, models: Sequence[Mapping[str, Any]], small: bool, active: bool
+    ) -> None:
         """Start with a window.
 
         Args:
@@ -38,6 +40,8 @@ class Watcher(Protocol):
             models: parameters by name, of the model and, if it is another one, of the copy that
                 computes; names may be in both.
             small: whether to record the first micro-batch by itself.
+            active: whether the window is recorded. Of one that is not, only what it traces matters:
+                a later one, which is recorded, may run it.
         """
 
     def enter(self) -> None:
@@ -66,7 +70,9 @@ class Blind:
         """Return the function."""
         return function
 
-    def begin(self, state: Any, models: Sequence[Mapping[str, Any]], small: bool) -> None:
+    def begin(
+        self, state: Any, models: Sequence[Mapping[str, Any]], small: bool, active: bool
+    ) -> None:
         """Forget the last window."""
         self._seen = Seen()
 

@@ -13,7 +13,16 @@ from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.levels.gate import differing_tensors
 from crosscast_parity.levels.machine import SCALE_LIMIT, scale_after
-from crosscast_parity.levels.recompute import LOST_SQUARE, Optimizer, norm, ratio, replays, roles_of
+from crosscast_parity.levels.recompute import (
+    LOST_SQUARE,
+    Optimizer,
+    chains,
+    norm,
+    ratio,
+    replays,
+    roles_of,
+    with_moments,
+)
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested, which
 from crosscast_parity.levels.updates import choose_source
 from crosscast_parity.recordings.left_files import (
@@ -89,7 +98,7 @@ def check_checkpoint(
         folder: of the run.
         plan: of its recipe.
         rows: its trace.
-        seen: its recorded windows; moments are checked if they are all.
+        seen: its recorded windows; moments are checked if the last one is among them.
     """
     try:
         checkpoint = read_checkpoint(folder / CHECKPOINT)
@@ -109,8 +118,9 @@ def check_checkpoint(
             f"{off[0]} is not that of the file of {what}; {which(off, file)}" if off else "",
         )
     yield _counters(checkpoint, plan, rows)
-    if seen and len(seen) == len(rows):
-        yield check_moments(checkpoint, plan, seen)
+    known = with_moments(plan, seen)
+    if known and known[-1].window == len(rows) - 1:
+        yield check_moments(checkpoint, plan, chains(known)[-1])
 
 
 def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[Row]) -> Check:
@@ -127,8 +137,10 @@ def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[Row]) -> Check:
 
 
 def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
-    """Check the moments against those that the recorded gradients make."""
+    """Check the moments against those that the gradients of windows without a gap make."""
     source = choose_source(seen)
+    if all(window.row.skipped for window in seen):
+        source = "applied"  # there are none, and nothing has moved
     if source is None:
         return untested("L1d", "checkpoint moments", "the gradients were not recorded")
     roles = roles_of(seen[0].before)
@@ -138,14 +150,9 @@ def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
         for _, moved in replays(plan, roles, seen, origin, optimizer):
             for _ in moved:
                 pass
-        wanted = {
-            f"{slot}/{name}": array
-            for name, slots in optimizer.moments.items()
-            for slot, array in slots.items()
-        }
         errors = [
             TensorError(seen[-1].window, name, _off(checkpoint.moments.get(name), array))
-            for name, array in wanted.items()
+            for name, array in optimizer.held().items()
         ]
         checks.append(
             judge_tensors(

@@ -2,7 +2,7 @@
 
 The operations are those of `crosscast.reference`, in float64, on one tensor at a time, so that a
 large model fits. Every window starts from the weights that were observed before it; only the
-moments and the counters are carried from window to window.
+moments and the counters are carried from window to window, and after a gap taken from the run.
 """
 
 from __future__ import annotations
@@ -150,7 +150,8 @@ class Moved:
 class Optimizer:
     """What an optimizer carries from window to window.
 
-    With `names` only these parameters are updated.
+    With `names` only these parameters are updated. `given`: moments by `slot/name` that the run
+    held where it was resumed.
     """
 
     plan: Plan
@@ -160,6 +161,24 @@ class Optimizer:
     updates: int = 0
     position: int = 0
     moments: dict[str, dict[str, Array]] = field(default_factory=dict)
+    given: Tensors = field(default_factory=dict)
+
+    def resume(self, window: ObservedWindow) -> None:
+        """Go on at a window that follows a gap, from what the run held before it."""
+        schedule, row = self.plan.find(Schedule), window.row
+        self.updates = max(0, row.updates - (not row.skipped))
+        by_attempt = schedule is not None and schedule.tick == "attempt"
+        self.position = window.window if by_attempt else self.updates
+        self.moments, self.given = {}, window.held.moments if window.held else {}
+
+    def held(self) -> dict[str, Array]:
+        """Return all moments by `slot/name`."""
+        moved = {
+            f"{slot}/{name}": array
+            for name, slots in self.moments.items()
+            for slot, array in slots.items()
+        }
+        return {**self.given, **moved}
 
     def skip(self) -> None:
         """Take note of a skipped window."""
@@ -182,7 +201,7 @@ class Optimizer:
         decay, factor = optimizer_formulas.settings_of(op, name, self.roles.get(name, ()))
         shapes = optimizer_formulas.slot_shapes(op, weight.shape)
         held = self.moments.get(name) or {
-            slot: np.zeros(shape, self.arithmetic) for slot, shape in shapes.items()
+            slot: self._first(f"{slot}/{name}", shape) for slot, shape in shapes.items()
         }
         gradient = np.asarray(gradient, dtype=self.arithmetic)
         with np.errstate(all="ignore"):
@@ -196,6 +215,13 @@ class Optimizer:
                 decay=decay,
             )
             return Moved(name, new, _doubtful(op, gradient, held, self.moments[name]))
+
+    def _first(self, name: str, shape: tuple[int, ...]) -> Array:
+        """Return what the run held; zeros at its beginning, and for what it holds otherwise."""
+        given = self.given.get(name)
+        if given is None or given.shape != shape:
+            return np.zeros(shape, self.arithmetic)
+        return np.asarray(given, self.arithmetic)
 
 
 def _doubtful(
@@ -256,6 +282,29 @@ def ratio(off: float, whole: float) -> float:
     return quotient if quotient == quotient else float("inf")
 
 
+def chains(windows: Iterable[ObservedWindow]) -> list[list[ObservedWindow]]:
+    """Return the windows in parts without a gap."""
+    found: list[list[ObservedWindow]] = []
+    for window in windows:
+        if found and window.window == found[-1][-1].window + 1:
+            found[-1].append(window)
+        else:
+            found.append([window])
+    return found
+
+
+def with_moments(plan: Plan, windows: Iterable[ObservedWindow]) -> list[ObservedWindow]:
+    """Return the windows whose updates can be recomputed: what the run held before is known."""
+    op = plan.find(Step)
+    stateless = op is None or not optimizer_formulas.slot_shapes(op, (1, 1))
+    return [
+        window
+        for chain in chains(windows)
+        if stateless or chain[0].window == 0 or chain[0].held is not None
+        for window in chain
+    ]
+
+
 def replays(
     plan: Plan,
     roles: Roles,
@@ -268,6 +317,19 @@ def replays(
     What a window yields must be used up before the next window is asked for.
     """
     optimizer = optimizer or Optimizer(plan, roles)
+    for chain in chains(windows):
+        if chain[0].window != 0:
+            optimizer.resume(chain[0])
+        yield from _replayed(plan, roles, chain, source, optimizer)
+
+
+def _replayed(
+    plan: Plan,
+    roles: Roles,
+    windows: Iterable[ObservedWindow],
+    source: Source,
+    optimizer: Optimizer,
+) -> Iterator[tuple[ObservedWindow, Iterator[Moved]]]:
     for window in windows:
         if window.row.skipped:
             optimizer.skip()

@@ -22,11 +22,13 @@ from crosscast_parity.levels.applied import Windows, check_applied, check_norm, 
 from crosscast_parity.levels.causes import likely_cause
 from crosscast_parity.levels.recompute import (
     Source,
+    chains,
     loss_factor,
     norm,
     ratio,
     roles_of,
     rounding_room,
+    with_moments,
 )
 from crosscast_parity.levels.tensor_checks import (
     TensorError,
@@ -43,7 +45,7 @@ from crosscast_parity.levels.updates import (
     measure_updates,
     still,
 )
-from crosscast_parity.recordings.observations import Observation, ObservedWindow
+from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
 
 # Largest clean values over the emitted scripts of three frameworks (six optimizers, four clippings,
 # float32, float16, bfloat16, full, half emulated and native, with and without faults): factor 3e-8,
@@ -62,9 +64,6 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
     if not seen:
         return (untested("L1b", "update", "no window was observed"),)
     factors, roles = check_factors(plan, seen), roles_of(seen[0].before)
-    if seen[0].window != 0:
-        why = f"the recording begins in window {seen[0].window}, with unknown moments"
-        return (factors, untested("L1b", "update", why))
     applied, source = check_applied(plan, roles, seen), choose_source(seen)
     update, *lost = check_update(plan, roles, seen, source)
     if applied.result == update.result == "fail" and source == "applied":
@@ -122,14 +121,20 @@ def check_update(
 ) -> tuple[Check, ...]:
     """Check the weights after every window against the replayed ones.
 
-    A second check, not tested, says where float32 itself knows an update no better than `UNSEEN`.
+    More checks, not tested, say where float32 itself knows an update no better than `UNSEEN`, and
+    where nobody knows the moments.
     """
     for number, tensor, problem in still(seen):
         words = f"window {number}, {tensor}: {problem}"
         return (Check(level="L1b", name="update", result="fail", wording=words, window=number),)
     if source is None:
         return (untested("L1b", "update", "no update was recorded together with its gradients"),)
-    part = finite_part(seen, source)
+    known = with_moments(plan, seen)
+    others = {window.window for window in seen} - {window.window for window in known}
+    late = f"the moments before window {min(others)} were not recorded" if others else ""
+    if not known:
+        return (untested("L1b", "update", late),)
+    part = finite_part(known, source)
     measured = measure_updates(plan, roles, part, source)
     errors = [
         TensorError(window_errors.window, n, e)
@@ -152,11 +157,11 @@ def check_update(
     if check.result == "fail":
         cause = likely_cause(plan, roles, part, source, off, UPDATE_LIMIT)
         return (replace(check, wording=f"{check.wording}; {cause}" if cause else check.wording),)
+    left = {"update of every tensor": unknown(lost), "update of later windows": late}
     if max((window_errors.resolved for window_errors in measured), default=0.0) < RESOLVED:
         words = "the updates are too small to distinguish from rounding"
-        return (untested("L1b", "update", words),)
-    words = unknown(lost)
-    return (check, untested("L1b", "update of every tensor", words)) if words else (check,)
+        check, left["update of every tensor"] = untested("L1b", "update", words), ""
+    return (check, *(untested("L1b", name, words) for name, words in left.items() if words))
 
 
 def check_average(plan: Plan, seen: Windows) -> Check:
@@ -166,19 +171,30 @@ def check_average(plan: Plan, seen: Windows) -> Check:
         return untested("L1b", name, "no averaged weights were recorded")
     if not all(all_finite(window.after) for window in seen):
         return untested("L1b", name, "the weights are not finite")
-    errors, held, resolved = [], seen[0].before, 0.0
-    for window in seen:
+    errors, resolved = [], 0.0
+    for window, held in _with_averages(seen):
         for tensor, weight in window.after.items():
             start = held[tensor].astype(np.float64)
             new = start if window.row.skipped else op.decay * start + (1.0 - op.decay) * weight
             error = _average_error(window.average[tensor], new, start)
             errors.append(TensorError(window.window, tensor, error))
             resolved = max(resolved, ratio(norm(new - start), norm(rounding_room(start))))
-        held = window.average
-    check = judge_tensors("L1b", name, errors, AVERAGE_LIMIT, nothing="there are no weights")
+    nothing = "the averages before the recorded windows are not known"
+    check = judge_tensors("L1b", name, errors, AVERAGE_LIMIT, nothing=nothing)
     if check.result == "pass" and resolved < RESOLVED:
         return untested("L1b", name, "the average changes too little to distinguish from rounding")
     return check
+
+
+def _with_averages(seen: Windows) -> Iterator[tuple[ObservedWindow, Tensors]]:
+    """Yield the windows before which the averages are known, with those."""
+    for chain in chains(seen):
+        first = chain[0]
+        held = first.before if first.window == 0 else first.held.average if first.held else {}
+        for window in chain:
+            if held:
+                yield window, held
+            held = window.average
 
 
 def _average_error(found: Array, average: Array, start: Array) -> float:

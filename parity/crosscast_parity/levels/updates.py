@@ -67,12 +67,12 @@ def measure_updates(
     source: Source,
     names: Collection[str] | None = None,
 ) -> tuple[WindowErrors, ...]:
-    """Replay windows from window 0 on and measure every update, of skipped windows none.
+    """Replay windows and measure every update, of skipped windows none.
 
     Args:
         plan: what the program should do.
         roles: roles of the parameters, see `roles_of`.
-        windows: from the first of the run on, all values finite.
+        windows: with known moments (see `with_moments`), all values finite.
         source: the gradients to begin with.
         names: only these parameters; all if left out.
     """
@@ -95,7 +95,7 @@ def _resolution(window: ObservedWindow, moved: Moved) -> float:
 
 def arithmetic_noise(
     plan: Plan, roles: Roles, windows: Windows, source: Source, names: Collection[str]
-) -> tuple[Mapping[str, float], ...]:
+) -> Mapping[int, Mapping[str, float]]:
     """Return the float32 rounding error of the updates by window and name.
 
     It is large where a recipe is at the end of what float32 holds: squares of gradients that
@@ -105,10 +105,10 @@ def arithmetic_noise(
         replays(plan, roles, windows, source, Optimizer(plan, roles, arithmetic, names))
         for arithmetic in ("float32", "float64")
     )
-    noise = []
-    for (window, rough), (_, exact) in zip(*runs, strict=True):
-        noise.append({a.name: _noise(window, a, b) for a, b in zip(rough, exact, strict=True)})
-    return tuple(noise)
+    return {
+        window.window: {a.name: _noise(window, a, b) for a, b in zip(rough, exact, strict=True)}
+        for (window, rough), (_, exact) in zip(*runs, strict=True)
+    }
 
 
 def _noise(window: ObservedWindow, rough: Moved, exact: Moved) -> float:
@@ -122,8 +122,9 @@ def still(windows: Windows) -> Iterator[tuple[int, str, str]]:
     """Yield window, tensor and words for every weight that changed although it must not."""
     for before, window in zip((None, *windows), windows, strict=False):
         number = window.window
+        adjacent = before is not None and before.window == number - 1
         for name, array in window.before.items():
-            left = before.after[name] if before is not None else array
+            left = before.after[name] if before is not None and adjacent else array
             if not same(left, array):
                 yield (
                     number,

@@ -42,6 +42,5 @@ def cost(spec: RunSpec, weights: int, framework: str) -> float:
     training = tokens * SECONDS_OF_A_TOKEN * weights + sweeps * SECONDS_OF_A_SWEEP * weights
     training += micro_batches * SECONDS_OF_A_MICRO_BATCH
     training *= pace.factor
-    return (
-        start * (2 if spec.resume else 1) + training + spec.record * SECONDS_OF_A_RECORD * weights
-    )
+    records = len(spec.record) * SECONDS_OF_A_RECORD * weights
+    return start * (2 if spec.resume else 1) + training + records

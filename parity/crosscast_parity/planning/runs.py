@@ -14,6 +14,7 @@ from crosscast.targets.capability import Verdict, judge
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.recorded_windows import recorded_windows
 from crosscast_parity.recipes.derived import at_stress_scale, in_dropout, in_float32, is_half
 
 Part = Literal["gate", "start", "faults", "trajectory", "toy"]
@@ -21,10 +22,12 @@ Part = Literal["gate", "start", "faults", "trajectory", "toy"]
 alone: its scripts train the toy instead of the recipe's model and rows."""
 
 RECORDED = 4
-"""Windows that are recorded of a small model."""
+"""Windows of the short runs of a small model, all of which are recorded."""
 RECORDED_LARGE = 2
-RECORDED_FAULTY = 8
-"""Windows that are recorded at most of a small model with injected overflows."""
+RECORDED_LATE = 8
+"""Windows that are recorded of a long run of a small model; of a large one, the last."""
+LONG = ("faults", "main")
+"""Names of the long runs."""
 AFTER_FAULTS = 6
 EVALUATED = 2
 """Windows before the evaluation with dropout: the averages are then no longer the weights."""
@@ -63,11 +66,11 @@ class Stage:
 class RunSpec:
     """One training of one contestant.
 
-    `variant`: which of its scripts. `weights`: path of the initial weights. `record`: how many
-    windows are observed. `autocast`: whether that of the script has an effect. `repeat`: tells
-    apart runs that are made twice on purpose. `resume`: after how many windows it ends and is
-    resumed, 0 for never. `checkpoint`: whether its last one is kept. `alone`: other programs draw
-    other masks, so it is compared with its own files only. `toy`: whether the toy is
+    `variant`: which of its scripts. `weights`: path of the initial weights. `record`: the windows
+    that are observed, in their order. `autocast`: whether that of the script has an effect.
+    `repeat`: tells apart runs that are made twice on purpose. `resume`: after how many windows it
+    ends and is resumed, 0 for never. `checkpoint`: whether its last one is kept. `alone`: other
+    programs draw other masks, so it is compared with its own files only. `toy`: whether the toy is
     trained, which all `inputs` are then.
     """
 
@@ -80,7 +83,7 @@ class RunSpec:
     weights: Path
     windows: int
     faults: tuple[Fault, ...] = ()
-    record: int = 0
+    record: tuple[int, ...] = ()
     manifest: bool = False
     autocast: bool = True
     repeat: int = 0
@@ -100,6 +103,11 @@ class RunSpec:
     def twin(self) -> bool:
         """Whether it is one of the reference that measures noise: perturbed, or in float32."""
         return self.name.startswith("twin-")
+
+    @property
+    def starts(self) -> bool:
+        """Whether it is a short run whose windows are recorded: from known weights, one by one."""
+        return bool(self.record) and self.name not in LONG
 
     @property
     def dtype(self) -> Dtype:
@@ -178,10 +186,11 @@ def _runs(
         )
 
     exact = "float32" if "float32" in variants else "main"
-    recorded = {"record": stage.recorded, "manifest": True}
+    recorded = {"record": tuple(range(stage.recorded)), "manifest": True}
     stressed = "stress" if "stress" in variants else "main"
     half_runs = half and not contestant.own
-    gated = contestant.emitted and "gate" in stage.parts
+    told = contestant.emitted
+    gated = told and "gate" in stage.parts
     if "start" in stage.parts:
         prefix = "float32" if exact == "float32" or not half else "half"
         yield run(f"{prefix}-bert", exact, inputs.weights, stage.recorded, **recorded)
@@ -204,31 +213,23 @@ def _runs(
             yield run("evaluation", variant, inputs.stress, EVALUATED, alone=True)
     if "faults" in stage.parts and faults:
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
-        record = _past_a_skip(faults) if stage.recorded >= RECORDED else 0
+        most = RECORDED_LATE if stage.recorded >= RECORDED else 0
+        record = recorded_windows(variants["main"], length, faults, most, told=told)
         late = {"faults": faults, "record": record, "checkpoint": gated}
         yield run("faults", "main", inputs.weights, length, **late)
     if stage.toy:
         yield run(STEPS, "main", inputs.weights, stage.windows, toy=True)
     if "trajectory" in stage.parts:
-        yield run("main", "main", inputs.weights, stage.windows)
+        # Of paired seeds only the ends are compared.
+        most = 0 if stage.seed is not None else RECORDED_LATE if stage.recorded >= RECORDED else 1
+        record = recorded_windows(variants["main"], stage.windows, (), most, told=told)
+        yield run("main", "main", inputs.weights, stage.windows, record=record)
 
 
 def _has_dropout(target: str, recipe: Recipe) -> bool:
     judgements = judge(recipe, find_target(target).rows)
     verdicts = [j.row.verdict for j in judgements if j.path == "model.dropout"]
     return Verdict.UNSUPPORTED not in verdicts
-
-
-def _past_a_skip(faults: tuple[Fault, ...]) -> int:
-    """Return how many windows to record so that the last one is an update after a skipped window.
-
-    What a skip must not move (the count of the bias correction, moments) shows in such an update,
-    and in nothing before it; in the later the better, as the first one may have a rate of 0. 0 if
-    that would be too many.
-    """
-    faulty = {fault.window for fault in faults}
-    after = [window + 1 for window in faulty if window + 1 not in faulty]
-    return max((window + 1 for window in after if window < RECORDED_FAULTY), default=0)
 
 
 def repeated_by_gate(recipe: Recipe) -> str:
@@ -262,11 +263,11 @@ def twin_runs(
 
 
 def is_judged_first(spec: RunSpec) -> bool:
-    """Whether a run is needed for the first finding: recorded and plain, or for the gate.
+    """Whether a run is needed for the first finding: one of the short ones, or for the gate.
 
     They take a few windows, and what they show needs no run that is longer.
     """
-    return bool((spec.record and not spec.faults) or spec.repeat)
+    return bool(spec.starts or spec.repeat)
 
 
 def in_sessions(

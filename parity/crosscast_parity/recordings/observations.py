@@ -1,4 +1,4 @@
-"""Observations of a run's first windows, read as untrusted data.
+"""Observations of some windows of a run, read as untrusted data.
 
 `inside/observe.py` writes one safetensors file per window and a manifest of the types in which
 operations computed. The names and shapes of tensors are checked when a file is opened; their
@@ -33,6 +33,14 @@ MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldState:
+    """What a run held before a window: moments by `slot/name`, and the averaged weights."""
+
+    moments: Tensors
+    average: Tensors = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedWindow:
     """One window from outside.
 
@@ -44,6 +52,7 @@ class ObservedWindow:
     alone. `applied`: what the optimizer was given; empty in skipped windows. A parameter without
     a gradient has none in the last three, and what was not recorded is empty. `tokens`: labels
     that count, if the trace says it. `average`: averaged weights after the window, if there are.
+    `held`: what the run held before a window that follows a gap, if its script tells.
     """
 
     window: int
@@ -59,11 +68,12 @@ class ObservedWindow:
     applied: Tensors
     tokens: int | None = None
     average: Tensors = field(default_factory=dict)
+    held: HeldState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Windows of a run without a gap, in their order, and in which types it computed."""
+    """Recorded windows of a run, in their order, and in which types it computed."""
 
     windows: tuple[ObservedWindow, ...]
     manifest: Manifest | None = None
@@ -100,14 +110,14 @@ def read_observation(folder: Path) -> Observation:
             row of a trace that does.
     """
     try:
-        paths = sorted(folder.glob("window-*.safetensors"))
+        paths = list(folder.glob("window-*.safetensors"))
         manifest = (folder / MANIFEST).is_file()
     except OSError as error:
         _refuse(folder, f"cannot be read: {error.strerror}")
-    numbers = [_number_of(path) for path in paths]
-    if numbers != list(range(numbers[0], numbers[0] + len(numbers)) if numbers else []):
-        _refuse(folder, f"the windows are {numbers}, with a gap")
-    windows = tuple(_window(path, number) for path, number in zip(paths, numbers, strict=True))
+    numbered = {_number_of(path): path for path in paths}
+    if len(numbered) < len(paths):
+        _refuse(folder, "two files are of the same window")
+    windows = tuple(_window(path, number) for number, path in sorted(numbered.items()))
     _same_parameters(folder, windows)
     return Observation(
         windows=windows, manifest=read_manifest(folder / MANIFEST) if manifest else None
@@ -137,7 +147,9 @@ def _window(path: Path, number: int) -> ObservedWindow:
     if len(losses) != len(factors):
         _refuse(path, f"{len(losses)} losses, but {len(factors)} factors")
     tokens = row.get("tokens")
-    average = path.with_name(path.name.replace("window", "average", 1))
+    average, state = (
+        path.with_name(path.name.replace("window", kind, 1)) for kind in ("average", "state")
+    )
     return ObservedWindow(
         window=number,
         micro_rows=tuple(rows),
@@ -147,6 +159,7 @@ def _window(path: Path, number: int) -> ObservedWindow:
         row=parse_row(path.name, json.dumps(row).encode(), number),
         tokens=tokens if _count(tokens) else None,
         average=_average(average, tensors["before"]),
+        held=_held(state, tensors["before"]),
         **tensors,
     )
 
@@ -207,6 +220,25 @@ def _average(path: Path, parameters: StoredTensors) -> Tensors:
         if shapes.get(name) != shape:
             _refuse(path, f"{name} is missing or has another shape than the parameter")
     return StoredTensors(path, file, "", shapes)
+
+
+def _held(path: Path, parameters: StoredTensors) -> HeldState | None:
+    if not path.is_file():
+        return None
+    file = _open(path)
+    found: dict[str, dict[str, Shape]] = {"moments": {}, "average": {}}
+    for key, shape in _shapes(path, file).items():
+        kind, _, name = key.partition("/")
+        of = name if kind == "average" else name.partition("/")[2]
+        if kind not in found or of not in parameters.shapes:
+            _refuse(path, f"{key!r} is no moment or average of a parameter")
+        if kind == "average" and shape != parameters.shapes[of]:
+            _refuse(path, f"{key} has the shape {shape}, which is not that of the parameter")
+        found[kind][name] = shape
+    if found["average"] and found["average"].keys() != parameters.shapes.keys():
+        _refuse(path, "some parameters have an average, others none")
+    stored = {kind: StoredTensors(path, file, f"{kind}/", names) for kind, names in found.items()}
+    return HeldState(**stored)
 
 
 def _same_parameters(folder: Path, windows: tuple[ObservedWindow, ...]) -> None:

@@ -77,7 +77,7 @@ def origin_of(spec: RunSpec) -> dict[str, Any]:
         "weights": file_hash(spec.weights),
         "windows": spec.windows,
         "faults": [str(fault) for fault in spec.faults],
-        "recorded windows": spec.record,
+        "recorded windows": list(spec.record),
     }
 
 
