@@ -19,13 +19,11 @@ from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options, make_options
-from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS
 from mutants.emitted import compile_to
 from mutants.journal import Journal
-from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe
+from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe, quick_stages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "bisection-score.md"
 LATE: tuple[Level, ...] = ("L2", "L3")
@@ -92,7 +90,6 @@ def _of_plain(plain: dict[str, Any]) -> Blamed:
 
 def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Iterator[Blamed]:
     recipe = load_recipe()
-    stages: list[Stage] = make_stages(recipe, "quick", windows=None, twins=3, stress=True)[:1]
     report = compare(
         [
             Contestant(name=REFERENCE, target="torch", recipe=recipe),
@@ -103,7 +100,7 @@ def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Itera
         ],
         options=replace(options, stress=True, reference=REFERENCE),
         compile_to=compile_to,
-        stages=stages,
+        stages=quick_stages(recipe, options.twins),
     )
     if report.interrupted:
         raise KeyboardInterrupt
