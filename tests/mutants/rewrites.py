@@ -35,18 +35,11 @@ def _rewrite(name: str, title: str, *edits: Edit) -> Mutation:
     return Mutation(name=name, title=title, field="", expected=(), forms=(edits,))
 
 
-SHARED = (
-    _rewrite(
-        "micro_reversed",
-        "micro-batches in reverse order",
-        train("    for batch in micro_batches:\n", "    for batch in reversed(micro_batches):\n"),
-    ),
-    _rewrite(
-        "evaluated_wide",
-        "evaluation in larger batches",
-        train(BATCHES, BATCHES.replace("MICRO_BATCH_SIZE", TWICE)),
-        train("array[i : i + MICRO_BATCH_SIZE]", f"array[i : i + {TWICE}]"),
-    ),
+WIDE = _rewrite(
+    "evaluated_wide",
+    "evaluation in larger batches",
+    train(BATCHES, BATCHES.replace("MICRO_BATCH_SIZE", TWICE)),
+    train("array[i : i + MICRO_BATCH_SIZE]", f"array[i : i + {TWICE}]"),
 )
 COUNTED = _rewrite(
     "counted",
@@ -56,7 +49,7 @@ COUNTED = _rewrite(
 INVERSE = _rewrite("inverse", "loss times the inverse of the rows", train(DIVIDE, PRODUCT))
 REWRITES: Mapping[str, tuple[Mutation, ...]] = {
     "torch": (
-        *SHARED,
+        WIDE,
         COUNTED,
         INVERSE,
         _rewrite(
@@ -91,7 +84,7 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
         _rewrite("compiled", "compiled model", train(BUILT, f"{BUILT}    model.compile()\n")),
     ),
     "tensorflow": (
-        *SHARED,
+        WIDE,
         COUNTED,
         _rewrite(
             "square",
@@ -157,7 +150,7 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
         ),
     ),
     "paddle": (
-        *SHARED,
+        WIDE,
         COUNTED,
         INVERSE,
         _rewrite(
