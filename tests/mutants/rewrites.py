@@ -81,7 +81,6 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
             "three threads",
             train("torch.set_num_threads(args.threads)", "torch.set_num_threads(3)"),
         ),
-        _rewrite("compiled", "compiled model", train(BUILT, f"{BUILT}    model.compile()\n")),
     ),
     "tensorflow": (
         WIDE,
@@ -189,6 +188,14 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
             "three threads",
             train("set_num_threads(args.threads)", "set_num_threads(3)"),
         ),
+    ),
+}
+"""By framework; each fits the scripts with and without half precision, but for `counted`."""
+COMPILED: Mapping[str, tuple[Mutation, ...]] = {
+    "torch": (
+        _rewrite("compiled", "compiled model", train(BUILT, f"{BUILT}    model.compile()\n")),
+    ),
+    "paddle": (
         _rewrite(
             "compiled",
             "model made static",
@@ -196,4 +203,4 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
         ),
     ),
 }
-"""By framework; each fits the scripts with and without half precision, but for `counted`."""
+"""Those for scripts in float32 only: half precision is not emulated in compiled models."""

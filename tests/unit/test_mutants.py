@@ -15,7 +15,7 @@ from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS, GROUPS, LATE, PRODUCTS, SINGLE, TYPES
 from mutants.emitted import variants
 from mutants.explained import SURVIVORS
-from mutants.rewrites import REWRITES
+from mutants.rewrites import COMPILED, REWRITES
 from mutants.settings import groups
 from mutants.trials import RECIPE
 
@@ -41,6 +41,10 @@ PROTOTYPE = _PROTOTYPE.split()
 def bugs_of(framework: str) -> tuple[Mutation, ...]:
     found: tuple[Mutation, ...] = import_module(f"mutants.{framework}_bugs").MUTATIONS
     return found
+
+
+def rewrites_of(framework: str) -> tuple[Mutation, ...]:
+    return (*REWRITES[framework], *COMPILED.get(framework, ()))
 
 
 @cache
@@ -122,7 +126,7 @@ def test_every_framework_has_many_bugs_that_few_windows_do_not_show(framework: s
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_rewrites_fit_and_are_programs_of_their_own(framework: str) -> None:
     seen = {"".join(files["main"].values()) for files in planted(framework).values()}
-    for rewrite in REWRITES[framework]:
+    for rewrite in rewrites_of(framework):
         for variant, texts in variants(framework).items():
             files = rewrite.mutate(texts)
             assert files or (rewrite.name, variant) in HALF_ONLY, (rewrite.name, variant)
@@ -142,11 +146,13 @@ def test_every_rewrite_is_compared() -> None:
         for framework, rewrite in setting.programs
         if rewrite
     }
-    every = {(framework, rewrite.name) for framework in REWRITES for rewrite in REWRITES[framework]}
+    every = {
+        (framework, rewrite.name) for framework in REWRITES for rewrite in rewrites_of(framework)
+    }
     assert compared == every
     assert len({name for _, name in every}) >= 12
     for framework in FRAMEWORKS:
-        titles = [rewrite.title for rewrite in REWRITES[framework]]
+        titles = [rewrite.title for rewrite in rewrites_of(framework)]
         assert len(set(titles)) == len(titles)
 
 
