@@ -127,7 +127,7 @@ class Bench:
 
     def _compare(self, setting: Setting, programs: Sequence[Program]) -> Iterator[Comparison]:
         reference = stored_contestant(self._folder / "kept", ())
-        plants = [rewrite and Plant(rewrite) for _, rewrite in programs]
+        plants = [Plant(rewrite) if rewrite else None for _, rewrite in programs]
         entrants = [
             self._program(framework, f"new-{framework}-{number}", plant)
             for number, ((framework, _), plant) in enumerate(zip(programs, plants, strict=True))
