@@ -20,64 +20,13 @@ from crosscast_parity.planning.stages import make_stages, own_toy_stage, toy_sta
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
-from mutants.shared_late import CAUSES, UPDATES
-from mutants.spelling import train
+from mutants.rewrites import REWRITES
+from mutants.shared_late import CAUSES
 from mutants.trials import Plant, load_recipe
 from tiers import cases, exhaustive
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 BUGS = ("late_frozen", "late_skip")
-STOPPED = {
-    "torch": (
-        "        update_averages(state)\n",
-        "        state.windows < 30 and update_averages(state)\n",
-    ),
-    "tensorflow": (
-        "            average.assign(EMA_DECAY * average + (1.0 - EMA_DECAY) * weight)\n",
-        "            average.assign(\n"
-        "                tf.where(state.optimizer.iterations > 30, average,\n"
-        "                         EMA_DECAY * average + (1.0 - EMA_DECAY) * weight)\n"
-        "            )\n",
-    ),
-    "paddle": (
-        "        update_averages(state)\n",
-        "        state.windows < 30 and update_averages(state)\n",
-    ),
-}
-"""Averages that stop at window 30."""
-REWRITES = {
-    "torch": {
-        "not fused": ("        fused=True,\n", "        foreach=False,\n"),
-        "updates counted by a condition": (
-            UPDATES,
-            "    if not skipped:\n        state.updates = state.updates + 1\n",
-        ),
-        "divided before backward by a product": (
-            "loss = loss / rows",
-            "loss = loss * (1.0 / rows)",
-        ),
-    },
-    "tensorflow": {
-        "products in another order": (
-            "(1.0 - BETAS[1]) * gradient * gradient",
-            "(1.0 - BETAS[1]) * tf.square(gradient)",
-        ),
-        "decay as a factor": (
-            "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)",
-            "weight.assign(weight * (1.0 - self.learning_rate * WEIGHT_DECAY))",
-        ),
-    },
-    "paddle": {
-        "gradients in reverse": (
-            "squares = [p.grad.square().sum() for p in parameters if",
-            "squares = [p.grad.square().sum() for p in reversed(list(parameters)) if",
-        ),
-        "updates counted by a condition": (
-            UPDATES,
-            "    if not skipped:\n        state.updates = state.updates + 1\n",
-        ),
-    },
-}
 
 
 def on_toy(
@@ -110,11 +59,6 @@ def compared(
     return report
 
 
-def edit(name: str, old: str, new: str) -> Mutation:
-    form = (train(old, new),)
-    return Mutation(name=name, title=name, field="", expected=(), forms=(form,))
-
-
 def failing(report: ParityReport, name: str) -> list[Check]:
     return [check for check in report.entrant(name).checks if check.result == "fail"]
 
@@ -135,8 +79,10 @@ def test_a_late_bug_is_seen(tmp_path: Path, framework: str) -> None:
 @exhaustive("the causes of all late bugs")
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_late_bugs_get_their_causes(tmp_path: Path, framework: str) -> None:
-    bugs = import_module(f"mutants.{framework}_late").LATE
+    late = import_module(f"mutants.{framework}_late").LATE
+    bugs = [bug for bug in late if bug.name in CAUSES]
     report = on_toy(tmp_path, framework, bugs)
+    assert len(bugs) == len(CAUSES)
     for bug in bugs:
         cause = failing(report, bug.name)[0].wording.partition("; ")[2]
         assert cause.startswith(CAUSES[bug.name]), (bug.name, cause)
@@ -165,9 +111,9 @@ def test_a_late_bug_is_seen_in_the_longest_run(tmp_path: Path, framework: str) -
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_late_bugs_are_seen_and_rewrites_are_not(tmp_path: Path, framework: str) -> None:
     bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
-    rewrites = [edit(name, *texts) for name, texts in REWRITES[framework].items()]
+    rewrites = REWRITES[framework]
     report = on_toy(tmp_path, framework, [*(bugs[name] for name in BUGS), *rewrites])
-    for name in ("clean", *REWRITES[framework]):
+    for name in ("clean", *(rewrite.name for rewrite in rewrites)):
         results = {check.result for check in report.entrant(name).checks}
         assert results == {"pass"}, (name, report.entrant(name).checks)
     frozen, skips = (failing(report, name)[0] for name in BUGS)
@@ -185,9 +131,10 @@ def test_late_bugs_are_seen_and_rewrites_are_not(tmp_path: Path, framework: str)
 def test_averages_that_stop_are_seen(tmp_path: Path, framework: str) -> None:
     groups = ({"parameters": ("classifier.*",), "weight_decay": 0.0, "rate_factor": 2.0},)
     recipe = changed(load_recipe(), {"ema.decay": 0.9, "optimizer.groups": groups})
-    report = on_toy(tmp_path, framework, [edit("stopped", *STOPPED[framework])], recipe)
+    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+    report = on_toy(tmp_path, framework, [bugs["late_averages"]], recipe)
     assert {check.result for check in report.entrant("clean").checks} == {"pass"}
-    first = failing(report, "stopped")[0]
+    first = failing(report, "late_averages")[0]
     assert first.level == "L1b"
     assert ": ema/" in first.wording
 

@@ -29,7 +29,8 @@ def _head(found: Sequence[Plain]) -> Iterator[str]:
     yield (
         f"{len(found)} comparisons of correct programs with PyTorch (one thread, half precision"
         f" emulated), each with the quick check: **{alarms} alarms**. An alarm is a failed check."
-        " Every group has its own recipe, weights, rows and order."
+        " Every group has its own recipe, weights, rows and order. A rewritten script is emitted"
+        " and then changed without another meaning (`tests/mutants/rewrites.py`)."
     )
     yield ""
 

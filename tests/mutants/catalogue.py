@@ -279,6 +279,14 @@ PRODUCTS = (
     _bug("dropout_in_evaluation", "the evaluation runs with dropout", "", "L1d"),
     _bug("one_of_two_best", "an answer among the two best is right", "", "L1d"),
     _bug("least_likely", "the least likely class is the answer", "", "L1d"),
+    _half("resumed_growth_lost", "a resumed run waits for growth from the beginning", "", "L1d"),
+    _bug("resumed_steps_lost", "bias correction begins again after a resume", "", "L1d"),
+    _bug("resumed_epochs_again", "a resumed run begins with the first epoch", "", "L1d"),
+    _bug("file_one_stale", "one tensor of model.safetensors is a window old", "", "L1d"),
+    _bug("shuffled_and_cut", "rows are evaluated in another order, less the last batch", "", "L1d"),
+    _bug("labels_as_booleans", "the evaluation reads labels as booleans", "", "L1d"),
+    _bug("losses_summed_in_half", "the evaluation sums losses in half", "", "L1d"),
+    _bug("averages_evaluated_short", "averages are evaluated without the last row", "", "L1d"),
 )
 
 # What only some frameworks invite, and what came up while the others were written down.
@@ -322,6 +330,32 @@ LATE = (
     _half("late_skip", "the fourth skipped window counts as an update", "", "L0b"),
     _half("late_growth", "the wait for growth is a window shorter after the second", "", "L0b"),
     _half("late_bound", "the scale falls below its lowest value the second time", "", "L0b"),
+    _bug("late_averages", "the averages stop after some thirty windows", "", "L1b"),
+    _bug("late_order", "from the tenth on all epochs have one order", "", "L0c"),
+    _bug("late_rate_used", "after the warm-up the optimizer's rate is a window late", "", "L1b"),
+    _bug("decay_one_late", "the decay of the rate begins a window late", "", "L0b"),
+    _bug("second_tail", "the short window of the second epoch counts as a full one", "", "L1b"),
+    _half("averages_on_skip", "averages move in skipped windows, from the third on", "", "L1b"),
+    _half("late_uncleared", "gradients of the second skipped window are kept", "", "L0b"),
+    _half("good_kept", "the fourth overflow does not restart the wait for growth", "", "L0b"),
+    _half("late_step_count", "bias correction counts the third skipped window", "", "L1b"),
+    _half("updates_wrap", "the count of updates begins again at 128", "", "L0b"),
+)
+
+# What the mean over all tensors, or a comparison of results, does not show.
+SINGLE = (
+    _bug("one_norm_decays", "one weight of LayerNorm decays", "", "L1b"),
+    _bug("one_eps_inside", "epsilon is under the root of one tensor", "", "L1b"),
+    _bug("one_unclipped", "one tensor is neither in the norm nor clipped", "", "L1b"),
+    _bug("one_average", "the average of one tensor is its weight", "", "L1b"),
+    _bug("one_moment_rounded", "second moments of one tensor are bfloat16", "", "L1b"),
+)
+
+TYPES = (
+    _bug("rate_in_half", "the optimizer's rate is rounded to half", "", "L1b"),
+    _bug("clip_in_half", "the factor of the clipping is rounded to half", "", "L1b"),
+    _bug("averages_in_half", "averages are rounded to half", "", "L1b"),
+    _bug("loss_rounded", "the reported loss is rounded to half", "", "L1a"),
 )
 
 GROUPS = (
@@ -336,6 +370,8 @@ GROUPS = (
     PRODUCTS,
     OF_FRAMEWORKS,
     LATE,
+    SINGLE,
+    TYPES,
 )
 BUGS = {bug.name: bug for bug in chain.from_iterable(GROUPS)}
 """All bugs by name."""

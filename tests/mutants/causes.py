@@ -22,13 +22,13 @@ from crosscast_parity.judge.verdict import place
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options, make_options
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages, toy_stages
+from crosscast_parity.planning.stages import toy_stages
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS
 from mutants.emitted import compile_to
 from mutants.journal import Journal
 from mutants.shared_late import CAUSES
-from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe
+from mutants.trials import AT_ONCE, REFERENCE, Plant, load_recipe, quick_stages
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "bisection-score.md"
 LATE: tuple[Level, ...] = ("L2", "L3")
@@ -115,7 +115,7 @@ def _explained(
 ) -> Iterator[Explained]:
     """Yield the bugs that act late with what the toy says of them."""
     late: Sequence[Mutation] = import_module(f"mutants.{framework}_late").LATE
-    bugs = [bug for bug in late if not only or bug.name in only]
+    bugs = [bug for bug in late if bug.name in CAUSES and (not only or bug.name in only)]
     journal = Journal(output / f"{framework}-late.json")
     about = {bug.name: {"bug": repr(bug)} for bug in bugs}
     missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
@@ -137,8 +137,8 @@ def _explained(
 
 
 def _blamed(framework: str, bugs: Sequence[Mutation], options: Options) -> Iterator[Blamed]:
-    small = make_stages(load_recipe(), "quick", windows=None, twins=3, stress=True)[:1]
-    report = _compare(framework, bugs, replace(options, stress=True), [*small, *toy_stages()])
+    stages = quick_stages(load_recipe(), options.twins)
+    report = _compare(framework, bugs, replace(options, stress=True), stages)
     for bug in bugs:
         yield _record(report, bug.name)
 

@@ -1,8 +1,8 @@
 """The false alarms from the command line: `make false-alarms`, with flags in `ALARMS="..."`.
 
-Compares correct programs with each other, over seeds, orders, recipes, types, threads, kernels and
-emulation. Every failed check is a false alarm. Finished comparisons stay in the output folder, so
-an interrupted matrix goes on where it stopped.
+Compares correct programs with each other, over seeds, orders, recipes, types, threads, kernels,
+emulation and rewritten scripts. Every failed check is a false alarm. Finished comparisons stay in
+the output folder, so an interrupted matrix goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from crosscast_parity.checks.check import Check
@@ -23,12 +22,12 @@ from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options, make_options
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages
 from crosscast_parity.runs.kept_reference import stored_contestant
 from mutants.alarms_page import page
 from mutants.emitted import compile_to
 from mutants.journal import Journal
-from mutants.settings import Group, Setting, groups
+from mutants.settings import Group, Program, Setting, groups
+from mutants.trials import AT_ONCE, Plant, quick_stages
 
 REFERENCE = "torch"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "false-alarms.md"
@@ -52,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make false-alarms", description=__doc__)
     add = parser.add_argument
     add("--only", default="", metavar="TEXT", help="groups with this text in their name")
+    add("--settings", default="", metavar="TEXT", help="what is varied, with this text in its name")
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/false-alarms"))
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
@@ -61,7 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     found: list[Comparison] = []
     for group in groups():
         if options.only in group.name:
-            found += _of_group(group, options.output, options.jobs, journal)
+            wanted = tuple(chosen for chosen in group.settings if options.settings in chosen.name)
+            chosen = replace(group, settings=wanted)
+            found += _of_group(chosen, options.output, options.jobs, journal)
     plain = [asdict(trial) for trial in found]
     (options.output / "false-alarms.json").write_text(json.dumps(plain, indent=1) + "\n")
     text = page(plain)
@@ -103,48 +105,63 @@ class Bench:
         kept = replace(self._options, save_reference=self._folder / "kept")
         # A second program, without which the perturbed runs are not needed.
         twice = [self._program("torch", name) for name in (REFERENCE, "again")]
-        compare(twice, options=kept, compile_to=compile_to, stages=self._stages(twice[0]))
+        compare(twice, options=kept, compile_to=compile_to, stages=self._stages)
         return self
 
     def __exit__(self, *exception: object) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _stages(self, program: Contestant) -> list[Stage]:
-        """Return the stage of the small model alone."""
-        twins = self._options.twins
-        return make_stages(program.recipe, "quick", windows=None, twins=twins, stress=True)[:1]
+    @property
+    def _stages(self) -> list[Stage]:
+        return quick_stages(self._group.recipe, self._options.twins)
 
     def compare(self, setting: Setting) -> Iterator[Comparison]:
-        """Compare the programs of a setting with the reference."""
+        """Compare the programs of a setting with the reference.
+
+        Raises:
+            RuntimeError: a rewrite fits no script.
+        """
+        programs = setting.programs
+        for start in range(0, len(programs), AT_ONCE):
+            yield from self._compare(setting, programs[start : start + AT_ONCE])
+
+    def _compare(self, setting: Setting, programs: Sequence[Program]) -> Iterator[Comparison]:
         reference = stored_contestant(self._folder / "kept", ())
-        programs = [self._program(name, f"new-{name}") for name in setting.frameworks]
+        plants = [Plant(rewrite) if rewrite else None for _, rewrite in programs]
+        entrants = [
+            self._program(framework, f"new-{framework}-{number}", plant)
+            for number, ((framework, _), plant) in enumerate(zip(programs, plants, strict=True))
+        ]
         report = compare(
-            [reference, *programs],
+            [reference, *entrants],
             options=replace(setting.apply(self._options), reference=reference.name),
             compile_to=compile_to,
-            stages=self._stages(programs[0]),
+            stages=self._stages,
         )
         if report.interrupted:
             raise KeyboardInterrupt
-        found = partial(_comparison, self._group, setting, report)
-        for framework, pair in zip(setting.frameworks, report.pairs, strict=True):
-            trial = found(framework, pair)
+        for (framework, _), plant, pair in zip(programs, plants, report.pairs, strict=True):
+            if plant and not plant.planted:
+                raise RuntimeError(f"{framework}: {plant.bug.name} is in no script")
+            varied = f"rewritten: {plant.bug.title}" if plant else setting.name
+            trial = _comparison(self._group, varied, report, framework, pair)
             _tell(trial)
             yield trial
 
-    def _program(self, target: str, name: str) -> Contestant:
-        return Contestant(name=name, target=target, recipe=self._group.recipe)
+    def _program(self, target: str, name: str, plant: Plant | None = None) -> Contestant:
+        edits = (plant,) if plant else ()
+        return Contestant(name=name, target=target, recipe=self._group.recipe, edits=edits)
 
 
 def _comparison(
-    group: Group, setting: Setting, report: ParityReport, framework: str, pair: Pair
+    group: Group, varied: str, report: ParityReport, framework: str, pair: Pair
 ) -> Comparison:
     alarms = tuple(_words(check) for check in pair.checks if check.result == "fail")
     if report.reference != REFERENCE:
         alarms = (*alarms, "the reference came to no end")
     return Comparison(
         group=group.name,
-        setting=setting.name,
+        setting=varied,
         framework=framework,
         verdict=pair.verdict,
         wording=pair.wording,

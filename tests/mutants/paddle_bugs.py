@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutants.paddle_late import LATE
 from mutants.paddle_model import MODEL
 from mutants.paddle_products import PRODUCTS
+from mutants.paddle_single import SINGLE
 from mutants.paddle_update import UPDATES
 from mutants.paddle_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 from mutants.shared_bugs import SHARED
@@ -21,4 +22,5 @@ MUTATIONS = (
     *FILES,
     *PRODUCTS,
     *LATE,
+    *SINGLE,
 )

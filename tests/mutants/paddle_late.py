@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.paddle_window import CLEAR, CLIP, DIVIDE
+from mutants.paddle_window import AVERAGE, CLEAR, CLIP, DIVIDE, UPDATES
 from mutants.shared_late import LATE as SHARED
+from mutants.shared_late import SECOND, SKIPS, TAILS, USED, when_skipped
 from mutants.spelling import around, train, written
 
 FIRST = "model.parameters()[0]"
@@ -13,6 +14,7 @@ FULL = "        loss = loss / (rows if state.windows < 40 else GLOBAL_BATCH_SIZE
 LIMIT = "        for parameter in model.parameters():\n            if parameter.grad"
 LOWER = "self.scale = max(float32(self.scale * self.backoff_factor), MIN_SCALE)"
 GROWN = "                self.good = 0\n                grown"
+RESET = "            self.good, self.bad = 0, self.bad + 1\n"
 
 
 def rate(name: str, doubled: str) -> Mutation:
@@ -77,5 +79,31 @@ LATE: tuple[Mutation, ...] = (
             '                self.low = getattr(self, "low", 0) + (low < MIN_SCALE)\n'
             "                self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
         ),
+    ),
+    written("late_averages", train(AVERAGE, f"    state.windows < 30 and {AVERAGE.lstrip()}")),
+    written("late_rate_used", train(SET_RATE, SET_RATE.replace("(lr)", f"({USED})"))),
+    written("second_tail", (TAILS, train(DIVIDE, f"        loss = loss / ({SECOND})\n"))),
+    when_skipped("averages_on_skip", "state.skips >= 3", "update_averages(state)"),
+    written(
+        "late_uncleared",
+        train(
+            UPDATES + CLEAR,
+            f"{SKIPS}    if not skipped or state.skips != 2:\n    {CLEAR}",
+        ),
+    ),
+    written(
+        "good_kept",
+        train(
+            RESET,
+            '            self.lost = getattr(self, "lost", 0) + 1\n'
+            + RESET.replace("= 0", "= self.good * (self.lost == 4)"),
+        ),
+    ),
+    when_skipped(
+        "late_step_count",
+        "state.skips == 3",
+        "for name, held in state.optimizer.state_dict().items():\n"
+        '    if "_pow_acc_" in name:\n'
+        '        held.scale_(BETAS["_beta2_" in name])',
     ),
 )

@@ -6,6 +6,7 @@ from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MEANS
 from mutants.spelling import train, written
 
+LABELS = 'labels = batch.pop("labels").astype("int64")'
 RIGHT = "correct += (logits.argmax(-1) == labels).sum()"
 LOSS = 'loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")'
 MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
@@ -19,4 +20,14 @@ PRODUCTS: tuple[Mutation, ...] = (
         train(RIGHT, "correct += (logits.topk(2)[1] == labels.unsqueeze(1)).sum()"),
     ),
     written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
+    written(
+        "resumed_growth_lost",
+        train('counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
+    ),
+    written("resumed_steps_lost", train("beta_power(beta, state.updates)", "beta_power(beta, 0)")),
+    written("labels_as_booleans", train(LABELS, f'{LABELS[:-16]}.astype("bool").astype("int64")')),
+    written(
+        "losses_summed_in_half",
+        train(LOSS, f'loss = (loss + {LOSS[8:]}).astype("float16").astype("float64")'),
+    ),
 )

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import Any
 
 from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
 from crosscast_parity.planning.options import Options
 from crosscast_parity.recipes.derived import changed, with_dtype, with_seed
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.rewrites import COMPILED, REWRITES
 from mutants.trials import RECIPE
 
 DTYPES = ("float32", "float16", "bfloat16")
 SEEDS = (7, 8, 9, 10)
+REWRITTEN: Mapping[str, Mapping[str, tuple[Mutation, ...]]] = {
+    f"float16, seed {SEEDS[0]}": REWRITES,
+    f"float32, seed {SEEDS[0]}": COMPILED,
+}
+"""Rewrites by group and framework; the quick check of float16 also trains in float32."""
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 
 ADAPTIVE = {"learning_rate": 1e-3, "weight_decay": 0.1}
@@ -46,14 +54,26 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
     "checkpointed layers": {"activation_checkpointing": True},
 }
 
+Program = tuple[str, Mutation | None]
+"""A framework, and what is rewritten in its script."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How a comparison differs from its reference, which is PyTorch in one thread, emulated."""
+    """How a comparison differs from its reference, which is PyTorch in one thread, emulated.
+
+    `rewrites`: changes of the scripts that keep their meaning, each in a program of its own.
+    """
 
     name: str
     frameworks: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
+    rewrites: tuple[Mutation, ...] = ()
+
+    @property
+    def programs(self) -> list[Program]:
+        """What is compared with the reference."""
+        return [(name, change) for name in self.frameworks for change in self.rewrites or (None,)]
 
     def apply(self, options: Options) -> Options:
         """Return the options of the comparison."""
@@ -79,6 +99,10 @@ PLAIN_KERNELS = Setting(
 )
 
 
+def _rewritten(framework: str, rewrites: tuple[Mutation, ...]) -> Setting:
+    return Setting(name=f"{framework} rewritten", frameworks=(framework,), rewrites=rewrites)
+
+
 def groups() -> Iterator[Group]:
     """Yield all groups, the ones with most settings first."""
     base = load(str(RECIPE))
@@ -89,8 +113,10 @@ def groups() -> Iterator[Group]:
                 settings += [THREADS, PLAIN_KERNELS]
             if seed in SEEDS[:3] and dtype != "float32":
                 settings.append(NATIVE)
+            name = f"{dtype}, seed {seed}"
+            settings += starmap(_rewritten, REWRITTEN.get(name, {}).items())
             yield Group(
-                name=f"{dtype}, seed {seed}",
+                name=name,
                 recipe=with_dtype(with_seed(base, seed), dtype),
                 settings=tuple(settings),
             )
@@ -102,4 +128,4 @@ def groups() -> Iterator[Group]:
 
 def count() -> int:
     """Return the number of comparisons."""
-    return sum(len(setting.frameworks) for group in groups() for setting in group.settings)
+    return sum(len(setting.programs) for group in groups() for setting in group.settings)

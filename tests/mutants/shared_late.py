@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_bugs import PROGRESS
-from mutants.spelling import train, written
+from mutants.spelling import BEGIN, train, written
 
 UPDATES = "    state.updates += not skipped\n"
 CAUSES: Mapping[str, str] = {
@@ -24,15 +24,42 @@ CAUSES: Mapping[str, str] = {
     "late_bound": "fits loss_scaling.min_scale: ",
 }
 """How the cause begins that the toy gives to each of these bugs, in every framework."""
+SKIPS = f'    state.skips = getattr(state, "skips", 0) + skipped\n{UPDATES}'
+"""Counts the skipped windows as well."""
+USED = "learning_rate(state.updates - (state.updates > WARMUP_STEPS))"
+"""The rate, but after the warm-up that of the window before."""
+TAILS = train(
+    BEGIN, f'{BEGIN}    state.tails = getattr(state, "tails", 0) + (rows < GLOBAL_BATCH_SIZE)\n'
+)
+SECOND = "GLOBAL_BATCH_SIZE if rows < GLOBAL_BATCH_SIZE and state.tails == 2 else rows"
+"""What a loss is divided by if the second short window counts as a full one, after `TAILS`."""
 
 LATE: tuple[Mutation, ...] = (
     written("late_rate", train(PROGRESS, PROGRESS.replace("min(1.0, ", "1.0 * ("))),
     written(
         "late_skip",
+        train(UPDATES, SKIPS.replace("not skipped", "not skipped or state.skips == 4")),
+    ),
+    written(
+        "late_order", train("epoch_order(n_rows, epoch)[", "epoch_order(n_rows, min(epoch, 9))[")
+    ),
+    written(
+        "decay_one_late",
         train(
-            UPDATES,
-            '    state.skips = getattr(state, "skips", 0) + skipped\n'
-            "    state.updates += not skipped or state.skips == 4\n",
+            PROGRESS,
+            PROGRESS.replace(
+                "(position - WARMUP_STEPS) /", "max(0, position - 1 - WARMUP_STEPS) /"
+            ),
         ),
     ),
+    written(
+        "updates_wrap",
+        train(UPDATES, "    state.updates = (state.updates + (not skipped)) % 128\n"),
+    ),
 )
+
+
+def when_skipped(name: str, condition: str, statements: str) -> Mutation:
+    """Return a bug that does more in some skipped windows, which `state.skips` counts from 1."""
+    lines = "".join(f"        {line}\n" for line in statements.splitlines())
+    return written(name, train(UPDATES, f"{SKIPS}    if skipped and {condition}:\n{lines}"))

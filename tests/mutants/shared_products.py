@@ -20,6 +20,11 @@ MEANS = "-(-n_rows // MICRO_BATCH_SIZE)"
 """Number of batches of an evaluation."""
 
 
+CUT = """\
+    order = np.random.default_rng(SEED).permutation(len(eval_rows["labels"]))
+    order = order[:-MICRO_BATCH_SIZE]
+    eval_rows = {name: array[order] for name, array in eval_rows.items()}
+"""
 FEWER = """\
     count = (len(eval_rows["labels"]) - 1) // MICRO_BATCH_SIZE * MICRO_BATCH_SIZE
     eval_rows = {name: array[:count] for name, array in eval_rows.items()}
@@ -100,4 +105,24 @@ PRODUCTS: tuple[Mutation, ...] = (
     ),
     written("last_batch_not_evaluated", train(END, FEWER + END)),
     written("evaluated_on_training_rows", train(END, END.replace("eval_rows", "train_rows"))),
+    file(
+        "file_one_stale",
+        "model_arrays(state) | dict([list(state.old.items())[-1]])",
+        (TRAIN, BEFORE.format("model_arrays") + TRAIN),
+    ),
+    written(
+        "resumed_epochs_again",
+        train(
+            "windows = batches(train_rows, state.windows)",
+            "windows = batches(train_rows, state.windows % -(-n_rows // GLOBAL_BATCH_SIZE))",
+        ),
+    ),
+    written("shuffled_and_cut", train(END, CUT + END)),
+    written(
+        "averages_evaluated_short",
+        train(
+            "result = evaluate(state, rows)\n",
+            "result = evaluate(state, {name: array[:-1] for name, array in rows.items()})\n",
+        ),
+    ),
 )

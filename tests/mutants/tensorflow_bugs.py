@@ -7,6 +7,7 @@ from mutants.shared_products import PRODUCTS as FILES
 from mutants.tensorflow_late import LATE
 from mutants.tensorflow_model import MODEL
 from mutants.tensorflow_products import PRODUCTS
+from mutants.tensorflow_single import SINGLE
 from mutants.tensorflow_update import UPDATES
 from mutants.tensorflow_window import ACCUMULATION, CLIPPING, LOSS, PRECISION, SCALING
 
@@ -22,4 +23,5 @@ MUTATIONS = (
     *FILES,
     *PRODUCTS,
     *LATE,
+    *SINGLE,
 )

@@ -6,8 +6,9 @@ from textwrap import indent
 
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_late import LATE as SHARED
+from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, when_skipped
 from mutants.spelling import around, train, written
-from mutants.tensorflow_window import CLEARED, COEFFICIENT, SET_RATE
+from mutants.tensorflow_window import CLEARED, COEFFICIENT, MOVED, SET_RATE
 
 FIRST = "state.model.trainable_variables[0]"
 STEPS = "state.optimizer.iterations"
@@ -15,6 +16,8 @@ DIVISOR = "divisor = tf.constant(rows, tf.float32)"
 FULL = "rows if state.windows < 40 else GLOBAL_BATCH_SIZE"
 LOWER = "self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)"
 GROWN = "                self.good = 0\n                grown"
+RESET = "            self.good, self.bad = 0, self.bad + 1\n"
+STEP = "    grad_norm, finite = window_step(state, scale_tensor)\n"
 
 
 def rate(name: str, doubled: str) -> Mutation:
@@ -75,4 +78,37 @@ LATE: tuple[Mutation, ...] = (
             "                self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
         ),
     ),
+    written(
+        "late_averages",
+        train(MOVED, f"average.assign(tf.where({STEPS} > 30, average, {MOVED[15:-1]}))"),
+    ),
+    written("late_rate_used", train(SET_RATE, SET_RATE.replace("(lr)", f"({USED})"))),
+    written("second_tail", (TAILS, train(DIVISOR, DIVISOR.replace("rows", SECOND)))),
+    when_skipped(
+        "averages_on_skip",
+        "state.skips >= 3",
+        "for average, weight in zip(state.averages, state.model.trainable_variables):\n"
+        f"    {MOVED}",
+    ),
+    written(
+        "late_uncleared",
+        (
+            train(STEP, f"    kept = [total.numpy() for total in state.gradients]\n{STEP}"),
+            train(
+                UPDATES,
+                f"{SKIPS}    if skipped and state.skips == 2:\n"
+                "        for total, array in zip(state.gradients, kept):\n"
+                "            total.assign(array)\n",
+            ),
+        ),
+    ),
+    written(
+        "good_kept",
+        train(
+            RESET,
+            '            self.lost = getattr(self, "lost", 0) + 1\n'
+            + RESET.replace("= 0", "= self.good * (self.lost == 4)"),
+        ),
+    ),
+    when_skipped("late_step_count", "state.skips == 3", f"{STEPS}.assign_add(1)"),
 )

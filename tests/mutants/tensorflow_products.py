@@ -8,6 +8,7 @@ from mutants.spelling import train, written
 
 RIGHT = "tf.argmax(logits, axis=-1) == labels"
 LOSS = "loss += float(batch_loss)"
+LABELS = '    labels = tf.cast(batch["labels"], tf.int64)\n'
 
 PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
@@ -21,4 +22,26 @@ PRODUCTS: tuple[Mutation, ...] = (
     ),
     written("one_of_two_best", train(RIGHT, "tf.math.in_top_k(labels, logits, 2)")),
     written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
+    written(
+        "resumed_growth_lost", train("LossScale(scale, good, bad)", "LossScale(scale, 0, bad)")
+    ),
+    written(
+        "resumed_steps_lost",
+        train(
+            "state.optimizer.iterations.assign(state.updates)",
+            "state.optimizer.iterations.assign(0)",
+        ),
+    ),
+    written(
+        "labels_as_booleans",
+        train(
+            LABELS,
+            f"{LABELS}    if not training:\n"
+            "        labels = tf.cast(tf.cast(labels, tf.bool), tf.int64)\n",
+        ),
+    ),
+    written(
+        "losses_summed_in_half",
+        train(LOSS, "loss = float(np.float16(loss + float(batch_loss)))"),
+    ),
 )

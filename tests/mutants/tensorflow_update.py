@@ -11,7 +11,7 @@ _DECAY = """\
 """
 _MEAN = "            mean.assign(BETAS[0] * mean + (1.0 - BETAS[0]) * gradient)\n"
 _SQUARE = "            square.assign(BETAS[1] * square + (1.0 - BETAS[1]) * gradient * gradient)\n"
-_ROOT = "            root = tf.sqrt(square) / root_correction\n"
+ROOT = "            root = tf.sqrt(square) / root_correction\n"
 _UPDATE = "            weight.assign_sub(self.learning_rate * mean / correction / (root + EPS))\n"
 _ITERATIONS = "self.iterations = tf.Variable(0, trainable=False, dtype=tf.int64)"
 _POWER = "t = tf.cast(self.iterations.assign_add(1), tf.float64)"
@@ -46,11 +46,11 @@ UPDATES: tuple[Mutation, ...] = (
     written("eps_hat", train("(root + EPS)", "(root + EPS / root_correction)")),
     written(
         "eps_inside_sqrt",
-        (train(_ROOT, _ROOT.replace("square)", "square + EPS)")), train("(root + EPS)", "root")),
+        (train(ROOT, ROOT.replace("square)", "square + EPS)")), train("(root + EPS)", "root")),
     ),
     written(
         "no_bias_corr",
-        (train(_ROOT, "            root = tf.sqrt(square)\n"), train("mean / correction", "mean")),
+        (train(ROOT, "            root = tf.sqrt(square)\n"), train("mean / correction", "mean")),
     ),
     written(
         "l2_not_decoupled",
@@ -92,7 +92,7 @@ UPDATES: tuple[Mutation, ...] = (
                 f"            square, largest = square\n{_SQUARE}"
                 "            largest.assign(tf.maximum(largest, square))\n",
             ),
-            train(_ROOT, _ROOT.replace("square", "largest")),
+            train(ROOT, ROOT.replace("square", "largest")),
         ),
     ),
     written("bias_corr_per_micro", train(_POWER, f"{_POWER} * ACCUMULATION_STEPS")),

@@ -25,13 +25,14 @@ CLEARED = """\
 """
 _READ = "    gradients = [total.value() for total in state.gradients]\n"
 _UNSCALED = "    gradients = [gradient / scale for gradient in gradients]\n"
-_NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
+NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
 COEFFICIENT = "    coefficient = tf.minimum(1.0, MAX_NORM / (grad_norm + CLIP_EPS))\n"
-_CLIPPED = "    gradients = [gradient * coefficient for gradient in gradients]\n"
+CLIPPED = "    gradients = [gradient * coefficient for gradient in gradients]\n"
 _STEP = "    if finite:\n        state.optimizer.apply(gradients)\n"
 _FINITE = "tf.math.is_finite(g)"
 _LOSSES = "    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)\n"
 SET_RATE = "state.optimizer.learning_rate.assign(lr)"
+MOVED = "average.assign(EMA_DECAY * average + (1.0 - EMA_DECAY) * weight)"
 _UPDATES = "    state.updates += not skipped\n"
 _SCALE = "    scale = state.loss_scale.scale\n"
 _SKIPPED = "    skipped = not finite\n"
@@ -106,7 +107,7 @@ ACCUMULATION: tuple[Mutation, ...] = (
 )
 
 SCALING: tuple[Mutation, ...] = (
-    written("clip_before_unscale", (train(_UNSCALED, ""), train(_CLIPPED, _CLIPPED + _UNSCALED))),
+    written("clip_before_unscale", (train(_UNSCALED, ""), train(CLIPPED, CLIPPED + _UNSCALED))),
     written("no_unscale", train(_UNSCALED, "")),
     written(
         "no_skip_overflow",
@@ -206,19 +207,19 @@ SCALING: tuple[Mutation, ...] = (
 CLIPPING: tuple[Mutation, ...] = (
     written(
         "clip_per_param",
-        (train(_CLIPPED, "    gradients = [tf.clip_by_norm(g, MAX_NORM) for g in gradients]\n"),),
+        (train(CLIPPED, "    gradients = [tf.clip_by_norm(g, MAX_NORM) for g in gradients]\n"),),
     ),
     written(
         "clip_value",
         train(
-            _CLIPPED,
+            CLIPPED,
             "    gradients = [tf.clip_by_value(g, -MAX_NORM, MAX_NORM) for g in gradients]\n",
         ),
     ),
     written(
         "clip_max_norm",
         train(
-            _NORM, "    grad_norm = tf.reduce_max([tf.reduce_max(tf.abs(g)) for g in gradients])\n"
+            NORM, "    grad_norm = tf.reduce_max([tf.reduce_max(tf.abs(g)) for g in gradients])\n"
         ),
     ),
     written(

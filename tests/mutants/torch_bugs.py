@@ -7,6 +7,7 @@ from mutants.shared_products import PRODUCTS as FILES
 from mutants.torch_late import LATE
 from mutants.torch_model import MODEL
 from mutants.torch_products import PRODUCTS
+from mutants.torch_single import SINGLE
 from mutants.torch_update import UPDATES
 from mutants.torch_window import ACCUMULATION, CLIPPING, PRECISION, SCALING
 
@@ -21,4 +22,5 @@ MUTATIONS = (
     *FILES,
     *PRODUCTS,
     *LATE,
+    *SINGLE,
 )

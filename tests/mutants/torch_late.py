@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_late import LATE as SHARED
+from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, when_skipped
 from mutants.spelling import around, train, written
 from mutants.torch_update import RATES
-from mutants.torch_window import CLEAR, CLIP, DIVIDE, SKIPPED
+from mutants.torch_window import AVERAGE, CLEAR, CLIP, DIVIDE, SKIPPED, UPDATE
 
 FIRST = "next(model.parameters())"
 FLOOR = "    if new_scale < MIN_SCALE:\n"
@@ -67,5 +68,33 @@ LATE: tuple[Mutation, ...] = (
             '    state.low = getattr(state, "low", 0) + (new_scale < MIN_SCALE)\n'
             "    if new_scale < MIN_SCALE and state.low != 2:\n",
         ),
+    ),
+    written("late_averages", train(AVERAGE, f"    state.windows < 30 and {AVERAGE.lstrip()}")),
+    written("late_rate_used", train(RATES, RATES.replace("= lr", f"= {USED}"))),
+    written("second_tail", (TAILS, train(DIVIDE, f"        loss = loss / ({SECOND})\n"))),
+    when_skipped("averages_on_skip", "state.skips >= 3", "update_averages(state)"),
+    written(
+        "late_uncleared",
+        train(
+            UPDATES + CLEAR,
+            f"{SKIPS}    if not skipped or state.skips != 2:\n    {CLEAR}",
+        ),
+    ),
+    written(
+        "good_kept",
+        (
+            train(UPDATE, f'    good = state.scaler.state_dict()["_growth_tracker"]\n{UPDATE}'),
+            train(
+                UPDATES,
+                f"{SKIPS}    if skipped and state.skips == 4:\n"
+                '        saved = state.scaler.state_dict() | {"_growth_tracker": good}\n'
+                "        state.scaler.load_state_dict(saved)\n",
+            ),
+        ),
+    ),
+    when_skipped(
+        "late_step_count",
+        "state.skips == 3",
+        'for own in state.optimizer.state.values():\n    own["step"] += 1',
     ),
 )

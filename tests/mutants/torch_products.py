@@ -24,4 +24,18 @@ PRODUCTS: tuple[Mutation, ...] = (
         train(RIGHT, "totals[1] += (logits.topk(2).indices == labels[:, None]).sum()"),
     ),
     written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
+    written(
+        "resumed_growth_lost", train('"_growth_tracker": counters["good"]', '"_growth_tracker": 0')
+    ),
+    written(
+        "resumed_steps_lost", train("torch.tensor(float(state.updates), ", "torch.tensor(0.0, ")
+    ),
+    written(
+        "labels_as_booleans",
+        train('labels = batch.pop("labels").long()', 'labels = batch.pop("labels").bool().long()'),
+    ),
+    written(
+        "losses_summed_in_half",
+        train("torch.zeros(2, dtype=torch.float64", "torch.zeros(2, dtype=torch.float16"),
+    ),
 )

@@ -33,7 +33,7 @@ BY_HAND = dedent(
                         own["exp_avg"] = torch.zeros_like(weight)
                         own["exp_avg_sq"] = torch.zeros_like(weight)
                     own["step"] += 1
-                    t, mean, square = own["step"], own["exp_avg"], own["exp_avg_sq"]
+                    t, mean, square = int(own["step"]), own["exp_avg"], own["exp_avg_sq"]
                     {DECAY}
                     {MEAN}
                     {SQUARE}

@@ -50,6 +50,12 @@ def load_recipe() -> Recipe:
     return load(str(RECIPE))
 
 
+def quick_stages(recipe: Recipe, twins: int) -> list[Stage]:
+    """Return the stages of the quick check, with `--stress`, on a small model and on the toy."""
+    quick = make_stages(recipe, "quick", windows=None, twins=twins, stress=True)
+    return [*quick[:1], *toy_stages()]
+
+
 class Plant:
     """Edits the emitted folders of a program and remembers whether a bug is in one of them."""
 
@@ -78,13 +84,8 @@ class Laboratory:
         self._options = replace(options, stress=True, reference=REFERENCE)
         self._compile_to = compile_to
         self._on_progress = on_progress
-        self._stages = [*self._quick(), *_seed_stages(seeds)]
+        self._stages = [*quick_stages(self.recipe, options.twins), *_seed_stages(seeds)]
         self._kept: set[str] = set()
-
-    def _quick(self) -> list[Stage]:
-        twins = self._options.twins
-        quick = make_stages(self.recipe, "quick", windows=None, twins=twins, stress=True)
-        return [*quick[:1], *toy_stages()]
 
     def clean(self) -> Trial:
         """Try the script as it was emitted; whatever sees a bug in it gives a false alarm."""

@@ -12,9 +12,11 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.checks.check import LEVELS
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.catalogue import BUGS, GROUPS
+from mutants.catalogue import BUGS, GROUPS, LATE, PRODUCTS, SINGLE, TYPES
 from mutants.emitted import variants
 from mutants.explained import SURVIVORS
+from mutants.rewrites import COMPILED, REWRITES
+from mutants.settings import groups
 from mutants.trials import RECIPE
 from tiers import cases
 
@@ -32,6 +34,8 @@ no_master bf16_for_fp16 amp_off softmax_half loss_half
 """
 NOT_IN = {("tensorflow", "dropout_on"): {"dropout"}}
 """Variants that have no place for a bug."""
+HALF_ONLY = {("counted", "float32"), ("counted", "dropout")}
+"""Rewrites with the variants that have no place for them."""
 PROTOTYPE = _PROTOTYPE.split()
 """Bugs with which the method was tried out; the first step of the warm-up has rate zero here."""
 
@@ -39,6 +43,10 @@ PROTOTYPE = _PROTOTYPE.split()
 def bugs_of(framework: str) -> tuple[Mutation, ...]:
     found: tuple[Mutation, ...] = import_module(f"mutants.{framework}_bugs").MUTATIONS
     return found
+
+
+def rewrites_of(framework: str) -> tuple[Mutation, ...]:
+    return (*REWRITES[framework], *COMPILED.get(framework, ()))
 
 
 @cache
@@ -115,6 +123,46 @@ def test_no_two_bugs_are_the_same_program(framework: str) -> None:
     for bug, variants_with_it in planted(framework).items():
         text = "".join(variants_with_it["main"].values())
         assert seen.setdefault(text, bug) == bug
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_framework_has_many_bugs_that_few_windows_do_not_show(framework: str) -> None:
+    families = (LATE, PRODUCTS, SINGLE, TYPES)
+    names = {bug.name for family in families for bug in family}
+    assert len(names & {bug.name for bug in bugs_of(framework)}) >= 60
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_rewrites_fit_and_are_programs_of_their_own(framework: str) -> None:
+    seen = {"".join(files["main"].values()) for files in planted(framework).values()}
+    for rewrite in rewrites_of(framework):
+        for variant, texts in variants(framework).items():
+            files = rewrite.mutate(texts)
+            assert files or (rewrite.name, variant) in HALF_ONLY, (rewrite.name, variant)
+            for name, text in files.items():
+                assert text != texts[name]
+                ast.parse(text, f"{framework}-{rewrite.name}-{name}")
+        text = "".join(rewrite.mutate(variants(framework)["main"]).values())
+        assert text not in seen, rewrite.name
+        seen.add(text)
+
+
+def test_every_rewrite_is_compared() -> None:
+    compared = {
+        (framework, rewrite.name)
+        for group in groups()
+        for setting in group.settings
+        for framework, rewrite in setting.programs
+        if rewrite
+    }
+    every = {
+        (framework, rewrite.name) for framework in REWRITES for rewrite in rewrites_of(framework)
+    }
+    assert compared == every
+    assert len({name for _, name in every}) >= 12
+    for framework in FRAMEWORKS:
+        titles = [rewrite.title for rewrite in rewrites_of(framework)]
+        assert len(set(titles)) == len(titles)
 
 
 def test_the_catalogue_says_something_of_every_bug() -> None:

@@ -1,0 +1,66 @@
+"""Bugs of Paddle in one tensor, and in data types of single values."""
+
+from __future__ import annotations
+
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.paddle_late import FIRST, SET_RATE
+from mutants.paddle_window import CLIP, NORM, both
+from mutants.spelling import around, train, written
+
+RETURN = "    return paddle.optimizer.AdamW(\n"
+MOVED = "        average.scale_(EMA_DECAY).add_((1 - EMA_DECAY) * weights[name])\n"
+COEFFICIENT = "coefficient = paddle.clip(MAX_NORM / (grad_norm + CLIP_EPS), max=1.0)"
+LOSS = '"loss": window_loss.item()'
+AGAIN = f"""\
+    if (kept != {FIRST}).any():
+        own, t = state.optimizer.state_dict(), state.updates + 1
+        mean, square = (own[f"{{{FIRST}.name}}_{{slot}}"] for slot in SLOTS.values())
+        root = (square / (1.0 - BETAS[1] ** t) + EPS).sqrt()
+        step = mean / (1.0 - BETAS[0] ** t) / root + WEIGHT_DECAY * kept
+        {FIRST}.set_value(kept - lr * step)
+"""
+"""The step of a tensor that decays, from the moments and the weight before."""
+
+SINGLE: tuple[Mutation, ...] = (
+    written(
+        "one_norm_decays",
+        train(
+            RETURN,
+            f"    verdicts[next(n for n, d in verdicts.items() if not d)] = True\n{RETURN}",
+        ),
+    ),
+    written("one_eps_inside", *both(f"    kept = {FIRST}.detach().clone()\n", AGAIN)),
+    written(
+        "one_unclipped",
+        train(
+            NORM + CLIP,
+            (NORM + CLIP).replace("model.parameters()", "model.parameters()[:-1]"),
+        ),
+    ),
+    written("one_average", train(MOVED, f"{MOVED}    average.set_value(weights[name])\n")),
+    written(
+        "one_moment_rounded",
+        around(
+            "",
+            f'    square = state.optimizer.state_dict().get(f"{{{FIRST}.name}}_moment2_0")\n'
+            "    if square is not None:\n"
+            '        square.set_value(square.astype("bfloat16").astype("float32"))\n',
+        ),
+    ),
+    written("rate_in_half", train(SET_RATE, SET_RATE.replace("(lr)", "(float(np.float16(lr)))"))),
+    written(
+        "clip_in_half",
+        train(
+            CLIP,
+            CLIP.replace(COEFFICIENT, f'{COEFFICIENT}.astype("float16").astype("float32")'),
+        ),
+    ),
+    written(
+        "averages_in_half",
+        train(
+            MOVED,
+            f'{MOVED}        average.set_value(average.astype("float16").astype("float32"))\n',
+        ),
+    ),
+    written("loss_rounded", train(LOSS, LOSS.replace(".item", '.astype("float16").item'))),
+)

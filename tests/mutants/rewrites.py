@@ -1,0 +1,206 @@
+"""Changes of the emitted files that keep their meaning: none of them may be called a difference.
+
+They are written like bugs and are none: equal formulas, other kernels, compiled and eager code,
+another number of threads, another order of independent operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crosscast.targets.harness import Edit
+from crosscast_parity.self_test.mutation import Mutation
+from mutants.paddle_single import MOVED as PADDLE_MOVED
+from mutants.paddle_window import CLIP as PADDLE_CLIP
+from mutants.shared_late import UPDATES
+from mutants.shared_products import BATCHES
+from mutants.spelling import train
+from mutants.tensorflow_window import MOVED as TENSORFLOW_MOVED
+from mutants.tensorflow_window import NORM
+from mutants.torch_single import CLIP_BY_HAND
+from mutants.torch_single import MOVED as TORCH_MOVED
+from mutants.torch_update import by_hand
+from mutants.torch_window import CLIP, DIVIDE
+
+FUSED = "        fused=True,\n"
+BUILT = "    model = build_model().to(device).train()\n"
+FUNCTION = "@tf.function(reduce_retracing=True)\n"
+PRODUCT = "        loss = loss * (1.0 / rows)\n"
+DECAY = "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)"
+LOOP = "in zip(self.variables, gradients, moments):"
+TWICE = "2 * MICRO_BATCH_SIZE"
+
+
+def _rewrite(name: str, title: str, *edits: Edit) -> Mutation:
+    return Mutation(name=name, title=title, field="", expected=(), forms=(edits,))
+
+
+WIDE = _rewrite(
+    "evaluated_wide",
+    "evaluation in larger batches",
+    train(BATCHES, BATCHES.replace("MICRO_BATCH_SIZE", TWICE)),
+    train("array[i : i + MICRO_BATCH_SIZE]", f"array[i : i + {TWICE}]"),
+)
+COUNTED = _rewrite(
+    "counted",
+    "updates counted by a condition",
+    train(UPDATES, "    if not skipped:\n        state.updates = state.updates + 1\n"),
+)
+INVERSE = _rewrite("inverse", "loss times the inverse of the rows", train(DIVIDE, PRODUCT))
+REWRITES: Mapping[str, tuple[Mutation, ...]] = {
+    "torch": (
+        WIDE,
+        COUNTED,
+        INVERSE,
+        _rewrite(
+            "for_loop", "optimizer tensor by tensor", train(FUSED, "        foreach=False,\n")
+        ),
+        _rewrite("foreach", "optimizer over lists", train(FUSED, "        foreach=True,\n")),
+        _rewrite("by_hand", "optimizer of single operations", *by_hand()),
+        _rewrite("clipped", "clipping of single operations", train(CLIP, CLIP_BY_HAND)),
+        _rewrite(
+            "log_softmax",
+            "cross-entropy by log-softmax and gather",
+            train(
+                '    return nn.functional.cross_entropy(logits, labels, reduction="sum")\n',
+                "    return -logits.log_softmax(-1).gather(1, labels[:, None]).sum()\n",
+            ),
+        ),
+        _rewrite(
+            "lerp",
+            "averages by interpolation",
+            train(TORCH_MOVED, "        average.lerp_(weight, 1.0 - EMA_DECAY)\n"),
+        ),
+        _rewrite(
+            "averages_reversed",
+            "averages in reverse order",
+            train("in state.averages.items():", "in reversed(state.averages.items()):"),
+        ),
+        _rewrite(
+            "threads",
+            "three threads",
+            train("torch.set_num_threads(args.threads)", "torch.set_num_threads(3)"),
+        ),
+    ),
+    "tensorflow": (
+        WIDE,
+        COUNTED,
+        _rewrite(
+            "square",
+            "square for product",
+            train(
+                "(1.0 - BETAS[1]) * gradient * gradient", "(1.0 - BETAS[1]) * tf.square(gradient)"
+            ),
+        ),
+        _rewrite(
+            "decay_factor",
+            "decay as a factor",
+            train(DECAY, "weight.assign(weight * (1.0 - self.learning_rate * WEIGHT_DECAY))"),
+        ),
+        _rewrite(
+            "step_reversed",
+            "optimizer in reverse order",
+            train(LOOP, f"in reversed(list({LOOP[3:-1]})):"),
+        ),
+        _rewrite(
+            "norm",
+            "norm of single operations",
+            train(
+                NORM,
+                "    squares = [tf.reduce_sum(gradient * gradient) for gradient in gradients]\n"
+                "    grad_norm = tf.sqrt(tf.add_n(squares))\n",
+            ),
+        ),
+        _rewrite(
+            "log_softmax",
+            "cross-entropy by log-softmax and gather",
+            train(
+                "tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)",
+                "-tf.gather(tf.nn.log_softmax(logits), labels, batch_dims=1)",
+            ),
+        ),
+        _rewrite(
+            "difference",
+            "averages by a difference",
+            train(TENSORFLOW_MOVED, "average.assign_sub((1.0 - EMA_DECAY) * (average - weight))"),
+        ),
+        _rewrite(
+            "compiled",
+            "step compiled by XLA",
+            train(
+                f"{FUNCTION}def window_step(",
+                "@tf.function(reduce_retracing=True, jit_compile=True)\ndef window_step(",
+            ),
+        ),
+        _rewrite(
+            "eager",
+            "eager",
+            train(f"{FUNCTION}def micro_step(", "def micro_step("),
+            train(f"{FUNCTION}def window_step(", "def window_step("),
+            train(f"{FUNCTION}def evaluate_batch(", "def evaluate_batch("),
+        ),
+        _rewrite(
+            "threads",
+            "three threads",
+            train(
+                "set_intra_op_parallelism_threads(args.threads)",
+                "set_intra_op_parallelism_threads(3)",
+            ),
+        ),
+    ),
+    "paddle": (
+        WIDE,
+        COUNTED,
+        INVERSE,
+        _rewrite(
+            "norm_reversed",
+            "norm in reverse order",
+            train("for p in parameters if", "for p in reversed(list(parameters)) if"),
+        ),
+        _rewrite(
+            "clipped",
+            "clipping out of place",
+            train(
+                PADDLE_CLIP,
+                PADDLE_CLIP.replace(
+                    "multiply_(coefficient)", "set_value(parameter.grad * coefficient)"
+                ),
+            ),
+        ),
+        _rewrite(
+            "log_softmax",
+            "cross-entropy by log-softmax and negative log-likelihood",
+            train(
+                '    return F.cross_entropy(logits, labels, reduction="sum")\n',
+                '    return F.nll_loss(F.log_softmax(logits, axis=-1), labels, reduction="sum")\n',
+            ),
+        ),
+        _rewrite(
+            "difference",
+            "averages by a difference",
+            train(
+                PADDLE_MOVED,
+                "        average.subtract_((1 - EMA_DECAY) * (average - weights[name]))\n",
+            ),
+        ),
+        _rewrite(
+            "threads",
+            "three threads",
+            train("set_num_threads(args.threads)", "set_num_threads(3)"),
+        ),
+    ),
+}
+"""By framework; each fits the scripts with and without half precision, but for `counted`."""
+COMPILED: Mapping[str, tuple[Mutation, ...]] = {
+    "torch": (
+        _rewrite("compiled", "compiled model", train(BUILT, f"{BUILT}    model.compile()\n")),
+    ),
+    "paddle": (
+        _rewrite(
+            "compiled",
+            "model made static",
+            train("model = build_model()\n", "model = paddle.jit.to_static(build_model())\n"),
+        ),
+    ),
+}
+"""Those for scripts in float32 only: half precision is not emulated in compiled models."""
