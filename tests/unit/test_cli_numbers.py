@@ -17,8 +17,8 @@ from crosscast.cli.error_handling import LARGEST, positive
 from recipe_texts import FLOAT16, text_of
 
 MANY = "9" * 300
-HOSTILE = ("nan", "NaN", "inf", "-inf", "infinity", "-1", "0", "-0.5", "0.5", "1e400", "-1e400")
-HOSTILE += ("1e300", "2147483648", MANY, f"-{MANY}", "9" * 5000, "text", "", "0x10", "1,5", "--")
+WORDS = "nan NaN inf -inf infinity -1 0 -0.5 0.5 1e300 1e400 -1e400 2147483648 0x10 1,5 text --"
+HOSTILE = (*WORDS.split(), "", MANY, f"-{MANY}", "9" * 5000)
 TEXTS = {
     ("plan", "--memory"): ("nanGiB", "infGiB", "-1GiB", "0GiB", "1e400GiB", f"{MANY}GiB", "x", ""),
     ("sweep", "--seeds"): ("nan", "-1", "1e400", MANY, "1-", "3-1", "0-2147483648", "x", ""),
@@ -95,7 +95,8 @@ def test_every_numeric_option_says_what_it_takes() -> None:
 
 @pytest.mark.parametrize("number", ALL, ids=lambda n: f"{n.command} {n.option}")
 def test_other_numbers_are_refused(number: Number) -> None:
-    texts = [text for text in HOSTILE if not number.takes(text)]
+    below = number.least if number.open else number.least - 1
+    texts = [text for text in (*HOSTILE, f"{below:g}") if not number.takes(text)]
     assert len(texts) > 12
     for text in texts:
         refused([*number.command.split(), *number.others, f"{number.option}={text}"], number.option)

@@ -200,8 +200,6 @@ def _estimates(
         message = "--trace is for custom models; the memory of the shipped BERT is known"
     elif python and not trace:
         message = "--python needs --trace"
-    elif not timeout > 0:
-        message = "--timeout must be more than 0 seconds"
     if message:
         raise DiagnosticError(Diagnostic(code="CC463", message=message))
     if not trace:
