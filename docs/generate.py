@@ -10,13 +10,17 @@ import sys
 from pathlib import Path
 
 from codes_page import codes_page
+from coverage_page import coverage_page
 from crosscast.lift.schema import schema_text as lift_schema_text
 from crosscast.lint.registry import all_rules
 from crosscast.migrate.schema import schema_text as migrate_schema_text
+from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.document import Recipe
 from crosscast.recipe.schema import schema_text
 from crosscast.targets.backend import backend_names, load_backend
 from crosscast.targets.default_tables import defaults_page
 from crosscast.targets.matrix import markdown_page
+from crosscast_parity.recipes.derived import with_dtype
 from lint_page import lint_page
 from recipe_page import recipe_page
 
@@ -34,8 +38,14 @@ def expected() -> dict[Path, str]:
         ROOT / "docs" / "defaults.md": defaults_page(backends),
         ROOT / "docs" / "diagnostics.md": codes_page(backends),
         ROOT / "docs" / "recipe.md": recipe_page(),
+        ROOT / "docs" / "coverage.md": coverage_page(half_example()),
         ROOT / "docs" / "lint-rules.md": lint_page(all_rules().values()),
     }
+
+
+def half_example() -> Recipe:
+    """Return the example of BERT-small in half precision."""
+    return with_dtype(load(str(ROOT / "examples" / "bert-small" / "recipe.yaml")), "float16")
 
 
 def main() -> int:

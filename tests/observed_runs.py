@@ -185,16 +185,13 @@ def manifest_of(recipe: Recipe) -> Manifest:
     """Every class of operations in the type that the recipe chooses."""
     ops, half = recipe.precision.ops, recipe.precision.compute_dtype
     types = {kind: half if getattr(ops, kind) == "compute" else "float32" for kind in OPERATIONS}
-    return Manifest(
-        autocast=recipe.half or None,
-        operations={
-            kind: tuple(
-                Operation(name=name, inputs=("float32",), output=types[kind], count=4)
-                for name in names
-            )
-            for kind, names in OPERATIONS.items()
-        },
-    )
+    operations = {
+        kind: tuple(
+            Operation(name=name, inputs=("float32",), output=types[kind], count=4) for name in names
+        )
+        for kind, names in OPERATIONS.items()
+    }
+    return Manifest(autocast=recipe.half or None, operations=operations, evaluation=operations)
 
 
 def _first(plan: Plan, state: State, work: list[Forward]) -> Tensors:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast_parity.checks.check import Check, Level
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.judge.records import (
     BisectionRecord,
     BisectionStep,
@@ -136,7 +137,7 @@ def good_checks(contestant: str) -> tuple[Check, ...]:
         check("L2", "trajectory", 0.33 if contestant == "paddle" else 0.08, 1, "main"),
         Check(
             level="result",
-            name="evaluation",
+            name="eval loss",
             result="info",
             wording="loss 0.4217, accuracy 0.8945",
             stage="tiny",

@@ -106,7 +106,7 @@ def counters(good: Parts, bounds: dict[str, tuple[str, ...]]) -> Iterator[Case]:
             yield f"{name}: {text}", changed(name, text), REFUSED
         rest = {key: value for key, value in found.items() if key != name}
         missing = replace(good, metadata=good.metadata | {"counters": json.dumps(rest)}).pack()
-        yield f"{name}: missing", missing, SAME if name == "rows" else REFUSED
+        yield f"{name}: missing", missing, SAME if name in ("rows", "moments") else REFUSED
     for name in found.keys() - {"scale"}:
         yield f"{name}: a float", changed(name, f"{found[name]}.0"), REFUSED
     if "scale" in found:
@@ -169,16 +169,20 @@ def tensors(good: Parts, names: list[str]) -> Iterator[Case]:
             yield f"{name} {label}", good.with_tensors(**{name: as_tensor(wrong)}).pack(), REFUSED
         half = ("BF16", array.shape, bytes(2 * array.size))
         yield f"{name} of type bfloat16", good.with_tensors(**{name: half}).pack(), REFUSED
-        # A custom model may have untrained weights, which have no moments.
-        alone = name.startswith(("optimizer/variance/", "optimizer/momentum_buffer/"))
-        if "model/classifier.weight" in good.tensors or not alone:
-            yield f"{name} missing", good.with_tensors(**{name: None}).pack(), REFUSED
+        yield f"{name} missing", good.with_tensors(**{name: None}).pack(), REFUSED
         moved = good.with_tensors(**{name: None, f"{name}x": good.tensors[name]})
         yield f"{name} renamed", moved.pack(), REFUSED
     one = as_tensor(np.ones(1, np.float32))
     for name in ("model/x", "ema/x", "optimizer/x", "optimizer/x/y", "other/x", "x", ""):
         yield f"{name!r} added", good.with_tensors(**{name: one}).pack(), REFUSED
     first = next(name for name in good.tensors if name.startswith("model/")).removeprefix("model/")
+    left = {
+        name: t
+        for name, t in good.tensors.items()
+        if not (name.startswith("optimizer/") and name.endswith(f"/{first}"))
+    }
+    if len(left) < len(good.tensors):
+        yield f"no moments of {first}", replace(good, tensors=left).pack(), REFUSED
     stray = good.with_tensors(**{f"optimizer/foo/{first}": good.tensors[f"model/{first}"]})
     yield "a moment of another optimizer", stray.pack(), REFUSED
     for part in ("model/", "optimizer/", "ema/"):

@@ -10,11 +10,21 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from crosscast_parity.checks.check import Check
+from crosscast_parity.levels.dtypes import check_dtypes
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.recordings.observations import read_observation
 from frameworks import observe_runs
 from frameworks.fault_toys import TOYS
-from frameworks.observe_runs import HALF_FAULTS, MAX_NORM, Plan, Window, same_results, windows
+from frameworks.observe_runs import (
+    EVALUATIONS,
+    HALF_FAULTS,
+    MAX_NORM,
+    Plan,
+    Window,
+    same_results,
+    windows,
+)
 from frameworks.subprocesses import run_python
 
 JOB = Path(__file__).parent / "observe_job.py"
@@ -32,6 +42,7 @@ PLANS = (
     Plan("bfloat-seen", "bfloat", 1, manifest=True),
     Plan("softmax", "softmax", 1, manifest=True),
     Plan("loss", "loss", 1, manifest=True),
+    *(Plan(bug, bug, 1, manifest=True) for bug in EVALUATIONS),
 )
 GROUPS = ("before", "after", "total", "first", "applied")
 DENSE = ("query.weight", "key.weight", "value.weight", "dense.weight", "classifier.weight")
@@ -52,6 +63,8 @@ class Observation:
 
     framework: ClassVar[str]
     native: ClassVar[bool]
+    one_loss: ClassVar[bool] = False
+    """Whether training and evaluation compute the loss in the same function."""
     sums: ClassVar[dict[str, int]]
     """Calls of the operations in class matmul of one forward pass of the model."""
 
@@ -234,6 +247,31 @@ class Observation:
         assert types(found, "losses")["cross_entropy"] == {"float16"}
         assert types(found, "reductions")["softmax"] == {"float32"}
         assert not list((runs / "loss" / "observed").glob("window-*"))
+
+    @pytest.mark.parametrize(
+        ("run", "name"),
+        [("half-seen", "half"), ("float-seen", "float"), ("full-seen", "full"),
+         ("bfloat-seen", "bfloat"), ("loss", "half")],
+    )  # fmt: skip
+    def test_the_evaluation_computes_in_the_types_of_the_recipe(
+        self, runs: Path, run: str, name: str
+    ) -> None:
+        check = self.evaluated(runs, run, name)
+        assert check.result == ("fail" if run == "loss" and self.one_loss else "pass"), check
+
+    @pytest.mark.parametrize("bug", EVALUATIONS)
+    def test_an_evaluation_in_another_type_is_seen(self, runs: Path, bug: str) -> None:
+        check = self.evaluated(runs, bug, "half")
+        assert check.result == "fail"
+        assert f"computed in {EVALUATIONS[bug]}, not float16" in check.wording
+        found = read_observation(runs / bug / "observed").manifest
+        assert found is not None
+        assert {operation.output for operation in found.operations["matmul"]} == {"float16"}
+
+    def evaluated(self, runs: Path, run: str, name: str) -> Check:
+        found = read_observation(runs / run / "observed")
+        checks = check_dtypes(observe_runs.recipe(name), found, emulated=True)
+        return next(check for check in checks if check.name == "operations of the evaluation")
 
     def test_without_emulation(self, scripts: Path) -> None:
         kind, dtype = ("half", "float16") if self.native else ("float", "float32")

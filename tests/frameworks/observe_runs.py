@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from safetensors import safe_open
 
 from crosscast.recipe.document import Recipe
+from crosscast_parity.self_test.mutation import apply
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.subprocesses import require, start
 
@@ -68,6 +70,10 @@ EDITS: dict[str, dict[str, tuple[str, str, str]]] = {
 """Operations moved to half in the half script: file, what stands there, what stands instead."""
 
 
+EVALUATIONS = {"evaluated_in_float32": "float32", "evaluated_in_other_half": "bfloat16"}
+"""Planted bugs of the half script, and the type in which its evaluation then computes."""
+
+
 @dataclass(frozen=True)
 class Window:
     """One recorded window."""
@@ -114,6 +120,9 @@ def emit_all(framework: str, folder: Path) -> None:
         text = edited.read_text()
         assert text.count(old) == 1, (file, old)
         edited.write_text(text.replace(old, new))
+    for bug in import_module(f"mutants.{framework}_products").PRODUCTS:
+        if bug.name in EVALUATIONS:
+            assert apply(bug, emit(recipe("half"), framework, folder / bug.name))
 
 
 @dataclass(frozen=True)

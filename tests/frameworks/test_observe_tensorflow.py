@@ -16,4 +16,5 @@ class TestTensorFlow(Observation):
 
     framework: ClassVar[str] = "tensorflow"
     native: ClassVar[bool] = True
+    one_loss: ClassVar[bool] = True
     sums: ClassVar[dict[str, int]] = {"bias_add": 8, "matmul": 4, "tensordot": 6}

@@ -146,12 +146,12 @@ def test_the_worst_figure_of_a_level_is_quoted() -> None:
             level="L1a", name=name, result=result, wording="words", value=value, limit=limit
         )
 
-    near, far = check("near", 9e-6, 1e-5), check("far", 1e-3, 1e-2)
-    broken = check("broken", 2.0, 1.0, "fail")
+    near, far = check("first loss", 9e-6, 1e-5), check("later gradients, bert", 1e-3, 1e-2)
+    broken = check("first gradients, bert", 2.0, 1.0, "fail")
     line = finding("title", {"paddle": (far, near), "torch itself": ()})
-    assert line == "title: L1a pass (near: 9e-06, limit 1e-05)"
+    assert line == "title: L1a pass (first loss: 9e-06, limit 1e-05)"
     line = finding("title", {"paddle": (near,), "torch itself": (broken,)})
-    assert line == "title: L1a FAIL (torch itself: broken: words)"
+    assert line == "title: L1a FAIL (torch itself: first gradients, bert: words)"
     assert "L2" not in EARLY
     assert "L0c" not in EARLY
 

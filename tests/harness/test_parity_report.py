@@ -329,7 +329,7 @@ def test_tensors_are_in_the_order_of_the_model() -> None:
 def test_margins(value: float | None, limit: float | None, result: str, words: str) -> None:
     check = Check(
         level="L2",
-        name="n",
+        name="trajectory",
         result=result,  # type: ignore[arg-type]
         wording="",
         value=value,

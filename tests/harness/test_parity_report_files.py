@@ -13,7 +13,8 @@ import jsonschema
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast_parity.checks.check import LEVELS, Check
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import FORMAT, ParityReport
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.report.files import write_report
@@ -241,13 +242,13 @@ def test_the_summary_says_verdict_levels_and_troubles() -> None:
 def test_many_troubles_are_cut_short() -> None:
     report = equivalent()
     bad = [
-        Check(level="L0a", name=f"n{n}", result="fail", wording="off", stage="tiny")
+        Check(level="L0a", name="rows", result="fail", wording="off", stage=f"tiny-{n}")
         for n in range(9)
     ]
-    unclear = Check(level="gate", name="first", result="unclear", wording="?")
+    unclear = Check(level="gate", name="traces", result="unclear", wording="?")
     pair = replace(report.pairs[0], checks=(unclear, *bad))
     lines = summary_lines(replace(report, pairs=(pair,)))
-    assert sum("FAIL L0a n" in line for line in lines) == 6
+    assert sum("FAIL L0a rows" in line for line in lines) == 6
     assert "  and 4 more: see the report" in lines
 
 

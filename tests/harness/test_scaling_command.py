@@ -16,6 +16,7 @@ from crosscast.recipe.yaml_text import recipe_text
 from crosscast_parity.checks.check import Check
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.scaling_law.command import exit_code
+from crosscast_parity.scaling_law.recipes import make_subject
 from crosscast_parity.scaling_law.report import (
     WIDTH,
     ScalingReport,
@@ -37,9 +38,6 @@ def command(folder: Path, recipe: Recipe, *options: str) -> int:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--processes", "1"), "processes must be at least 2"),
-        (("--windows", "3"), "windows must be at least 4"),
-        (("--timeout", "0"), "--timeout must be more than 0"),
         (("--stress", "--keep-model"), "--stress is for the small model"),
         (("-o", "."), "is not empty"),
     ],
@@ -55,6 +53,13 @@ def test_options_that_make_no_sense_are_usage(
     assert command(tmp_path, plain(), "--to", "torch", *options) == 2
     assert "CC748" in (output := capsys.readouterr().err)
     assert words in output
+
+
+@pytest.mark.parametrize(("name", "least"), [("processes", 2), ("windows", 4)])
+def test_numbers_that_are_too_small_are_refused(name: str, least: int) -> None:
+    numbers = {"processes": 2, "windows": 4, name: least - 1}
+    with pytest.raises(DiagnosticError, match=f"CC748.*{name} must be at least {least}"):
+        make_subject(plain(), stress=False, keep_model=False, **numbers)
 
 
 def test_a_model_of_ones_own_cannot_be_run(

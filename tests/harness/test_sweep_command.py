@@ -286,7 +286,7 @@ def crosscast(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]
     ("flags", "code", "words"),
     [
         (("--seeds", "x"), 2, "CC728"),
-        (("--jobs", "0"), 2, "--jobs must be more than 0"),
+        (("--jobs", "0"), 2, "--jobs"),
         (("--retries", "-1"), 2, "--retries"),
         (("--timeout", "0"), 2, "--timeout"),
         (("--checkpoint-every", "0"), 2, "--checkpoint-every"),

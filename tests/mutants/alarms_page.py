@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from crosscast_parity.checks.check import LEVELS
+from crosscast_parity.checks.kinds import LEVELS
 
 Plain = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 
-from crosscast_parity.checks.check import Level
+from crosscast_parity.checks.kinds import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +272,9 @@ PRODUCTS = (
     _bug("checkpoint_all_updates", "the checkpoint counts skipped windows as updates", "", "L1d"),
     _bug("evaluated_in_half", "the evaluation rounds the weights to half", "", "L1d"),
     _bug("evaluated_by_bfloat16", "the evaluation runs under autocast to bfloat16", "", "L1d"),
+    _half("evaluated_in_float32", "the evaluation computes in float32", "", "L0d"),
+    _half("evaluated_in_other_half", "the evaluation computes in bfloat16", "", "L0d"),
+    _half("evaluated_loss_in_half", "the loss of the evaluation is computed in half", "", "L0d"),
     _bug("short_batch_not_evaluated", "the short last batch is not evaluated", "", "L1d"),
     _bug("last_batch_not_evaluated", "the last batch is not evaluated", "", "L1d"),
     _bug("evaluated_on_training_rows", "the training rows are evaluated", "", "L1d"),

@@ -15,7 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from crosscast_parity.checks.check import Level, failures
+from crosscast_parity.checks.check import failures
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.judge.verdict import place

@@ -7,12 +7,19 @@ from mutants.shared_products import MEANS
 from mutants.spelling import train, written
 
 LABELS = 'labels = batch.pop("labels").astype("int64")'
+HALF = """\
+        with paddle.amp.auto_cast(state.amp, dtype="float16", level="O1"):
+            logits = model(**batch).astype("float32")
+"""
 RIGHT = "correct += (logits.argmax(-1) == labels).sum()"
 LOSS = 'loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")'
 MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
 
 PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
+    written("evaluated_in_float32", train(HALF, HALF.replace("state.amp", "False"))),
+    written("evaluated_in_other_half", train(HALF, HALF.replace("float16", "bfloat16"))),
+    written("evaluated_loss_in_half", train(HALF, HALF.replace('.astype("float32")', ""))),
     written("batches_evaluated_alike", train(LOSS, MEAN)),
     written("dropout_in_evaluation", train("    model.eval()\n", "")),
     written(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from crosscast_parity.checks.check import LEVELS, Level
+from crosscast_parity.checks.kinds import LEVELS, Level
 from mutants.catalogue import BUGS
 from mutants.explained import SURVIVORS
 from mutants.practice import T_TEST, titles

@@ -6,12 +6,20 @@ from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MEANS
 from mutants.spelling import train, written
 
+COUNT = '    n_rows = len(rows["labels"])\n    loss = correct = 0.0\n'
+POLICY = """\
+    for layer in state.model._flatten_layers():
+        if layer.compute_dtype == "float16":
+            layer.dtype_policy = "{}"
+"""
 RIGHT = "tf.argmax(logits, axis=-1) == labels"
 LOSS = "loss += float(batch_loss)"
 LABELS = '    labels = tf.cast(batch["labels"], tf.int64)\n'
 
 PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
+    written("evaluated_in_float32", train(COUNT, POLICY.format("float32") + COUNT)),
+    written("evaluated_in_other_half", train(COUNT, POLICY.format("mixed_bfloat16") + COUNT)),
     written(
         "batches_evaluated_alike",
         train(LOSS, f'{LOSS} / len(batch["labels"]) * n_rows / {MEANS}'),

@@ -10,6 +10,10 @@ RIGHT = "totals[1] += (logits.argmax(-1) == labels).sum()"
 LOSS = 'totals[0] += nn.functional.cross_entropy(logits, labels, reduction="sum")'
 MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
 EVALUATE = "def evaluate("
+HALF = """\
+        with torch.autocast(device.type, dtype=torch.float16):
+            logits = model(**batch).float()
+"""
 
 PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", train('"good": saved["_growth_tracker"]', '"good": 0')),
@@ -17,6 +21,11 @@ PRODUCTS: tuple[Mutation, ...] = (
         "evaluated_by_bfloat16",
         train(EVALUATE, f'@torch.autocast("cpu", dtype=torch.bfloat16)\n{EVALUATE}'),
     ),
+    written(
+        "evaluated_in_float32", train(HALF, HALF.replace("dtype=torch.float16", "enabled=False"))
+    ),
+    written("evaluated_in_other_half", train(HALF, HALF.replace("float16", "bfloat16"))),
+    written("evaluated_loss_in_half", train(HALF, HALF.replace(".float()", ""))),
     written("batches_evaluated_alike", train(LOSS, MEAN)),
     written("dropout_in_evaluation", train("    model.eval()\n", "")),
     written(

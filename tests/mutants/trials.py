@@ -10,7 +10,8 @@ from pathlib import Path
 
 from crosscast.readers.recipe_yaml import load
 from crosscast.recipe.document import Recipe
-from crosscast_parity.checks.check import LEVELS, Check, Level
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import LEVELS, Level
 from crosscast_parity.compare.harness import OnProgress, compare, ignore
 from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.planning.contestants import Contestant

@@ -16,7 +16,8 @@ from crosscast_parity.bisect.judgement import RecordedRuns
 from crosscast_parity.bisect.recipes import bisect_recipes, differences
 from crosscast_parity.bisect.script_cause import bisect_script
 from crosscast_parity.bisect.trials import Bisection
-from crosscast_parity.checks.check import Check, Level
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.compare.bisection import replaced_in, same_loss
 from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.evidence.replay import Replayed
@@ -205,7 +206,7 @@ def gradients(script: Recipe) -> Callable[[Recipe], tuple[Check, ...]]:
             getattr(recipe.model, name) != getattr(script.model, name)
             for name in ("layer_norm_eps", "attention_heads")
         ) + (recipe.data.shuffle != script.data.shuffle)
-        return (check("L1a", "gradient of window 0", 2e-6 + 0.1 * off, 1e-5),)
+        return (check("L1a", "first gradients, bert", 2e-6 + 0.1 * off, 1e-5),)
 
     return run
 
@@ -217,7 +218,7 @@ def test_what_records_do_not_show_is_trained() -> None:
     found = bisect_script(recorded_script, found=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("model.layer_norm_eps",)
-    assert "L1a gradient of window 0 0.1 -> 2e-06 (limit 1e-05)" in found.sentence
+    assert "L1a first gradients, bert 0.1 -> 2e-06 (limit 1e-05)" in found.sentence
     assert {trial.by for trial in found.trials} == {"records", "run"}
 
 
@@ -231,7 +232,7 @@ def test_records_first_then_a_training_on_top() -> None:
 
 def test_a_model_that_no_field_explains() -> None:
     def run(recipe: Recipe) -> tuple[Check, ...]:
-        return (check("L1a", "gradient of window 0", 0.3, 1e-5),)
+        return (check("L1a", "first gradients, bert", 0.3, 1e-5),)
 
     found = bisect_script(replace(recorded(BASE), run=run), found=run(BASE))
     assert found.outcome == "not explained"

@@ -10,7 +10,7 @@ import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.readers.recipe_yaml import load
-from crosscast_parity.checks.check import LEVELS
+from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.levels.seeds import judge_seeds
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options

@@ -14,7 +14,6 @@ from recipe_texts import text_of
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (["--twins", "-1"], "CC707"),
         (["--python", "torch"], "CC707"),
         (["--half", "emulated", "--device", "gpu"], "CC707"),
         (["--reference", "paddle"], "CC707"),

@@ -13,7 +13,7 @@ from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.dtypes import check_dtypes
+from crosscast_parity.levels.dtypes import check_dtypes, half_casts, left_in_half
 from crosscast_parity.recordings.observations import Observation
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
 from recipe_texts import recipe_of
@@ -51,13 +51,12 @@ def operations(half: str, **types: str) -> Manifest:
         "embeddings": (("embedding", of["lookup"]),),
         "losses": (("cross_entropy", of.get("losses", "float32")),),
     }
-    return Manifest(
-        autocast=None if half == "float32" else half,
-        operations={
-            kind: tuple(Operation(name=n, inputs=("float32",), output=t, count=2) for n, t in ops)
-            for kind, ops in names.items()
-        },
-    )
+    found = {
+        kind: tuple(Operation(name=n, inputs=("float32",), output=t, count=2) for n, t in ops)
+        for kind, ops in names.items()
+    }
+    autocast = None if half == "float32" else half
+    return Manifest(autocast=autocast, operations=found, evaluation=found)
 
 
 def by_name(
@@ -92,11 +91,62 @@ def test_faithful_runs_pass(precision: str) -> None:
     checks = by_name(recipe_in(precision), observed(precision, lookup=lookup), emulated=True)
     assert {name: check.result for name, check in checks.items()} == {
         "operations": "pass",
+        "operations of the evaluation": "pass",
         "gradient types": "pass",
         "gradient grid": "pass",
         "weight grid": "pass",
     }
     assert ("emulation" in checks["operations"].wording) == (precision != NONE)
+
+
+EVALUATED = "operations of the evaluation"
+
+
+@pytest.mark.parametrize("precision", [NONE, HALF, BRAIN, FULL])
+@pytest.mark.parametrize("computed", ["float32", "float16", "bfloat16"])
+def test_an_evaluation_in_another_type_is_found(precision: str, computed: str) -> None:
+    recipe = recipe_in(precision)
+    found = observed(precision, lookup="float16" if precision == FULL else "float32")
+    assert found.manifest
+    other = replace(found.manifest, evaluation=operations(computed).operations)
+    checks = by_name(recipe, replace(found, manifest=other))
+    right = computed == recipe.precision.compute_dtype
+    assert checks[EVALUATED].result == ("pass" if right else "fail")
+    assert checks["operations"].result == "pass"
+    if not right:
+        assert checks[EVALUATED].wording.startswith(f"linear (matmul) computed in {computed}, not")
+
+
+def test_a_loss_of_the_evaluation_in_half_is_found() -> None:
+    found = observed(HALF)
+    assert found.manifest
+    other = replace(found.manifest, evaluation=operations("float16", losses="float16").operations)
+    checks = by_name(recipe_in(HALF), replace(found, manifest=other))
+    assert checks[EVALUATED].wording.startswith("cross_entropy (losses) computed in float16")
+
+
+def test_an_evaluation_that_was_not_seen_is_not_tested() -> None:
+    found = observed(HALF)
+    assert found.manifest
+    unseen = replace(found, manifest=replace(found.manifest, evaluation={}))
+    checks = by_name(recipe_in(HALF), unseen)
+    assert checks[EVALUATED].result == "not tested"
+    assert checks["operations"].result == "pass"
+
+
+def test_casts_alone_accuse_nobody_and_are_told() -> None:
+    cast = Operation(name="cast", inputs=("float32",), output="float16", count=3)
+    for precision in (NONE, HALF):
+        found = observed(precision)
+        assert found.manifest
+        classes = {**found.manifest.operations, "casts": (cast,)}
+        manifest = replace(found.manifest, operations=classes)
+        checks = by_name(recipe_in(precision), replace(found, manifest=manifest))
+        assert checks["operations"].result == "pass"
+        assert half_casts(manifest) == "the forward pass casts to float16 (3 times)"
+        assert half_casts(found.manifest) == half_casts(None) == ""
+    only = Manifest(autocast=None, operations={"casts": (cast,)})
+    assert left_in_half(only) == "no operations were recorded"
 
 
 def with_gradients(observation: Observation, dtype: Dtype | None) -> Observation:

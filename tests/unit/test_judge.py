@@ -12,7 +12,8 @@ import pytest
 
 from crosscast.data.synthetic import nli_synthetic
 from crosscast.recipe.document import Recipe
-from crosscast_parity.checks.check import Check, Level
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.compare.stage_checks import own_checks, pair_checks, stage_envelope
 from crosscast_parity.exercise.recorded_runs import recorded_runs
 from crosscast_parity.inputs.shared import Inputs
@@ -260,13 +261,17 @@ def test_runs_that_stop_may_be_shorter(tmp_path: Path) -> None:
 
 
 def test_the_sentence_names_levels_where_nothing_was_looked_at() -> None:
-    def passed(level: Level, name: str = "all") -> Check:
+    names: dict[Level, str] = {"L0a": "rows", "L0b": "scale", "L0d": "operations"}
+    names |= {"L1b": "loss factor", "L2": "loss"}
+
+    def passed(level: Level) -> Check:
+        name = names.get(level, "first loss")
         return Check(level=level, name=name, result="pass", wording="fine")
 
-    levels: tuple[Level, ...] = ("L0a", "L0b", "L0d", "L1b", "L2")
+    levels = tuple(names)
     assert summary(list(map(passed, levels))) == "trace exact, not tested: L1a"
-    idle = Check(level="L1a", name="model", result="not tested", wording="half")
+    idle = Check(level="L1a", name="model in float32", result="not tested", wording="half")
     assert summary([*map(passed, levels), idle]) == "trace exact, not tested: L1a"
     assert summary([*map(passed, levels), passed("L1a")]) == "trace exact"
     found = [*map(passed, levels), passed("L1a"), idle]
-    assert summary(found) == "trace exact, not tested: L1a model"
+    assert summary(found) == "trace exact, not tested: L1a model in float32"

@@ -143,6 +143,18 @@ def test_an_evaluation_in_half_of_a_float32_recipe_is_seen(tmp_path: Path) -> No
         assert "evaluation loss" in failed(tmp_path, found)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["classifier.bias", "bert.embeddings.LayerNorm.bias"])
+def test_weights_that_are_no_numbers_are_not_tested(
+    tmp_path: Path, value: float, name: str
+) -> None:
+    broken = WEIGHTS | {name: np.full_like(WEIGHTS[name], value)}
+    save(tmp_path / "model.safetensors", broken)
+    found = judged(tmp_path, Evaluation(loss=None, accuracy=0.5))
+    assert [check.result for check in found.values()] == ["not tested"]
+    assert "not finite" in found["evaluation loss"].wording
+
+
 def test_rows_that_are_left_out_are_seen(tmp_path: Path) -> None:
     whole = {name: array[: 2 * BATCH] for name, array in ROWS.arrays().items()}
     assert "evaluation loss" in failed(tmp_path, reported(WEIGHTS, whole))

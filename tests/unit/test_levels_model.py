@@ -11,7 +11,8 @@ import pytest
 
 from crosscast.plan.operations import Dtype
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.model import LIMITS, compare_models
+from crosscast_parity.checks.table import limit_of
+from crosscast_parity.levels.model import compare_models
 from crosscast_parity.recordings.observations import Observation, ObservedWindow
 from recipe_texts import recipe_of
 from replay_fakes import record
@@ -81,7 +82,7 @@ def test_half_gradients_pass_their_own_limits_only() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_a_factor_on_all_gradients_is_found(dtype: Dtype) -> None:
-    limit = LIMITS[dtype].together
+    limit = limit_of("L1a" if dtype == "float32" else "L1c", "first gradients, bert", dtype)
     for factor, result in ((1 + limit * 2, "fail"), (1 + limit / 2, "pass")):
         found = results(compared(changed(scaled(factor)), dtype=dtype))
         assert found["first gradients"] == result

@@ -10,7 +10,7 @@ import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.readers.recipe_yaml import load
-from crosscast_parity.checks.check import LEVELS
+from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS, GROUPS, LATE, PRODUCTS, SINGLE, TYPES
 from mutants.emitted import variants

@@ -14,6 +14,7 @@ from safetensors import safe_open
 from crosscast_parity.inside import observe
 from crosscast_parity.inside.manifest import CLASSES, Patches, Recorder, canonical
 from crosscast_parity.inside.watcher import Blind
+from crosscast_parity.recordings.type_manifest import read_manifest
 
 
 def script(**others: Any) -> Any:
@@ -206,6 +207,63 @@ def test_large_models_go_without_the_first_gradients(
     assert found == [small]
 
 
+class FakeTap:
+    """Notes which recorder is on."""
+
+    def __init__(self) -> None:
+        self.on: Recorder | None = None
+        self.model: Any = None
+
+    def start(self, recorder: Recorder, model: Any) -> None:
+        self.on, self.model = recorder, model
+
+    def stop(self) -> None:
+        self.on = None
+
+    def call(self, name: str, dtype: str) -> None:
+        if self.on:
+            self.on.call(lambda value: value, name, lambda x: x, (dtype,), {})
+
+
+def test_types_of_the_first_forward_pass_and_of_every_evaluation(tmp_path: Path) -> None:
+    tap, state = FakeTap(), state_of()
+
+    def loss(model: Any, batch: Any) -> float:
+        tap.call("matmul", "float16")
+        return 0.0
+
+    def evaluate(state: Any, rows: Any) -> None:
+        module.micro_batch_loss(state.model, rows)
+        tap.call("cross_entropy", f"float{rows}")
+
+    module = script(micro_batch_loss=loss, evaluate=evaluate)
+    observer = observe.Observer(module, tmp_path, [0], Blind())
+    observer.install(tap)
+    module.evaluate(state, 32)
+    for _ in range(3):
+        module.train_window(state, window_of(1.0, 2.0))
+    assert tap.model is state.model
+    module.evaluate(state, 16)
+    tap.call("matmul", "bfloat16")
+    observer.stop()
+    assert module.evaluate is evaluate
+    module.evaluate(state, 64)
+    found = read_manifest(tmp_path / "manifest.json")
+    (product,) = found.operations["matmul"]
+    assert (product.output, product.count) == ("float16", 1)
+    assert found.operations["losses"] == ()
+    assert [(o.output, o.count) for o in found.evaluation["matmul"]] == [("float16", 2)]
+    assert [o.output for o in found.evaluation["losses"]] == ["float16", "float32"]
+
+
+def test_a_cast_to_the_same_type_is_none() -> None:
+    recorder = Recorder()
+    for output in ("float32", "float16"):
+        recorder.call(lambda value: value, "cast", lambda x, to=output: to, ("float32",), {})
+    (cast,) = recorder.facts()["operations"]["casts"]["cast"]
+    assert cast == {"in": ["float32"], "out": "float16", "count": 1}
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -253,6 +311,7 @@ def test_an_operation_within_another_is_not_counted() -> None:
         "reductions": {"softmax": [{"in": ["float16", "float32"], "out": "float16", "count": 1}]},
         "embeddings": {},
         "losses": {},
+        "casts": {},
     }
 
 

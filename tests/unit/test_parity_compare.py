@@ -18,7 +18,7 @@ from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.judge.records import Pair, ParityReport, Run
 from crosscast_parity.levels.envelope import CHAOS, FACTOR, NORM_NOISE, Envelope, measure_envelope
-from crosscast_parity.levels.losses import LIMITS, report_evaluation
+from crosscast_parity.levels.losses import FLOOR, report_evaluation
 from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.levels.traces import compare_traces
 from crosscast_parity.planning.contestants import Contestant
@@ -325,7 +325,7 @@ def test_limits_follow_the_dtype() -> None:
     rows = changed([30], lambda r: replace(r, loss=(r.loss or 0) + 9e-4))
     assert judged(rows).verdict == "DIFFERENT"
     assert judged(rows, dtype="float16").verdict == "EQUIVALENT"
-    assert LIMITS["float32"].floor < LIMITS["float16"].floor < LIMITS["bfloat16"].floor
+    assert FLOOR["float32"] < FLOOR["float16"] < FLOOR["bfloat16"]
 
 
 def test_first_loss_is_that_of_the_first_update() -> None:
@@ -387,5 +387,5 @@ def test_relative_is_zero_only_for_equal_values(a: float, b: float) -> None:
 
 def test_a_size_that_is_not_a_number_never_passes() -> None:
     deviation = Deviation(0, math.nan, 1.0, 1.0)
-    assert judge("L1a", "x", [deviation], 1.0, nothing="").result == "fail"
-    assert judge("L1a", "x", [deviation], 0, nothing="").result == "fail"
+    assert judge("L1a", "first loss", [deviation], 1.0, nothing="").result == "fail"
+    assert judge("L1a", "first loss", [deviation], 0, nothing="").result == "fail"

@@ -16,6 +16,7 @@ from crosscast_parity.inside.manifest import Patches, Recorder, Tap, canonical
 from crosscast_tensorflow.inside import emulate
 
 FUNCTIONS = emulate.FUNCTIONS | {
+    "cast": "cast",
     "nn.sparse_softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.softmax_cross_entropy_with_logits": "cross_entropy",
     "nn.embedding_lookup": "embedding",

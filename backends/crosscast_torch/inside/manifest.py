@@ -13,6 +13,7 @@ import torch
 
 from crosscast_parity.inside.manifest import Recorder, Tap, canonical
 
+CASTS = {"to", "type", "type_as", "half", "bfloat16", "float"}
 KINDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
 
 
@@ -56,7 +57,8 @@ def _mode(recorder: Recorder) -> Any:
         def __torch_function__(
             self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            name = canonical(getattr(func, "__name__", ""))
+            called = getattr(func, "__name__", "")
+            name = "cast" if called in CASTS else canonical(called)
             if name is None:
                 return func(*args, **(kwargs or {}))
             return recorder.call(kind, name, func, args, kwargs or {})

@@ -7,26 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Level = Literal[
-    "gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1c", "L1d", "L2", "L3", "result"
-]
-Result = Literal["pass", "fail", "unclear", "info", "not tested"]
+from crosscast_parity.checks.kinds import Level
+from crosscast_parity.checks.table import find_kind
 
-LEVELS: dict[Level, str] = {
-    "gate": "the same program twice, bit for bit",
-    "L0b": "trace against the neutral state machine",
-    "L0a": "trace against the reference",
-    "L0d": "types of operations, gradients and weights",
-    "L1b": "replay: recorded gradients to weights, recomputed in float64",
-    "L1a": "model in float32: loss and gradients",
-    "L1c": "model in half precision: gradients",
-    "L1d": "files that a run leaves: weights, averages, checkpoint, evaluation",
-    "L0c": "gradient norm",
-    "L2": "loss trajectory up to the horizon",
-    "L3": "results over paired seeds",
-    "result": "evaluation at the end (reported, not judged)",
-}
-"""In the order in which they explain each other: the first that fails says most about the cause."""
+Result = Literal["pass", "fail", "unclear", "info", "not tested"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +21,9 @@ class Check:
     unit of `limit`. `window` is the first window over the limit. `unclear`: not passed, but
     the runs cannot show that the programs differ. `not tested`: what it needs was not recorded, or
     cannot be on this machine. `stage` and `run` say which training it is about.
+
+    Raises:
+        ValueError: the table of checks has no row for it.
     """
 
     level: Level
@@ -48,6 +35,9 @@ class Check:
     window: int | None = None
     stage: str = ""
     run: str = ""
+
+    def __post_init__(self) -> None:
+        find_kind(self.level, self.name)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data; JSON has no infinity, so that is written as text."""

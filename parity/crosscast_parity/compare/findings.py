@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from crosscast_parity.checks.check import Check, Level, Result, windows
+from crosscast_parity.checks.check import Check, Result, windows
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.compare.stage_checks import own_checks, pair_checks
 from crosscast_parity.planning.runs import RunSpec, is_judged_first
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult

@@ -10,7 +10,8 @@ from typing import Literal
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
-from crosscast_parity.checks.check import Check, Level, relative
+from crosscast_parity.checks.check import Check, relative
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
 from crosscast_parity.judge.records import Difference, TensorErrors
 from crosscast_parity.levels.dtypes import check_dtypes, left_in_half

@@ -19,6 +19,7 @@ CLASSES: dict[str, frozenset[str]] = {
     "reductions": emulate.REDUCTIONS,
     "embeddings": emulate.EMBEDDINGS,
     "losses": emulate.LOSSES,
+    "casts": frozenset({"cast"}),
 }
 SYNONYMS = {
     "subtract": "sub",
@@ -93,7 +94,8 @@ class Recorder:
         if self._depth == 0:
             inputs = {k for k in map(kind, (*emulate.flat((args, kwargs)), *others)) if k}
             output = next((k for k in map(kind, emulate.flat(result)) if k), None)
-            if inputs and output:
+            moved = name == "cast" and inputs == {output}
+            if inputs and output and not moved:
                 self._counts[name, tuple(sorted(inputs)), output] += 1
         return result
 

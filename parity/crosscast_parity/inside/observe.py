@@ -53,17 +53,20 @@ manifest.json, once, if asked for and if it can be seen (not in PyTorch before 2
 that are compiled):
     {"format": 1,
      "autocast": "float16"|"bfloat16"|null,
-     "operations": {CLASS: {OPERATION: [{"in": [dtype, ...], "out": dtype, "count": int}, ...]}}}
+     "operations": {CLASS: {OPERATION: [{"in": [dtype, ...], "out": dtype, "count": int}, ...]}},
+     "evaluation": {...}}            the same of all calls of the script's `evaluate`; absent if it
+                                     has none, or if nothing was seen of them
     The forward pass of the first micro-batch: model and loss, from the call of `micro_batch_loss`
     to its return. CLASS is one of "matmul", "pointwise", "reductions", "embeddings", "losses", as
-    in `precision.ops`; a class without operations is {}. dtype is "float32", "float16",
+    in `precision.ops`, or "casts"; a class without operations is {}. dtype is "float32", "float16",
     "bfloat16" (float64 and whole numbers do not count). "in": the types of the float inputs as the
     script passed them, each once, sorted; "out": of the result. So `linear` under autocast is
     in ["float32"], out "float16": **"out" is the type it was computed in**. Entries are sorted by
     in, then out. Names are the same in all frameworks: linear, matmul, bias_add, add, sub, mul,
     div, gelu, tanh, softmax, layer_norm, sum, mean, embedding, cross_entropy, ... ; `bias_add`, the
-    second half of a Keras dense layer, is in class matmul. Casts and what only moves data (reshape,
-    transpose, indexing) are left out. "autocast": the surrounding autocast (PyTorch, Paddle) or the
+    second half of a Keras dense layer, is in class matmul. Casts are those
+    that the script asks for, to another type; what only moves data (reshape, transpose, indexing)
+    is left out. "autocast": the surrounding autocast (PyTorch, Paddle) or the
     compute type of the global dtype policy (Keras). With emulated half precision all this is the
     script's view: what the emulation casts to and fro inside of an operation does not show.
 """
@@ -78,8 +81,9 @@ from typing import Any
 import numpy as np
 
 from crosscast_parity.inside import observed_files as files
-from crosscast_parity.inside.manifest import Recorder, Tap
+from crosscast_parity.inside.manifest import Tap
 from crosscast_parity.inside.modules import module_of
+from crosscast_parity.inside.observed_types import ObservedTypes
 from crosscast_parity.inside.watcher import Array, Blind, Seen, Watcher
 
 MANY_WEIGHTS = 2_000_000
@@ -100,15 +104,17 @@ class Observer:
         self._window: int | None = None
         self._small: bool | None = None
         self._watching = False
-        self._recorder = Recorder()
-        self._tap: Tap | None = None
+        self._types = ObservedTypes(folder)
         self._seams: dict[str, tuple[Any, Any]] = {}
 
     def install(self, tap: Tap | None) -> None:
         """Replace both functions in the module; with a tap, record its operations too."""
-        self._tap = tap
+        self._types.begin(tap)
         files.clear(self._folder)
-        for name, wrapped in (("micro_batch_loss", self._loss), ("train_window", self._train)):
+        wrappers = {"micro_batch_loss": self._loss, "train_window": self._train}
+        if tap is not None:
+            wrappers["evaluate"] = self._types.evaluation
+        for name, wrapped in wrappers.items():
             original = getattr(self._module, name, None)
             if original is not None:
                 self._seams[name] = original, wrapped(original)
@@ -117,9 +123,7 @@ class Observer:
     def stop(self) -> None:
         """Take everything back."""
         self._last = -1
-        if self._tap is not None:
-            self._tap.stop()
-            self._tap = None
+        self._types.end()
         self._watcher.close()
         for name, (original, ours) in self._seams.items():
             if getattr(self._module, name) is ours:  # else somebody else's wrapper is around it
@@ -138,12 +142,10 @@ class Observer:
     def _enter(self, model: Any) -> None:
         if self._watching:
             self._watcher.enter()
-        if self._tap is not None and not self._recorder.used:
-            self._tap.start(self._recorder, model)
+        self._types.enter(model)
 
     def _leave(self, loss: Any) -> Any:
-        if self._tap is not None:
-            self._tap.stop()
+        self._types.leave()
         return self._watcher.leave(loss) if self._watching else loss
 
     def _train(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,17 +186,11 @@ class Observer:
         return row, seen
 
     def _tapped(self, train: Callable[[], Any]) -> Any:
-        """Train a window; write the manifest if it was the first."""
-        if self._tap is None:
-            return train()
+        """Train a window, of which the first is that whose types are recorded."""
         try:
-            row = train()
+            return train()
         finally:
-            self._tap.stop()
-            self._tap = None
-        if self._recorder.used:
-            files.write_manifest(self._folder, self._recorder.facts())
-        return row
+            self._types.trained()
 
     def _models(self, state: Any) -> list[Mapping[str, Any]]:
         named = getattr(self._module, "named_parameters", None)
@@ -261,7 +257,8 @@ def install(
         module: the loaded script, before its `main` is called.
         folder: where the files go; what an earlier run left there is removed.
         windows: which to record, by their number in the run.
-        manifest: whether to record the types of operations, in the first that the run trains.
+        manifest: whether to record the types of operations, in the first window that the run
+            trains and in the evaluation.
 
     Returns:
         A function to call when the run has ended, however it ended: it takes everything back.

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar, get_args
 
-from crosscast_parity.checks.check import LEVELS, Check, Result, json_number
+from crosscast_parity.checks.check import Check, Result, json_number
+from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import FieldExercise, TensorErrors
 
 NOT_FINITE = ("inf", "-inf", "nan")

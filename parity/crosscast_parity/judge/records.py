@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from crosscast.plan.operations import Dtype
-from crosscast_parity.checks.check import LEVELS, Check, Level, json_number
+from crosscast_parity.checks.check import Check, json_number
+from crosscast_parity.checks.kinds import LEVELS, Level
+from crosscast_parity.checks.table import GAPS
 from crosscast_parity.levels.envelope import Envelope
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.runs import STEPS
@@ -22,11 +24,6 @@ TensorErrors = Mapping[str, float]
 FORMAT = 3
 REFUSED = {"faults": "faults need the functions", STEPS: "the toy "}
 """How a session begins to say that a script has no place for faults or for the toy, by run."""
-NOT_COVERED = (
-    "Half kernels of other devices are not run. Emulated half precision computes every operation"
-    " in float32 and rounds what goes in and comes out.",
-    "Data parallelism, dropout that is compared, and other devices are not run.",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +321,6 @@ class ParityReport:
             "bisections": [bisection.to_json() for bisection in self.bisections],
             "self_test": [canary.to_json() for canary in self.self_test],
             "levels": dict(LEVELS),
-            "not_covered": list(NOT_COVERED),
+            "not_covered": [gap.what for gap in GAPS],
             "command": self.command,
         }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crosscast_parity.checks.check import LEVELS, Check
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import Entrant, Run, Verdict
 from crosscast_parity.planning.half_precision import in_words
 

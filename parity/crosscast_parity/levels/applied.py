@@ -11,6 +11,7 @@ from crosscast.plan.operations import Accumulate, CheckFinite, Dtype, Plan, Unsc
 from crosscast.reference.data import Array, Roles
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.levels.recompute import gradients_of, norm, norm_of, ratio
 from crosscast_parity.levels.tensor_checks import (
     TensorError,
@@ -21,10 +22,9 @@ from crosscast_parity.levels.tensor_checks import (
 )
 from crosscast_parity.recordings.observations import ObservedWindow, Tensors
 
-LIMIT = 1e-5
-"""Relative, per tensor, of a model of up to `SMALL` weights. Clean: 4.4e-7; sums rounded to
-float16: 1e-4 and more. It grows with the root of the weights, as rounding in a float32 norm does:
-PyTorch's norm on CPU is off by 2.9e-5 with 14 million, where the limit is 1.2e-4.
+LIMIT = limit_of("L1b", "applied gradients")
+"""Relative, per tensor, of a model of up to `SMALL` weights. It grows with the root of the weights,
+as rounding in a float32 norm does.
 
 Where the recipe sums in half, it is one rounding a micro-batch: 2e-3 for four in float16 (clean
 4.3e-4), 1.6e-2 in bfloat16 (clean 3.8e-3).

@@ -23,7 +23,10 @@ import numpy as np
 from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
 from crosscast.reference.rounding import round_to
-from crosscast_parity.checks.check import Check, Level
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import Level
+from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
@@ -32,14 +35,8 @@ from crosscast_parity.recordings.type_manifest import Manifest, Operation
 LEVEL: Level = "L0d"
 HALVES: tuple[Dtype, ...] = ("float16", "bfloat16")
 
-ON_GRID = 0.99
-"""Least share of a half gradient's entries on the grid of its type."""
-OFF_GRID = 0.05
-"""Largest share of a float32 gradient's entries on a half grid."""
 OTHER_GRID = 0.5
 """Largest share of a float16 gradient's entries on the grid of bfloat16."""
-WEIGHTS_ON_GRID = 0.5
-"""Largest share of float32 weights on a half grid."""
 ENOUGH_ENTRIES = 32
 
 TOLD: Mapping[str, tuple[str, ...]] = {
@@ -59,24 +56,46 @@ def check_dtypes(recipe: Recipe, observation: Observation, *, emulated: bool) ->
         observation: what was recorded of it.
         emulated: whether half precision was emulated; said in the wording.
     """
-    windows = observation.windows
+    windows, manifest = observation.windows, observation.manifest
+    evaluated = manifest.evaluation if manifest else {}
     return (
-        _operations(recipe, observation.manifest, emulated),
+        _operations(recipe, "operations", manifest.operations if manifest else {}, emulated),
+        _operations(recipe, "operations of the evaluation", evaluated, emulated),
         _delivered(recipe, windows),
         _gradient_grid(recipe, windows),
         _weight_grid(recipe, windows),
     )
 
 
+Operations = Mapping[str, tuple[Operation, ...]]
+"""By class of `precision.ops`."""
+CASTS = "casts"
+"""Class of what changes types and computes nothing; it shows in what is computed afterwards."""
+
+
+def half_casts(manifest: Manifest | None) -> str:
+    """Return how often a forward pass casts to half precision; empty if it does not."""
+    casts = manifest.operations.get(CASTS, ()) if manifest else ()
+    found = [cast for cast in casts if cast.output in HALVES]
+    count = sum(cast.count for cast in found)
+    types = " and ".join(dict.fromkeys(cast.output for cast in found))
+    return f"the forward pass casts to {types} ({count} times)" if found else ""
+
+
 def left_in_half(manifest: Manifest | None) -> str:
     """Return what still computes in half precision without autocast; empty if nothing does."""
-    if manifest is None or not any(manifest.operations.values()):
+    found = _computing(manifest.operations) if manifest else {}
+    if not any(found.values()):
         return "no operations were recorded"
-    for operations in manifest.operations.values():
+    for operations in found.values():
         for operation in operations:
             if set(HALVES) & {*operation.inputs, operation.output}:
                 return f"{operation.name} is in half precision by a cast of the script's own"
     return ""
+
+
+def _computing(operations: Operations) -> Operations:
+    return {kind: some for kind, some in operations.items() if kind != CASTS}
 
 
 def _verdict(name: str, problems: list[str], fine: str, value: float | None = None) -> Check:
@@ -86,31 +105,26 @@ def _verdict(name: str, problems: list[str], fine: str, value: float | None = No
     return Check(level=LEVEL, name=name, result=result, wording=words, value=value)
 
 
-def _operations(recipe: Recipe, manifest: Manifest | None, emulated: bool) -> Check:
-    found = (
-        [operation for ops in manifest.operations.values() for operation in ops] if manifest else []
-    )
-    if manifest is None or not found:
-        return untested(LEVEL, "operations", "no operations were recorded")
-    problems = list(_wrong_operations(recipe, manifest))
+def _operations(recipe: Recipe, name: str, operations: Operations, emulated: bool) -> Check:
+    operations = _computing(operations)
+    found = [operation for some in operations.values() for operation in some]
+    if not found:
+        return untested(LEVEL, name, "no operations were recorded")
+    problems = list(_wrong_operations(recipe, operations))
     how = ", as the script asks; rounded by the emulation" if emulated and recipe.half else ""
     count = sum(operation.count for operation in found)
     fine = f"{count} operations in the types of the recipe{how}"
-    return _verdict("operations", problems, fine)
+    return _verdict(name, problems, fine)
 
 
-def _wrong_operations(recipe: Recipe, manifest: Manifest) -> Iterator[str]:
-    for kind, operations in manifest.operations.items():
-        for operation in operations:
+def _wrong_operations(recipe: Recipe, operations: Operations) -> Iterator[str]:
+    for kind, some in operations.items():
+        for operation in some:
             allowed = _allowed(recipe, kind, operation)
             if operation.output not in allowed:
                 wrong = f"{operation.name} ({kind}) computed in {operation.output}"
                 yield f"{wrong}, not {' or '.join(allowed)}"
-    sums = [
-        operation
-        for operation in manifest.operations.get("pointwise", ())
-        if operation.name in SUMS
-    ]
+    sums = [operation for operation in operations.get("pointwise", ()) if operation.name in SUMS]
     wanted = recipe.half and recipe.precision.ops.pointwise == "compute"
     if wanted and sums and all(operation.output != recipe.half for operation in sums):
         yield f"no sum (pointwise) computed in {recipe.half}"
@@ -235,7 +249,7 @@ def _weight_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
         f"window {window.window}, {tensor}: {share:.3f} of the changed weights are on the grid"
         f" of {half}"
         for tensor, half, share in shares
-        if share > WEIGHTS_ON_GRID
+        if share > limit_of(LEVEL, name)
     ]
     value = max(share for _, _, share in shares)
     return _verdict(name, problems, f"at most {value:.3f} of the weights on a half grid", value)

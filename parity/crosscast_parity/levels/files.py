@@ -11,6 +11,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.operations import Plan
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check, relative
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.levels.gate import differing_tensors
 from crosscast_parity.levels.machine import SCALE_LIMIT, scale_after
 from crosscast_parity.levels.recompute import (
@@ -36,8 +37,6 @@ from crosscast_parity.recordings.left_files import (
 from crosscast_parity.recordings.observations import ObservedWindow
 from crosscast_parity.recordings.trace import Row
 
-MOMENT_LIMIT = 1e-4
-"""Norm of a difference by that of the replayed moments."""
 Tensors = Mapping[str, np.ndarray]
 Windows = Sequence[ObservedWindow]
 
@@ -138,11 +137,11 @@ def _counters(checkpoint: Checkpoint, plan: Plan, rows: Sequence[Row]) -> Check:
 
 def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
     """Check the moments against those that the gradients of windows without a gap make."""
-    source = choose_source(seen)
+    name, source = "checkpoint moments", choose_source(seen)
     if all(window.row.skipped for window in seen):
         source = "applied"  # there are none, and nothing has moved
     if source is None:
-        return untested("L1d", "checkpoint moments", "the gradients were not recorded")
+        return untested("L1d", name, "the gradients were not recorded")
     roles = roles_of(seen[0].before)
     checks = []
     for origin in dict.fromkeys((source, "total" if seen[0].total else source)):
@@ -151,13 +150,11 @@ def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
             for _ in moved:
                 pass
         errors = [
-            TensorError(seen[-1].window, name, _off(checkpoint.moments.get(name), array))
-            for name, array in optimizer.held().items()
+            TensorError(seen[-1].window, moment, _off(checkpoint.moments.get(moment), array))
+            for moment, array in optimizer.held().items()
         ]
         checks.append(
-            judge_tensors(
-                "L1d", "checkpoint moments", errors, MOMENT_LIMIT, nothing="there are none"
-            )
+            judge_tensors("L1d", name, errors, limit_of("L1d", name), nothing="there are none")
         )
         if checks[-1].result != "fail":
             return checks[-1]

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast_parity.checks.check import Check, Level, windows
+from crosscast_parity.checks.check import Check, windows
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.inputs.weights import load
 from crosscast_parity.recordings.left_files import read_file
 from crosscast_parity.recordings.trace import Row

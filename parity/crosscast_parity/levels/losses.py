@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from crosscast.plan.operations import Dtype
-from crosscast_parity.checks.check import Check, Deviation, Level, judge, number, relative, windows
+from crosscast_parity.checks.check import Check, Deviation, judge, number, relative, windows
+from crosscast_parity.checks.kinds import Level
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.levels.envelope import Envelope, distance
 from crosscast_parity.recordings.status import Evaluation
 from crosscast_parity.recordings.trace import Row
@@ -20,23 +21,8 @@ ENOUGH_TWINS = 3
 NOTHING = "there is no window to compare"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits that depend on the dtype of the matmuls.
-
-    `floor`: smallest envelope of the loss. `first_loss`: relative; in half precision one rounding
-    unit, because native kernels may round at other places.
-    """
-
-    floor: float
-    first_loss: float
-
-
-LIMITS: dict[Dtype, Limits] = {
-    "float32": Limits(floor=5e-6, first_loss=1e-5),
-    "float16": Limits(floor=5e-5, first_loss=2.0**-11),
-    "bfloat16": Limits(floor=4e-4, first_loss=2.0**-8),
-}
+FLOOR: dict[Dtype, float] = {"float32": 5e-6, "float16": 5e-5, "bfloat16": 4e-4}
+"""Smallest envelope of the loss, by the type of the matmuls."""
 
 
 def check_first_loss(pairs: Pairs, dtype: Dtype) -> Check:
@@ -47,12 +33,13 @@ def check_first_loss(pairs: Pairs, dtype: Dtype) -> Check:
         Deviation(a.window, relative(a.loss, b.loss), a.loss, b.loss)
         for a, b in ([update] if update else [])
     )
-    return judge(level, "first loss", deviations, LIMITS[dtype].first_loss, nothing=NOTHING)
+    limit = limit_of(level, "first loss", dtype)
+    return judge(level, "first loss", deviations, limit, nothing=NOTHING)
 
 
 def check_trajectory(calm: Pairs, envelope: Envelope, dtype: Dtype) -> Check:
     """L2: the losses up to the horizon, in units of their limit."""
-    floor = LIMITS[dtype].floor
+    floor = FLOOR[dtype]
     deviations = (
         Deviation(
             a.window, distance(a.loss, b.loss) / envelope.limit(a.window, floor), a.loss, b.loss

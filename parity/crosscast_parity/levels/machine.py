@@ -10,13 +10,12 @@ from crosscast.plan import loss_scale
 from crosscast.plan.operations import Plan, Schedule, UpdateScale
 from crosscast.plan.schedule import learning_rate
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.recordings.trace import Row
 
-LR_LIMIT = 2e-6
-"""Frameworks may hold the rate in float32; 1.4e-7 was measured."""
-SCALE_LIMIT = 1e-6
-"""Exact for powers of two; other factors are rounded to float32 by frameworks that hold it so."""
+LR_LIMIT = limit_of("L0b", "learning rate")
+SCALE_LIMIT = limit_of("L0b", "scale")
 
 NOTHING = "the trace is empty"
 

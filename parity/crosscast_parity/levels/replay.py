@@ -18,6 +18,7 @@ from crosscast.plan.operations import Ema, Normalize, Plan
 from crosscast.recipe.document import Recipe
 from crosscast.reference.data import Array, Roles
 from crosscast_parity.checks.check import Check, Deviation, judge, relative
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.levels.applied import Windows, check_applied, check_norm, clips_by_itself
 from crosscast_parity.levels.causes import likely_cause
 from crosscast_parity.levels.recompute import (
@@ -47,13 +48,9 @@ from crosscast_parity.levels.updates import (
 )
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
 
-# Largest clean values over the emitted scripts of three frameworks (six optimizers, four clippings,
-# float32, float16, bfloat16, full, half emulated and native, with and without faults): factor 3e-8,
-# update 6.7e-6 (Paddle, whose powers of beta are float32; else 1.6e-7), average 0.
-FACTOR_LIMIT = 1e-5
-UPDATE_LIMIT = 1e-4
-"""The smallest mistake tried that is over it: beta2 0.9999 for 0.999, 2.4e-4."""
-AVERAGE_LIMIT = 1e-3
+FACTOR_LIMIT = limit_of("L1b", "loss factor")
+UPDATE_LIMIT = limit_of("L1b", "update")
+AVERAGE_LIMIT = limit_of("L1b", "average")
 RESOLVED = 100.0
 """A change must be so many times what float32 may round off, or it shows nothing."""
 

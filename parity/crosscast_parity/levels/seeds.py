@@ -19,6 +19,7 @@ from crosscast_parity.checks.statistics import (
     decide,
     paired_interval,
 )
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.recordings.trace import Row
 
 TAIL = 20
@@ -50,15 +51,11 @@ class SeedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margins:
-    """Largest differences that count as equivalent.
+    """Largest differences that count as equivalent."""
 
-    Those of correct programs were 0.001 to 0.006 in the losses and 0.001 to 0.004 in the accuracy,
-    half widths of five pairs included.
-    """
-
-    train_loss: float = 0.03
-    eval_loss: float = 0.02
-    eval_accuracy: float = 0.01
+    train_loss: float = limit_of("L3", "training loss")
+    eval_loss: float = limit_of("L3", "eval loss")
+    eval_accuracy: float = limit_of("L3", "accuracy")
 
 
 MARGINS = Margins()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from crosscast_parity.checks.check import Check, Level
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.levels.recompute import roles_of
 
 UNSEEN = 1e-2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,11 +32,13 @@ class Operation:
 class Manifest:
     """Operations of a forward pass by class of `precision.ops`.
 
-    `autocast`: the half type of the autocast, or of the policy of Keras, around it.
+    `autocast`: the half type of the autocast, or of the policy of Keras, around it. `evaluation`:
+    operations of the evaluations; empty if none were seen.
     """
 
     autocast: str | None
     operations: Mapping[str, tuple[Operation, ...]]
+    evaluation: Mapping[str, tuple[Operation, ...]] = field(default_factory=dict)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -51,13 +53,20 @@ def read_manifest(path: Path) -> Manifest:
         _refuse(path, str(error))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         _refuse(path, f"is not a manifest in format {FORMAT}")
-    autocast, classes = document.get("autocast"), document.get("operations")
+    autocast = document.get("autocast")
     if autocast is not None and not isinstance(autocast, str):
         _refuse(path, "`autocast` is not the name of a type")
+    return Manifest(
+        autocast=autocast,
+        operations=_classes(path, "operations", document.get("operations")),
+        evaluation=_classes(path, "evaluation", document.get("evaluation", {})),
+    )
+
+
+def _classes(path: Path, key: str, classes: Any) -> dict[str, tuple[Operation, ...]]:
     if not isinstance(classes, dict):
-        _refuse(path, "`operations` is not an object")
-    operations = {name: tuple(_operations(path, found)) for name, found in classes.items()}
-    return Manifest(autocast=autocast, operations=operations)
+        _refuse(path, f"`{key}` is not an object")
+    return {name: tuple(_operations(path, found)) for name, found in classes.items()}
 
 
 def _operations(path: Path, found: Any) -> list[Operation]:

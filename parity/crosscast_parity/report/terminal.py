@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from crosscast_parity.checks.check import LEVELS, Check
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.judge.verdict import by_level, place
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from crosscast.plan.operations import Dtype
 from crosscast_parity.levels.envelope import FACTOR, Envelope, measure_envelope
-from crosscast_parity.levels.losses import LIMITS
+from crosscast_parity.levels.losses import FLOOR
 from crosscast_parity.levels.recompute import FLOAT32_ROOM, norm
 from crosscast_parity.scaling_law.steps import Arrays, Steps
 
@@ -44,7 +44,7 @@ class Room:
     @property
     def floor(self) -> float:
         """The smallest spread that is believed."""
-        return LIMITS[self.dtype].floor
+        return FLOOR[self.dtype]
 
     def loss(self, window: int) -> float:
         """Return the largest difference of a loss."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crosscast.targets.backend import harness_of
 from crosscast.targets.harness import Edit
-from crosscast_parity.checks.check import Level
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.self_test.mutation import Mutation
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast_parity.checks.check import LEVELS, Check, Level
+from crosscast_parity.checks.check import Check
+from crosscast_parity.checks.kinds import LEVELS, Level
 from crosscast_parity.compare.harness import OnProgress, compare, ignore
 from crosscast_parity.judge.records import CanaryRecord, Pair, ParityReport
 from crosscast_parity.levels.seeds import SeedResult, judge_seeds

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.targets.harness import Edit
-from crosscast_parity.checks.check import Level
+from crosscast_parity.checks.kinds import Level
 
 FILES = ("train.py", "model.py")
 

@@ -10,7 +10,8 @@ from typing import Any
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
-from crosscast_parity.checks.check import Check, Level, Result, windows
+from crosscast_parity.checks.check import Check, Result, windows
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.planning.runs import Stage
 from crosscast_parity.toy.causes import likely_cause
 from crosscast_parity.toy.compare import Difference, Report, Seen, compare

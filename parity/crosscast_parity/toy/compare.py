@@ -15,7 +15,7 @@ import numpy as np
 
 from crosscast.plan.operations import Normalize, Plan, UpdateScale
 from crosscast.reference.interpreter import State, initial
-from crosscast_parity.checks.check import Level
+from crosscast_parity.checks.kinds import Level
 from crosscast_parity.toy.bounds import SLACK, ULP, Window, tensors
 from crosscast_parity.toy.model import Toy
 from crosscast_parity.toy.names import resolved

@@ -154,8 +154,6 @@ def test_other_targets_say_what_is_missing(tracer: Tracer) -> None:
     ("words", "code"),
     [
         (("--python", "torch=python3"), "CC463"),
-        (("--trace", "--timeout", "0"), "CC463"),
-        (("--trace", "--timeout", "nan"), "CC463"),
         (("--trace", "--python", "torch"), "CC707"),
         (("--trace", "--python", "paddle=python3"), "CC707"),
     ],

@@ -82,13 +82,15 @@ def test_a_script_that_does_otherwise_is_a_finding(
 
 FAILS = Check(
     level="L1b",
-    name="tensors",
+    name="tensors of the toy",
     result="fail",
     wording="window 3: ema/bias[1] is 0.5, expected 0.25 +- 1.0e-08",
     stage="toy",
     run="active",
 )
-PASSES = Check(level="L0b", name="trace", result="pass", wording="equal", stage="toy", run="active")
+PASSES = Check(
+    level="L0b", name="trace of the toy", result="pass", wording="equal", stage="toy", run="active"
+)
 
 
 def proven(
@@ -117,7 +119,7 @@ def test_a_recipe_that_the_harness_cannot_run_is_not_verified(
     assert proof.outcome == "cannot be verified here"
     assert proof.wording.endswith("; BERT: not this recipe")
     assert [stage.outcome for stage in proof.stages] == ["same", "cannot be verified here"]
-    assert proof.checks == ("L0b trace (toy/active): pass: equal",)
+    assert proof.checks == ("L0b trace of the toy (toy/active): pass: equal",)
 
 
 def test_a_difference_on_the_toy_counts_even_if_no_bert_can_be_run(
@@ -125,7 +127,9 @@ def test_a_difference_on_the_toy_counts_even_if_no_bert_can_be_run(
 ) -> None:
     proof = proven(monkeypatch, tmp_path, OnToy(checks=(PASSES, FAILS)))
     assert proof.outcome == "different"
-    assert proof.wording.startswith(f"toy: L1b tensors (toy/active): {FAILS.wording}; BERT: ")
+    assert proof.wording.startswith(
+        f"toy: L1b tensors of the toy (toy/active): {FAILS.wording}; BERT: "
+    )
     assert [stage.outcome for stage in proof.stages] == ["different", "cannot be verified here"]
 
 

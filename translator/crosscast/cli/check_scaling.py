@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption, targets_of
+from crosscast.cli.error_handling import positive
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json
 from crosscast.messages.missing_packages import parity_missing
@@ -21,9 +22,9 @@ def check_scaling(
     to: ToOption,
     processes: Annotated[
         int | None,
-        typer.Option(help="Number of processes; default: that of the recipe, at least 2."),
+        typer.Option(min=2, help="Number of processes; default: that of the recipe, at least 2."),
     ] = None,
-    windows: Annotated[int, typer.Option(help="Optimizer steps per run.")] = 12,
+    windows: Annotated[int, typer.Option(min=4, help="Optimizer steps per run.")] = 12,
     stress: Annotated[
         bool, typer.Option("--stress", help="Use settings that activate every feature.")
     ] = False,
@@ -38,7 +39,10 @@ def check_scaling(
     ] = None,
     timeout: Annotated[
         float,
-        typer.Option(help="Terminate a run after this many seconds without a finished window."),
+        typer.Option(
+            callback=positive,
+            help="Terminate a run after this many seconds without a finished window.",
+        ),
     ] = 180.0,
     half: Annotated[
         Literal["auto", "native", "emulated"],
@@ -61,12 +65,10 @@ def check_scaling(
         from crosscast_parity.report.progress import progress_on
         from crosscast_parity.scaling_law.command import check_scaling as check
         from crosscast_parity.scaling_law.command import exit_code, place
-        from crosscast_parity.scaling_law.recipes import make_subject, refuse
+        from crosscast_parity.scaling_law.recipes import make_subject
         from crosscast_parity.scaling_law.runs import Settings
     except ModuleNotFoundError as error:
         raise parity_missing("check-scaling needs", error) from None
-    if not timeout > 0:
-        raise refuse("--timeout must be more than 0 seconds")
     of_targets(targets, loaded.recipe, {})  # refuses targets without a script
     interpreters = read_interpreters(python or (), targets)
     subject = make_subject(

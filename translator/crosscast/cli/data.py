@@ -17,7 +17,7 @@ data_app = typer.Typer(no_args_is_help=True, help="Write the .npz data sets that
 TextFile = Annotated[Path, typer.Argument(metavar="FILE", help="The text file, UTF-8.")]
 Vocab = Annotated[Path, typer.Option("--vocab", help="The vocab.txt of a BERT model.")]
 OutputFile = Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")]
-Length = Annotated[int, typer.Option(help="Tokens per row; longer pairs are truncated.")]
+Length = Annotated[int, typer.Option(min=1, help="Tokens per row; longer pairs are truncated.")]
 LowerCase = Annotated[
     bool, typer.Option("--lower-case/--cased", help="Whether the vocabulary is lower-case.")
 ]
@@ -36,11 +36,13 @@ LabelWords = Annotated[
 @data_app.command("nli-synthetic")
 def synthetic_command(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
-    train_rows: Annotated[int, typer.Option(help="Number of training pairs.")] = 4096,
-    eval_rows: Annotated[int, typer.Option(help="Number of evaluation pairs.")] = 1024,
-    sequence_length: Annotated[int, typer.Option(help="Tokens per row.")] = 32,
-    vocab_size: Annotated[int, typer.Option(help="Size of the vocabulary.")] = 2048,
-    seed: Annotated[int, typer.Option(help="Random seed for the labeling rule and the rows.")] = 0,
+    train_rows: Annotated[int, typer.Option(min=1, help="Number of training pairs.")] = 4096,
+    eval_rows: Annotated[int, typer.Option(min=1, help="Number of evaluation pairs.")] = 1024,
+    sequence_length: Annotated[int, typer.Option(min=1, help="Tokens per row.")] = 32,
+    vocab_size: Annotated[int, typer.Option(min=1, help="Size of the vocabulary.")] = 2048,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed for the labeling rule and the rows.")
+    ] = 0,
     force: Force = False,
 ) -> None:
     """Write a learnable three-class task: train.npz, eval.npz and dataset.json."""

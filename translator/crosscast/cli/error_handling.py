@@ -19,6 +19,7 @@ import typer
 from crosscast.messages.console import EXIT_INTERRUPTED, exit_code, print_diagnostics
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, failure
 
+LARGEST = 2**31 - 1
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -31,6 +32,7 @@ def guarded(command: Command) -> Command:
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
             _refuse_null(kwargs)
+            _refuse_numbers(kwargs)
             with _termination_as_interrupt():
                 code = command(*args, **kwargs) or 0
             sys.stdout.flush()
@@ -65,6 +67,25 @@ def _refuse_null(arguments: Mapping[str, Any]) -> None:
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, str | Path) and "\0" in str(part):
                 raise failure("CC504", f"{str(part)!r} contains a null character")
+
+
+def _refuse_numbers(arguments: Mapping[str, Any]) -> None:
+    """Refuse numbers that no option takes: those that are none, infinite, or beyond int32.
+
+    Raises:
+        BadParameter: a usage error, which names the option.
+    """
+    for name, value in arguments.items():
+        if type(value) in (int, float) and not abs(value) <= LARGEST:
+            message = f"{str(value)[:40]} is not a number from -{LARGEST} to {LARGEST}"
+            raise typer.BadParameter(message, param_hint=f"--{name.replace('_', '-')}")
+
+
+def positive(value: float | None) -> float | None:
+    """Refuse 0 and less, as the callback of an option whose values have no smallest one."""
+    if value is not None and value <= 0:
+        raise typer.BadParameter("must be more than 0")
+    return value
 
 
 @contextmanager

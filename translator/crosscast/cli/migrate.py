@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crosscast.cli.compile import targets_of
+from crosscast.cli.error_handling import positive
 from crosscast.cli.lift import VersionOption, named_versions
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
@@ -63,13 +64,14 @@ def migrate(
         Literal["cpu", "gpu"], typer.Option(help="With --run: cpu hides the GPUs from the script.")
     ] = "cpu",
     updates: Annotated[
-        int, typer.Option(help="With --run: number of updates after which a run ends.")
+        int, typer.Option(min=1, help="With --run: number of updates after which a run ends.")
     ] = 100,
     timeout: Annotated[
-        float, typer.Option(help="With --run: time limit of a run in seconds.")
+        float,
+        typer.Option(callback=positive, help="With --run: time limit of a run in seconds."),
     ] = 600.0,
     memory: Annotated[
-        float, typer.Option(help="With --run: memory limit of a run in GiB; 0 for none.")
+        float, typer.Option(min=0, help="With --run: memory limit of a run in GiB; 0 for none.")
     ] = 0.0,
     keep_bugs: Annotated[
         bool, typer.Option("--keep-bugs", help="Keep mistakes that a recipe can express.")

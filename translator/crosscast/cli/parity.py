@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crosscast.cli.compile import RecipeArgument, ToOption, targets_of
+from crosscast.cli.error_handling import positive
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.missing_packages import parity_missing
 
@@ -53,9 +54,11 @@ def parity(
         ),
     ] = False,
     windows: Annotated[
-        int | None, typer.Option(help="Optimizer steps of a run.", show_default="64")
+        int | None, typer.Option(min=1, help="Optimizer steps of a run.", show_default="64")
     ] = None,
-    twins: Annotated[int, typer.Option(help="Number of perturbed runs of the reference.")] = 3,
+    twins: Annotated[
+        int, typer.Option(min=0, help="Number of perturbed runs of the reference.")
+    ] = 3,
     fault: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,11 +67,13 @@ def parity(
             "`none` disables the default faults.",
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(help="CPU threads per process.")] = 1,
-    jobs: Annotated[int | None, typer.Option(help="Number of parallel processes.")] = None,
-    timeout: Annotated[float, typer.Option(help="Time limit of a run in seconds.")] = 1800.0,
+    threads: Annotated[int, typer.Option(min=1, help="CPU threads per process.")] = 1,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of parallel processes.")] = None,
+    timeout: Annotated[
+        float, typer.Option(callback=positive, help="Time limit of a run in seconds.")
+    ] = 1800.0,
     memory: Annotated[
-        float, typer.Option(help="Memory limit of a process in GiB; 0 for none.")
+        float, typer.Option(min=0, help="Memory limit of a process in GiB; 0 for none.")
     ] = 0.0,
     device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Device to train on.")] = "cpu",
     half: Annotated[

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, RecipeArgument, targets_of
+from crosscast.cli.error_handling import positive
 from crosscast.messages.console import exit_code, print_diagnostics, print_json, print_table
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.recipe.yaml_text import recipe_text
@@ -101,7 +102,9 @@ def plan(
         list[str] | None,
         typer.Option(metavar="TARGET=PATH", help="Python interpreter for a target, with --trace."),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Time limit of a trace in seconds.")] = 600.0,
+    timeout: Annotated[
+        float, typer.Option(callback=positive, help="Time limit of a trace in seconds.")
+    ] = 600.0,
     json: JsonOption = False,
 ) -> int:
     """Find micro-batch size, accumulation and checkpointing that fit a memory limit.
@@ -197,8 +200,6 @@ def _estimates(
         message = "--trace is for custom models; the memory of the shipped BERT is known"
     elif python and not trace:
         message = "--python needs --trace"
-    elif not timeout > 0:
-        message = "--timeout must be more than 0 seconds"
     if message:
         raise DiagnosticError(Diagnostic(code="CC463", message=message))
     if not trace:

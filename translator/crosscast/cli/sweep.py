@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from crosscast.cli.compile import JsonOption, ToOption, targets_of
+from crosscast.cli.error_handling import positive
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json, print_table
 from crosscast.messages.missing_packages import parity_missing
@@ -38,22 +39,26 @@ def sweep(
         ),
     ] = None,
     windows: Annotated[
-        int | None, typer.Option(help="Optimizer steps; default: those of the recipe.")
+        int | None, typer.Option(min=1, help="Optimizer steps; default: those of the recipe.")
     ] = None,
     executor: Annotated[
         str, typer.Option(metavar="NAME", help="How to run the cells: local, slurm or a plug-in.")
     ] = "local",
     jobs: Annotated[
-        int | None, typer.Option(help="Cells to run at a time; local default: the number of cores.")
+        int | None,
+        typer.Option(min=1, help="Cells to run at a time; local default: the number of cores."),
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", "--cpus", help="Cores per cell.")] = 1,
+    threads: Annotated[int, typer.Option("--threads", "--cpus", min=1, help="Cores per cell.")] = 1,
     timeout: Annotated[
-        float | None, typer.Option(help="Time limit of an attempt in seconds; default: none.")
+        float | None,
+        typer.Option(callback=positive, help="Time limit of an attempt in seconds; default: none."),
     ] = None,
-    retries: Annotated[int, typer.Option(help="Number of retries after a cell was killed.")] = 3,
+    retries: Annotated[
+        int, typer.Option(min=0, help="Number of retries after a cell was killed.")
+    ] = 3,
     checkpoint_every: Annotated[
         int | None,
-        typer.Option(help="Checkpoint interval in windows; default: that of the scripts."),
+        typer.Option(min=1, help="Checkpoint interval in windows; default: that of the scripts."),
     ] = None,
     device: Annotated[Literal["cpu", "gpu"], typer.Option(help="Device to train on.")] = "cpu",
     python: Annotated[
@@ -63,7 +68,7 @@ def sweep(
     partition: Annotated[str, typer.Option(help="SLURM partition.")] = "",
     time: Annotated[
         int | None,
-        typer.Option(metavar="MINUTES", help="SLURM time limit of an attempt; default: 60."),
+        typer.Option(min=1, metavar="MINUTES", help="SLURM time limit of an attempt; default: 60."),
     ] = None,
     mem: Annotated[str, typer.Option(help="SLURM memory per cell, such as 4G.")] = "",
     option: Annotated[
@@ -80,7 +85,7 @@ def sweep(
         from crosscast_parity.planning.options import read_interpreters
         from crosscast_parity.sweep.command import SweepOptions, exit_code, sweep_command
         from crosscast_parity.sweep.executor import Resources
-        from crosscast_parity.sweep.grid import make_grid, parse_seeds, parse_settings, refuse
+        from crosscast_parity.sweep.grid import make_grid, parse_seeds, parse_settings
         from crosscast_parity.sweep.prepare import Training
         from crosscast_parity.sweep.progress import make_watch
         from crosscast_parity.sweep.table import COLUMNS
@@ -88,19 +93,6 @@ def sweep(
         raise parity_missing("sweeps need", error) from None
     axes = parse_settings(set_ or ())
     points = make_grid(recipes, targets, parse_seeds(seeds) if seeds else (), axes)
-    counts = {
-        "windows": windows,
-        "jobs": jobs,
-        "threads": threads,
-        "timeout": timeout,
-        "checkpoint-every": checkpoint_every,
-        "time": time,
-    }
-    for name, value in counts.items():
-        if value is not None and value <= 0:
-            raise refuse(f"--{name} must be more than 0")
-    if retries < 0:
-        raise refuse("--retries must be at least 0")
     options = SweepOptions(
         folder=output.absolute(),
         training=Training(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -109,10 +108,6 @@ def _command(demand: Demand) -> tuple[Path, str, tuple[str, ...]]:
     def refuse(message: str, hint: str = "") -> DiagnosticError:
         return DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
 
-    if demand.updates < 1 or not demand.timeout > 0 or not 0 <= demand.memory < math.inf:
-        raise refuse(
-            "--updates must be at least 1, --timeout more than 0 seconds, --memory at least 0"
-        )
     try:
         words = shlex.split(demand.command)
     except ValueError as error:

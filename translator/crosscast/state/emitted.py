@@ -35,6 +35,10 @@ def read_emitted(file: Container) -> TrainingState:
     moments = _moments(file, arrays["optimizer/"], collect)
     windows, updates, scale = _checked_counters(file, counters, collect)
     rows = _checked_rows(file, counters, collect)
+    there = sum(map(len, moments.values()))
+    saved = counters.get("moments", there)
+    if type(saved) is not int or saved != there:
+        collect.add(_damaged(file, f"it has {there} moments, its counters say {str(saved)[:40]}"))
     state = TrainingState(recipe, weights, moments, averages, windows, updates, scale, rows)
     collect.found += several("CC961", (f"{file.path}: {m}" for m in check(state)))
     collect.raise_errors()
@@ -116,7 +120,7 @@ def _checked_counters(
     scaled = bool(set(counters) & {"scale", *_SCALE_COUNTS})
     wanted = (*_COUNTS, *(("scale", *_SCALE_COUNTS) if scaled else ()))
     problems = [f"counter {name!r} is missing" for name in wanted if name not in counters]
-    known = {*wanted, "rows"}
+    known = {*wanted, "rows", "moments"}
     problems += [f"counter {n!r} is unknown" for n in counters if n not in known]
     counts = {name: counters.get(name, 0) for name in (*_COUNTS, *_SCALE_COUNTS)}
     for name, value in counts.items():

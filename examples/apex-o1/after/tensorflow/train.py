@@ -429,6 +429,7 @@ def save_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
     counters = {"windows": state.windows, "updates": state.updates, "rows": n_rows}
     counters["stuck"] = state.stuck
     counters |= scaler_counters(state)
+    counters["moments"] = sum(name.startswith("optimizer/") for name in arrays)
     save_arrays(path, arrays, recipe=RECIPE, counters=counters)
 
 
@@ -441,8 +442,11 @@ def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
     weights = model_arrays(state)
     wanted = {f"model/{name}": array for name, array in weights.items()}
     held = {key.split("/", 2)[-1] for key in arrays if key.startswith("optimizer/")}
-    if counters["updates"] and not held:
-        raise Stop("failed", 2, f"{path} lacks the moments of the optimizer")
+    # Only their number shows that some are lost: an untrained weight has none.
+    moments = sum(key.startswith("optimizer/") for key in arrays)
+    saved = counters.get("moments", moments)
+    if type(saved) is not int or saved != moments or (counters["updates"] and not held):
+        raise Stop("failed", 2, f"{path} lacks moments of the optimizer: it has {moments}")
     for name in held & set(weights):
         weight = weights[name]
         for slot in ("momentum_buffer",):

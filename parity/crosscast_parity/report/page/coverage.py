@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from crosscast_parity.checks.check import LEVELS
-from crosscast_parity.judge.records import NOT_COVERED, BisectionRecord, ParityReport
+from crosscast_parity.checks.kinds import LEVELS
+from crosscast_parity.checks.table import GAPS
+from crosscast_parity.judge.records import BisectionRecord, ParityReport
 from crosscast_parity.report.page.blocks import (
     Block,
     Cell,
@@ -76,7 +77,7 @@ def limits_blocks(report: ParityReport) -> list[Block]:
         blocks.append(Items(title="Not tested in this run", items=missing))
     if report.left_out:
         blocks.append(Items(title="Left out of the recipe", items=report.left_out))
-    blocks.append(Items(title="Not tested by this harness", items=NOT_COVERED))
+    blocks.append(Items(title="Not tested by this harness", items=[gap.what for gap in GAPS]))
     meanings = [cells(level, meaning) for level, meaning in LEVELS.items()]
     blocks.append(Table(title="Levels", head=("level", "what it compares"), rows=meanings))
     return blocks

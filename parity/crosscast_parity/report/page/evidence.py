@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from crosscast_parity.checks.check import LEVELS, Check, number
+from crosscast_parity.checks.check import Check, number
+from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.judge.records import Pair
 from crosscast_parity.recordings.trace import Row
 from crosscast_parity.report.page.blocks import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from crosscast_parity.checks.check import LEVELS, Check, Level, Result
+from crosscast_parity.checks.check import Check, Result
+from crosscast_parity.checks.kinds import LEVELS, Level
 from crosscast_parity.judge.records import Entrant, Pair, ParityReport
 from crosscast_parity.planning.half_precision import in_words
 from crosscast_parity.report.page.blocks import (

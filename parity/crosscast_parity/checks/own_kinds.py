@@ -1,0 +1,330 @@
+"""Checks of one program alone, against itself or its recipe."""
+
+from __future__ import annotations
+
+from crosscast_parity.checks.kinds import Kind
+
+ON_GRID = 0.99
+"""Least share of a half gradient's entries on the grid of its type."""
+OFF_GRID = 0.05
+"""Largest share of a float32 gradient's entries on a half grid."""
+NO_GRADIENTS = "the gradients of the backward pass were not observed"
+
+GATE = (
+    Kind(
+        "gate",
+        "traces",
+        "every row of the trace of two runs, bit for bit",
+        "repeated",
+        "trace",
+        basis="equality",
+    ),
+    Kind(
+        "gate",
+        "weights",
+        "the final weights of two runs, bit for bit",
+        "repeated",
+        "files",
+        basis="equality; of a resumed run, L1d compares the files",
+        untested="a file of weights cannot be read",
+    ),
+)
+
+MACHINE = (
+    Kind(
+        "L0b",
+        "scale",
+        "the loss scale of every window with the recipe's, given the overflows of the run",
+        "every run",
+        "trace",
+        limit=1e-6,
+        unit="relative",
+        basis="exact for powers of two; other factors are rounded to float32",
+    ),
+    Kind("L0b", "updates", "the number of updates so far", "every run", "trace", basis="equality"),
+    Kind(
+        "L0b",
+        "learning rate",
+        "the rate of every window with the recipe's schedule",
+        "every run",
+        "trace",
+        limit=2e-6,
+        unit="relative",
+        basis="frameworks may hold the rate in float32: 1.4e-7 measured",
+    ),
+    Kind(
+        "L0b",
+        "skip decision",
+        "a window is skipped if, with a loss scale, its gradient norm is not finite",
+        "every run",
+        "trace",
+        basis="equality",
+    ),
+    Kind(
+        "L0b",
+        "micro-batches of a window",
+        "how many there are, with what the recipe makes of the rows",
+        "every run",
+        "trace",
+        basis="equality",
+    ),
+    Kind(
+        "L0b",
+        "rows of a window",
+        "how many there are, with what the recipe makes of the rows",
+        "every run",
+        "trace",
+        basis="equality",
+    ),
+    Kind(
+        "L0b",
+        "poisoned windows skipped",
+        "every window with an injected overflow is skipped",
+        "faults",
+        "functions",
+        basis="equality",
+    ),
+    Kind(
+        "L0b",
+        "planned faults",
+        "nothing: names the faults that met no micro-batch",
+        "faults",
+        limit=None,
+        untested="a planned fault met no micro-batch",
+    ),
+    Kind(
+        "L0b",
+        "trace of the toy",
+        "counts, scale, rate and the scaler's counters of every window with the reference"
+        " interpreter",
+        "toy",
+        "compiled",
+        basis="equality",
+        untested="the framework has no toy, or the program cannot be given one",
+    ),
+    Kind(
+        "L0b",
+        "recipes",
+        "fields in which two recipes differ, with those that a run of the comparison keeps",
+        "recipes",
+        "trace",
+        limit=None,
+    ),
+)
+
+TYPES = (
+    Kind(
+        "L0d",
+        "operations",
+        "the type of every operation of a forward pass, loss included, with `precision`",
+        "types",
+        basis="equality",
+        untested="no operation was seen: a compiled model, PyTorch before 2.4",
+    ),
+    Kind(
+        "L0d",
+        "operations of the evaluation",
+        "the type of every operation of the evaluation with `precision`",
+        "types",
+        "evaluate",
+        basis="equality",
+        untested="no operation was seen, as above",
+    ),
+    Kind(
+        "L0d",
+        "gradient types",
+        "the type in which backward delivers every gradient with that of its weight",
+        "types",
+        basis="equality",
+        untested=NO_GRADIENTS,
+    ),
+    Kind(
+        "L0d",
+        "gradient grid",
+        "whether gradients of kernels are numbers of the type of the products",
+        "types",
+        limit=None,
+        unit=f"share of entries on the half grid: at least {ON_GRID} in a half recipe, at most"
+        f" {OFF_GRID} in float32",
+        basis="0.990 and 0.136 measured at worst",
+        untested="no gradient of a single micro-batch was recorded",
+    ),
+    Kind(
+        "L0d",
+        "weight grid",
+        "whether the weights that the optimizer moved are float32 numbers",
+        "types",
+        limit=0.5,
+        unit="share of entries on a half grid",
+        basis="float32 weights 0.016 at most, half weights 1",
+        untested="no recorded window changed enough weights",
+    ),
+)
+
+REPLAY = (
+    Kind(
+        "L1b",
+        "loss factor",
+        "what backward began with, divided by the loss, with division and scale of the recipe",
+        "recorded",
+        limit=1e-5,
+        unit="relative",
+        basis="3e-8 measured",
+        untested="rows or labels of a micro-batch could not be counted; every window was skipped",
+    ),
+    Kind(
+        "L1b",
+        "gradient norm",
+        "the norm in the trace with that of the recorded gradients",
+        "recorded",
+        limit=1e-5,
+        unit="relative, times √(weights / 100 000) from there on, and one rounding of a half sum",
+        basis="4.4e-7 measured; PyTorch's norm of 14 million weights 2.9e-5 of 1.2e-4",
+        untested="no norm was finite",
+    ),
+    Kind(
+        "L1b",
+        "applied gradients",
+        "what the optimizer was given with the recorded gradients: summed, unscaled, clipped;"
+        " which windows are skipped",
+        "recorded",
+        limit=1e-5,
+        unit="of a tensor, as for the norm",
+        basis="4.4e-7 measured; sums rounded to float16 from 1e-4 on",
+        untested=NO_GRADIENTS,
+    ),
+    Kind(
+        "L1b",
+        "update",
+        "every weight after a window with the recipe's step in float64; weights do not move"
+        " between windows or in skipped ones",
+        "recorded",
+        limit=1e-4,
+        unit="of a tensor's own step, without 2 ulp of each weight",
+        basis="6.7e-6 measured; beta2 of 0.9999 for 0.999 moves 2.4e-4",
+        untested="no update was recorded with its gradients, or all are lost in rounding",
+    ),
+    Kind(
+        "L1b",
+        "update of every tensor",
+        "nothing: says that the update of some tensor could be off unseen",
+        "recorded",
+        limit=None,
+        untested="float32 rounds off more than 1 % of a tensor's step",
+    ),
+    Kind(
+        "L1b",
+        "update of later windows",
+        "nothing: says that no update after a gap in the recorded windows is replayed",
+        "recorded",
+        limit=None,
+        untested="a script does not tell the moments of its optimizer",
+    ),
+    Kind(
+        "L1b",
+        "average",
+        "averaged weights after every window with the decay of those before and the weights",
+        "recorded",
+        limit=1e-3,
+        unit="of a tensor's own change",
+        basis="0 measured",
+        untested="no averages were recorded, or they move too little",
+    ),
+    Kind(
+        "L1b",
+        "tensors of the toy",
+        "loss, norm, weights, moments and averages of every window with one step of the reference"
+        " interpreter",
+        "toy",
+        "compiled",
+        limit=None,
+        unit="the rounding of one float32 step",
+        basis="computed for each window from the interpreter in float32 and float64",
+        untested="the framework has no toy, or the program cannot be given one",
+    ),
+)
+
+FILES = (
+    Kind(
+        "L1d",
+        "weights file",
+        "`model.safetensors` with the weights after the last window, bit for bit",
+        "recorded",
+        basis="equality",
+    ),
+    Kind(
+        "L1d",
+        "averages file",
+        "`ema.safetensors` with the averages after the last window, bit for bit",
+        "recorded",
+        basis="equality",
+    ),
+    Kind(
+        "L1d",
+        "checkpoint",
+        "whether it is there and can be read",
+        "checkpoint",
+        "emitted",
+    ),
+    Kind(
+        "L1d",
+        "checkpoint weights",
+        "weights in the checkpoint with those in `model.safetensors`, bit for bit",
+        "checkpoint",
+        "emitted",
+        basis="equality",
+    ),
+    Kind(
+        "L1d",
+        "checkpoint averages",
+        "averages in the checkpoint with those in `ema.safetensors`, bit for bit",
+        "checkpoint",
+        "emitted",
+        basis="equality",
+    ),
+    Kind(
+        "L1d",
+        "checkpoint counters",
+        "windows, updates, scale and its counters with the recipe's state machine",
+        "checkpoint",
+        "emitted",
+        basis="equality; the scale as at L0b",
+    ),
+    Kind(
+        "L1d",
+        "checkpoint moments",
+        "moments in the checkpoint with those that the recorded gradients make in float64",
+        "checkpoint",
+        "emitted",
+        limit=1e-4,
+        unit="of a tensor",
+        basis="1.3e-5 measured",
+        untested=NO_GRADIENTS,
+    ),
+    Kind(
+        "L1d",
+        "resume",
+        "trace and files of a run that was resumed with those of one that was not, bit for bit",
+        "repeated",
+        "emitted",
+        basis="equality",
+        untested="the program does not repeat itself (gate)",
+    ),
+    *(
+        Kind(
+            "L1d",
+            f"{of} {what}",
+            f"the {what} that the run reports of its {whose} with that of a NumPy BERT in float64",
+            "every run",
+            "files",
+            limit=1.0,
+            unit="20 times what the recipe's type moves a row on average",
+            basis="0.17 measured",
+            untested="the run reports none, it is too large to compute, or it is not finite",
+        )
+        for of, whose in (("evaluation", "weights"), ("evaluation of averages", "averages"))
+        for what in ("loss", "accuracy")
+    ),
+)
+
+OWN = (*GATE, *MACHINE, *TYPES, *REPLAY, *FILES)

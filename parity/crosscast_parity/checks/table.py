@@ -1,0 +1,107 @@
+"""The table of all checks, and what no check looks at. docs/coverage.md is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crosscast.plan.operations import Dtype
+from crosscast_parity.checks.kinds import INIT, LEVELS, Kind, Level
+from crosscast_parity.checks.own_kinds import OWN
+from crosscast_parity.checks.pair_kinds import PAIRS
+from crosscast_parity.checks.scaling_kinds import SCALING
+
+BY_ANOTHER = ", by the reference's recipe"
+"""Ends the name of a check of one program that was made with the recipe of the other."""
+RECORDING = "recording"
+"""Name of the check of any level that a malformed recording takes the place of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that no check looks at, and what to do about it."""
+
+    what: str
+    instead: str
+
+
+GAPS = (
+    Gap(
+        "Dropout that is compared: frameworks draw different masks, so it is 0.",
+        "One run has dropout, to see that the evaluation leaves it out.",
+    ),
+    Gap("More than one process.", "`crosscast check-scaling` runs several."),
+    Gap(
+        "Kernels of other devices. On a CPU half precision is emulated: every operation is computed"
+        " in float32 and rounded.",
+        "`--device gpu` where there is one, `--half native`.",
+    ),
+    Gap("Time and memory.", "docs/performance.md, docs/memory.md."),
+    Gap(
+        "Gradients and weights of windows that are not recorded: of those the row of the trace is"
+        " compared.",
+        "The toy is compared in all of its windows.",
+    ),
+    Gap(
+        "Windows that no run makes: a run is a few dozen windows, of a small model unless --check"
+        " is model, full or nightly.",
+        "`--windows N`.",
+    ),
+    Gap(
+        "Losses after the horizon, where rounding alone moves a run as far as a mistake would.",
+        "`--check full` compares the results of paired seeds (L3).",
+    ),
+    Gap(
+        "Fields of the recipe that no run exercised.",
+        "The report lists them; `--stress` makes them active.",
+    ),
+    Gap(
+        "What a script does besides: how rows are made, what is logged, other files.",
+        "The rows of every window are counted.",
+    ),
+    Gap(
+        "Your own script with dropout, resumed, or on a toy that it has no place for: it is run as"
+        " it is.",
+        "The verdict lists what was not tested.",
+    ),
+)
+
+
+def _by_name(kinds: tuple[Kind, ...]) -> dict[tuple[Level, str], Kind]:
+    return {(kind.level, kind.name): kind for kind in kinds}
+
+
+KINDS = _by_name((*OWN, *PAIRS))
+"""The checks of a comparison."""
+_SCALING = _by_name(SCALING)
+
+
+def find_kind(level: Level, name: str) -> Kind | None:
+    """Return the row of a check; None for one that takes the place of any, see `RECORDING`.
+
+    Raises:
+        ValueError: no row describes such a check.
+    """
+    if level in LEVELS and name == RECORDING:
+        return None
+    for spelling in _spellings(name.removesuffix(BY_ANOTHER)):
+        found = KINDS.get((level, spelling)) or _SCALING.get((level, spelling))
+        if found:
+            return found
+    raise ValueError(f"no row of checks.table describes {level} {name}")
+
+
+def _spellings(name: str) -> Iterator[str]:
+    yield name
+    base, comma, variant = name.rpartition(", ")
+    if comma and variant in INIT.split(" or "):
+        yield f"{base}, {INIT}"
+
+
+def limit_of(level: Level, name: str, dtype: Dtype | None = None) -> float:
+    """Return the limit of a check in its row, for a type of the matmuls if it depends on that."""
+    kind = find_kind(level, name)
+    assert kind is not None
+    limit = kind.by_type[dtype] if dtype else kind.limit
+    assert limit is not None
+    return limit
