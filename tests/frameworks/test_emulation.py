@@ -170,6 +170,15 @@ def test_emulated_scripts_agree_with_native_half_and_not_with_float32(
         assert np.abs(emulated - float32).max() > 1e-7, framework
 
 
+@pytest.mark.torch
+def test_a_compiled_model_rounds_as_the_same_model_without_compilation(tmp_path: Path) -> None:
+    overrides = {"torch": {"compile": True}}
+    plain = Lab(tmp_path, "plain", precision=FLOAT16)
+    compiled = Lab(tmp_path, "compiled", precision=FLOAT16, overrides=overrides)
+    traces = [lab.train("torch", "--emulate", windows=2).trace for lab in (plain, compiled)]
+    assert traces[0] == traces[1]
+
+
 def losses(run: Run) -> list[float]:
     return [row["loss"] for row in run.trace]
 

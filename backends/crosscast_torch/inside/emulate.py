@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -55,7 +56,11 @@ class EmulatedHalf(TorchFunctionMode):  # type: ignore[misc]
 
 
 def install() -> Callable[[Any], None]:
-    """Emulate from now on, in this thread, until the process ends."""
+    """Emulate from now on, in this thread, until the process ends.
+
+    Models are not compiled: the compiler fuses operations and leaves out the casts between them.
+    """
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"
     mode = EmulatedHalf()
     mode.__enter__()
     run_backward = torch.autograd._engine_run_backward
