@@ -102,11 +102,13 @@ def test_other_code_judges_anew(
 
 def test_a_run_whose_files_changed_is_judged_anew(lab: Lab, calls: Counter[str]) -> None:
     compared(lab)
+    first = calls.copy()
     calls.clear()
     for path in lab.folder.glob("runs/*/trace.jsonl"):
         os.utime(path, ns=(1, 1))
     compared(lab)
-    assert calls["replay_run"] == calls["check_dtypes"] > 0
+    for name in ("replay_run", "check_dtypes"):
+        assert calls[name] == first[name] > 0
 
 
 @pytest.mark.parametrize(

@@ -154,11 +154,16 @@ def check_update(
     if check.result == "fail":
         cause = likely_cause(plan, roles, part, source, off, UPDATE_LIMIT)
         return (replace(check, wording=f"{check.wording}; {cause}" if cause else check.wording),)
-    left = {"update of every tensor": unknown(lost), "update of later windows": late}
+    words = unknown(lost)
     if max((window_errors.resolved for window_errors in measured), default=0.0) < RESOLVED:
-        words = "the updates are too small to distinguish from rounding"
-        check, left["update of every tensor"] = untested("L1b", "update", words), ""
-    return (check, *(untested("L1b", name, words) for name, words in left.items() if words))
+        why = "the updates are too small to distinguish from rounding"
+        check, words = untested("L1b", "update", why), ""
+    found = [check]
+    if words:
+        found.append(untested("L1b", "update of every tensor", words))
+    if late:
+        found.append(untested("L1b", "update of later windows", late))
+    return tuple(found)
 
 
 def check_average(plan: Plan, seen: Windows) -> Check:
