@@ -200,7 +200,7 @@ def test_a_bisection_begins_on_the_toy_where_nothing_else_differs(tmp_path: Path
 
     def pair(*stages: str) -> Any:
         return SimpleNamespace(
-            checks=[check("L1b", "", 2.0, 1.0, "", stage=stage) for stage in stages]
+            checks=[check("L1b", "update", 2.0, 1.0, "", stage=stage) for stage in stages]
         )
 
     assert _stage_of(outcomes, pair("toy")) is toy

@@ -55,7 +55,7 @@ def test_what_only_paired_seeds_see_is_not_counted_as_the_quick_check() -> None:
     report = seeded()
     name = next(pair.contestant for pair in report.pairs if pair.contestant == "paddle")
     assert trial_of(report, name).levels == ()
-    late = check("L0a", "result", 1.0, 0.0, "main", stage="seed-3", result="fail")
+    late = check("L0a", "end", 1.0, 0.0, "main", stage="seed-3", result="fail")
     early = check("L0c", "gradient norm", 1.0, 0.0, "main", result="fail")
     for failing, levels in (((late,), ()), ((late, early), ("L0c",))):
         pairs = tuple(replace(pair, checks=(*pair.checks, *failing)) for pair in report.pairs)

@@ -446,7 +446,7 @@ def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
     moments = sum(key.startswith("optimizer/") for key in arrays)
     saved = counters.get("moments", moments)
     if type(saved) is not int or saved != moments or (counters["updates"] and not held):
-        raise Stop("failed", 2, f"{path} lacks moments of the optimizer: it has {moments}")
+        raise Stop("failed", 2, f"{path} lacks moments: it has {moments}")
     for name in held & set(weights):
         weight = weights[name]
         for slot in ("momentum_buffer",):
