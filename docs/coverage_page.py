@@ -86,22 +86,23 @@ def coverage_page(recipe: Recipe) -> str:
     lines += ["Generated from the table of checks and the plan of the runs; do not edit.", ""]
     lines += _paragraphs(
         "**EQUIVALENT** says: in the runs below, on this machine, no check found a difference and"
-        f" none was undecided. At least {' and '.join(sorted(NEEDED))} have passed. What could not"
-        " be checked stands behind `not tested:` in the same sentence, above all where"
-        f" {_listed(EXPECTED)} saw nothing. It does not say that two runs of any length end in"
-        " the same numbers: rounding alone prevents that.",
+        f" none was undecided. At least {' and '.join(sorted(NEEDED))} have passed. Whatever"
+        " could not be checked is listed after `not tested:` in the same sentence, in particular"
+        f" if {_listed(EXPECTED)} had nothing to look at. It does not say that two runs"
+        " of any length end in the same numbers: rounding alone prevents that.",
         "**DIFFERENT** names the first check that failed, in the order of the levels below."
         " **INCONCLUSIVE** names one that could not decide.",
     )
     lines += ["## What no check looks at", "", *_table(("not covered", "instead"), _gaps())]
     lines += ["", "## Runs", ""]
     lines += _paragraphs(
-        f"Of a recipe in {recipe.precision.compute_dtype} with dynamic loss scaling, whose model is"
-        " too large for a quick check. Each cell has the stages; in brackets the windows that are"
-        " recorded, of those that are trained. One in float32 has no half runs, one without loss"
-        " scaling no faults. `tiny` is a model of 0.14 million weights, `model` the recipe's own.",
-        "A window that is recorded is looked at in full: every gradient, every weight before and"
-        " after. Of every other, the row of the trace is.",
+        f"The runs of a {recipe.precision.compute_dtype} recipe with dynamic loss scaling whose"
+        " model is too large for a quick check. A cell lists the stages, with the number of"
+        " recorded and of trained windows. A float32 recipe has no half-precision runs; a recipe"
+        " without loss scaling has no faults. `tiny` is a model with 0.14 million weights, `model`"
+        " the recipe's.",
+        "Of a recorded window, every gradient is checked and every weight before and after it; of"
+        " the others, the row of the trace.",
     )
     lines += _table(("run", "trains", *made), _runs(made))
     lines += ["", "## Checks", ""]

@@ -34,12 +34,13 @@ def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None
     assert code == 130
     document = json.loads((lab.folder / "report.json").read_text())
     assert document["pairs"][0]["verdict"] == "NOT TESTED"
-    # The next run of the process may have ended before it was killed; its result was not read.
+    # The next runs of the process may have ended before it was killed.
     finished = [path.parent.name for path in lab.folder.glob("runs/*/done.json")]
-    assert len([name for name in finished if not name.startswith("partial-")]) == 1
+    kept = len([name for name in finished if not name.startswith("partial-")])
+    assert kept >= 1
 
     report = compare(programs, options=options, compile_to=compile_fakes)
-    assert [r.cached for r in report.runs].count(True) == 1
+    assert [r.cached for r in report.runs].count(True) == kept < len(report.runs)
     assert pair(report).verdict == "EQUIVALENT"
     again = compare(programs, options=options, compile_to=compile_fakes)
     assert all(r.cached for r in again.runs)

@@ -239,9 +239,30 @@ def test_no_more_sessions_than_asked_for_run_side_by_side(tmp_path: Path) -> Non
     assert max(starts[:2]) < min(starts[2:])
 
 
-def test_the_next_session_begins_before_a_slow_callback_is_called(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
+def touching(folder: Path, name: str, keys: str) -> SessionJob:
+    """A session of runs that write a file with their name each."""
+    script = folder / "train.py"
     script.write_text("def main(argv):\n    open(argv[0], 'w')\n")
+    spec = {"script": str(script)}
+    runs = [
+        SessionRun(key=k, title="", spec={**spec, "arguments": [str(folder / k)]}) for k in keys
+    ]
+    return SessionJob(
+        name=name,
+        python=sys.executable,
+        inside="",
+        emulate=False,
+        environment=child_environment(threads=1, device="cpu"),
+        runs=tuple(runs),
+    )
+
+
+def pool_of(folder: Path, on_event: OnEvent) -> SessionPool:
+    store = Store(folder / "runs")
+    return SessionPool(store, folder, jobs=1, limits=Limits(60.0), on_event=on_event)
+
+
+def test_the_next_session_begins_before_a_slow_callback_is_called(tmp_path: Path) -> None:
     told: list[str] = []
 
     def slow(kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
@@ -252,25 +273,24 @@ def test_the_next_session_begins_before_a_slow_callback_is_called(tmp_path: Path
         if told[-1] == "ended b":
             assert comes((tmp_path / "c").is_file)
 
-    def job(name: str, keys: str) -> SessionJob:
-        spec = {"script": str(script)}
-        runs = [
-            SessionRun(key=k, title="", spec={**spec, "arguments": [str(tmp_path / k)]})
-            for k in keys
-        ]
-        return SessionJob(
-            name=name,
-            python=sys.executable,
-            inside="",
-            emulate=False,
-            environment=child_environment(threads=1, device="cpu"),
-            runs=tuple(runs),
-        )
-
-    store = Store(tmp_path / "runs")
-    pool = SessionPool(store, tmp_path, jobs=1, limits=Limits(60.0), on_event=slow)
-    pool.run([job("first", "ab"), job("second", "c")])
+    pool_of(tmp_path, slow).run(
+        [touching(tmp_path, "first", "ab"), touching(tmp_path, "next", "c")]
+    )
     assert told == [f"{kind} {key}" for key in "abc" for kind in ("started", "ended")]
+
+
+def test_after_an_interrupt_no_callback_is_called(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def interrupt(kind: EventKind, run: SessionRun, outcome: Outcome | None) -> None:
+        told.append(f"{kind} {run.key}")
+        assert comes((tmp_path / "b").is_file)
+        time.sleep(0.5)  # for more to tell
+        raise KeyboardInterrupt
+
+    found = pool_of(tmp_path, interrupt).run([touching(tmp_path, "both", "ab")])
+    assert told == ["started a"]
+    assert found.keys() == {"a", "b"}
 
 
 def test_environment_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,8 +27,8 @@ class Gap:
 
 GAPS = (
     Gap(
-        "Dropout that is compared: frameworks draw different masks, so it is 0.",
-        "One run has dropout, to see that the evaluation leaves it out.",
+        "Training with dropout: frameworks draw different masks, so the rate is set to 0.",
+        "One run trains with dropout, to check that the evaluation is done without it.",
     ),
     Gap("More than one process.", "`crosscast check-scaling` runs several."),
     Gap(
@@ -38,13 +38,13 @@ GAPS = (
     ),
     Gap("Time and memory.", "docs/performance.md, docs/memory.md."),
     Gap(
-        "Gradients and weights of windows that are not recorded: of those the row of the trace is"
+        "Gradients and weights of windows that are not recorded: only their rows of the trace are"
         " compared.",
-        "The toy is compared in all of its windows.",
+        "Every window of the toy is compared in full.",
     ),
     Gap(
-        "Windows that no run makes: a run is a few dozen windows, of a small model unless --check"
-        " is model, full or nightly.",
+        "Longer training: a run has a few dozen windows, with a small model unless --check is"
+        " model, full or nightly.",
         "`--windows N`.",
     ),
     Gap(
@@ -56,12 +56,12 @@ GAPS = (
         "The report lists them; `--stress` makes them active.",
     ),
     Gap(
-        "What a script does besides: how rows are made, what is logged, other files.",
+        "Everything else that a script does: how it prepares rows, its logs, other files.",
         "The rows of every window are counted.",
     ),
     Gap(
-        "Your own script with dropout, resumed, or on a toy that it has no place for: it is run as"
-        " it is.",
+        "Dropout and resuming in your own script, and the toy if the script cannot train it: it"
+        " runs unchanged.",
         "The verdict lists what was not tested.",
     ),
 )

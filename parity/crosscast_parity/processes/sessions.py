@@ -186,8 +186,6 @@ class SessionPool:
         finally:
             for session in active:
                 session.child.kill()
-        while self._untold:
-            self._on_event(*self._untold.popleft())
         every = [run for job in jobs for run in job.runs]
         gone = Outcome(kind="interrupted", message="interrupted")
         return {r.key: self._done.get(r.key) or Finished(gone, self._workdir) for r in every}
