@@ -139,7 +139,7 @@ def test_averages_that_stop_are_seen(tmp_path: Path, framework: str) -> None:
     assert ": ema/" in first.wording
 
 
-@exhaustive("scripts of one's own")
+@exhaustive("your own scripts")
 def test_a_script_of_ones_own_is_driven_if_it_was_emitted(tmp_path: Path) -> None:
     recipe = load_recipe()
     compile_to(recipe, ("torch",), tmp_path / "own")

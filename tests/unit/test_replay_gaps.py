@@ -158,7 +158,7 @@ def without_state(observed: Observation) -> Observation:
 
 
 def test_unknown_moments_are_told() -> None:
-    keep = recorded_windows(RECIPE, WINDOWS, (), RECORDED_LATE, told=False)
+    keep = recorded_windows(RECIPE, WINDOWS, (), RECORDED_LATE, moments=False)
     assert keep == (0, 1, 2, 3, 4, 5, 6, WINDOWS - 1)
     observed = record(RECIPE, windows=WINDOWS, overflow=OVERFLOWS, keep=keep)
     checks = by_name(replay_run(RECIPE, without_state(observed)))
@@ -208,7 +208,7 @@ def test_averages_that_stop_late_are_found() -> None:
     stopped = changed(observed, len(observed.windows) - 1, average=last.held.average)
     check = by_name(replay_run(recipe, stopped))["average"]
     assert (check.result, check.window) == ("fail", WINDOWS - 1)
-    # Where nobody told the averages before a gap, the windows after it are not judged.
+    # Without the averages before a gap, the windows after it are not checked.
     only = Observation(windows=without_state(observed).windows[-1:])
     assert results(replay_run(recipe, only))["average"] == "not tested"
 

@@ -118,8 +118,8 @@ def check_update(
 ) -> tuple[Check, ...]:
     """Check the weights after every window against the replayed ones.
 
-    More checks, not tested, say where float32 itself knows an update no better than `UNSEEN`, and
-    where nobody knows the moments.
+    Further checks that are not tested say where float32 resolves an update no better than `UNSEEN`,
+    and where the moments before an update are unknown.
     """
     for number, tensor, problem in still(seen):
         words = f"window {number}, {tensor}: {problem}"

@@ -1,7 +1,7 @@
 """Which windows of a long run are recorded: those next to events of its course, and spread ones.
 
 The course is what the recipe and the planned overflows make of the schedule, the loss scale and the
-epochs. Overflows that nobody planned are not known before the run.
+epochs. Unplanned overflows are not known before the run.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def planned_course(recipe: Recipe, windows: int, faults: Sequence[Fault]) -> lis
 
 
 def recorded_windows(
-    recipe: Recipe, windows: int, faults: Sequence[Fault], most: int, *, told: bool = True
+    recipe: Recipe, windows: int, faults: Sequence[Fault], most: int, *, moments: bool = True
 ) -> tuple[int, ...]:
     """Return which windows of a run to record, in their order; `most` of them, if it has so many.
 
@@ -60,11 +60,11 @@ def recorded_windows(
         windows: of the run.
         faults: overflows that are planned for it.
         most: how many windows to record.
-        told: whether the program tells its moments. Else they are known only without a gap from
+        moments: whether the program exposes them. If not, they are known only without a gap from
             the first window on, so that all but the last one are the first ones.
     """
     most = min(most, windows)
-    if most and not told:
+    if most and not moments:
         return (*range(most - 1), windows - 1)
     chosen = {windows - 1, 0} if most > 1 else {windows - 1} if most else set()
     for event in _events(recipe, planned_course(recipe, windows, faults)):

@@ -189,8 +189,7 @@ def _runs(
     recorded = {"record": tuple(range(stage.recorded)), "manifest": True}
     stressed = "stress" if "stress" in variants else "main"
     half_runs = half and not contestant.own
-    told = contestant.emitted
-    gated = told and "gate" in stage.parts
+    gated = contestant.emitted and "gate" in stage.parts
     if "start" in stage.parts:
         prefix = "float32" if exact == "float32" or not half else "half"
         yield run(f"{prefix}-bert", exact, inputs.weights, stage.recorded, **recorded)
@@ -214,7 +213,9 @@ def _runs(
     if "faults" in stage.parts and faults:
         length = max(fault.window for fault in faults) + 1 + AFTER_FAULTS
         most = RECORDED_LATE if stage.recorded >= RECORDED else 0
-        record = recorded_windows(variants["main"], length, faults, most, told=told)
+        record = recorded_windows(
+            variants["main"], length, faults, most, moments=contestant.emitted
+        )
         late = {"faults": faults, "record": record, "checkpoint": gated}
         yield run("faults", "main", inputs.weights, length, **late)
     if stage.toy:
@@ -222,7 +223,9 @@ def _runs(
     if "trajectory" in stage.parts:
         # Of paired seeds only the ends are compared.
         most = 0 if stage.seed is not None else RECORDED_LATE if stage.recorded >= RECORDED else 1
-        record = recorded_windows(variants["main"], stage.windows, (), most, told=told)
+        record = recorded_windows(
+            variants["main"], stage.windows, (), most, moments=contestant.emitted
+        )
         yield run("main", "main", inputs.weights, stage.windows, record=record)
 
 

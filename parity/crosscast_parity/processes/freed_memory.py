@@ -1,7 +1,7 @@
 """Memory that is freed stays in the process, for the next array.
 
-By default glibc gives a large array back to the system, and fetches new pages for the next one:
-half the time of a comparison of large models went there. Other systems are left as they are.
+By default glibc returns a large array to the system and fetches new pages for the next one, which
+takes much of the time of a replay. Other allocators are left as they are.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class SessionPool:
         self._limits = limits
         self._on_event = on_event
         self._done: dict[str, Finished] = {}
-        self._untold: deque[tuple[EventKind, SessionRun, Outcome | None]] = deque()
+        self._pending: deque[tuple[EventKind, SessionRun, Outcome | None]] = deque()
         self._count = 0
         self._reported: set[str] = set()
         self._interrupted = False
@@ -162,7 +162,7 @@ class SessionPool:
         waiting = deque(sorted(jobs, key=lambda job: (job.rank, -job.cost)))
         active: list[_Active] = []
         try:
-            while waiting or active or self._untold:
+            while waiting or active or self._pending:
                 while waiting and len(active) < self._jobs:
                     begun = self._begin(waiting.popleft())
                     if begun:
@@ -174,8 +174,8 @@ class SessionPool:
                         if rest.runs:
                             waiting.appendleft(rest)
                 leaving = any(session.through for session in active)
-                if self._untold and not leaving:
-                    self._on_event(*self._untold.popleft())
+                if self._pending and not leaving:
+                    self._on_event(*self._pending.popleft())
                 elif active:
                     time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
@@ -252,7 +252,7 @@ class SessionPool:
                 session.started.add(key)
                 if key not in self._reported:
                     self._reported.add(key)
-                    self._untold.append(("started", self._named(session, key), None))
+                    self._pending.append(("started", self._named(session, key), None))
             elif event.get("event") == "ended" and key in session.started:
                 session.current = None
                 session.ended.add(key)
@@ -303,7 +303,7 @@ class SessionPool:
         if outcome.complete:
             folder = self._store.keep(run.key, folder)
         self._done[run.key] = Finished(outcome, folder)
-        self._untold.append(("ended", run, outcome))
+        self._pending.append(("ended", run, outcome))
 
     def _too_large(self, session: _Active) -> bool:
         now = time.monotonic()

@@ -131,8 +131,8 @@ def _scaled(state: State, scale: float) -> State:
 
 def _counted(state: State, counters: tuple[int | None, int | None]) -> State:
     """Return the state with the counters of the script's own scaler, where it tells them."""
-    told = {k: n for k, n in zip(("good", "bad"), counters, strict=True) if n is not None}
-    return replace(state, scale=replace(state.scale, **told))
+    known = {k: n for k, n in zip(("good", "bad"), counters, strict=True) if n is not None}
+    return replace(state, scale=replace(state.scale, **known))
 
 
 def _intact(window: Window, seen: Seen) -> bool:

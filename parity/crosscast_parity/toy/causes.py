@@ -236,7 +236,7 @@ class Case:
         return replace(held, scale=after.scale, gradients=after.gradients)
 
     def _nearer(self, other: Window, window: Differing) -> bool:
-        """Whether a mistake lies nearer to what differs than the recipe; a closer look is dear."""
+        """Whether a mistake fits better than the recipe; the full comparison is slower."""
         row, after = self.seen.rows[window.place.number], self.seen.tensors[window.place.number]
         theirs = tensors(other.single)
         if any(
