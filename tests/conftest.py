@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from typer.main import get_command
 
 from property_settings import register_profiles
 from run_journal import pytest_addoption, pytest_configure
@@ -15,3 +20,11 @@ register_profiles()
 # inherit that: those that are interrupted would never end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_built_once() -> Iterator[None]:
+    """`typer.testing` builds all commands for every call, which takes longer than most calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", cache(get_command))
+        yield
