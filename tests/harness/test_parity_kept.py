@@ -11,10 +11,13 @@ import pytest
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.compare.command import parity_command
 from crosscast_parity.compare.harness import Progress, compare
+from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from crosscast_parity.runs.kept_reference import stored_contestant
-from parity_fakes import make_recipe
+from parity_fakes import make_recipe, write_fakes
 from parity_lab import Lab, compile_fakes, contestants, pair, run
+
+HALF = {"mode": "mixed", "compute_dtype": "float16"}
 
 
 def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None:
@@ -131,6 +134,31 @@ def test_a_reference_is_kept_and_compared_with(lab: Lab, tmp_path: Path) -> None
         assert report.reference == "stored-torch"
         assert pair(report).verdict == verdict
         assert not list(folder.glob("scripts/stored-*"))
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_users_script_is_kept_as_a_reference(tmp_path: Path, half: bool) -> None:
+    recipe = make_recipe(precision=HALF) if half else make_recipe()
+    write_fakes(tmp_path, {"own": ""})
+    script = tmp_path / "own" / "train.py"
+    own = Contestant(name="own", target="none", recipe=recipe, script=script)
+    kept = tmp_path / "kept"
+    options = {"windows": 24, "twins": 1, "faults": ["none"], "reference": "own"}
+
+    def compared(name: str, reference: Contestant, bug: str, **more: Path) -> str:
+        report = compare(
+            [reference, *contestants({"paddle": bug}, recipe)],
+            options=make_options(tmp_path / name, **options, **more),  # type: ignore[arg-type]
+            compile_to=compile_fakes,
+        )
+        assert report.reference == "own"
+        return pair(report).verdict
+
+    live = compared("live", own, "", save_reference=kept)
+    stored = stored_contestant(kept, ())
+    assert (stored.own, stored.emitted) == (True, False)
+    assert compared("again", stored, "") == live
+    assert compared("bug", stored, "late_growth" if half else "tail_dropped") == "DIFFERENT"
 
 
 @pytest.mark.parametrize("change", ["windows", "seed", "weights", "missing", "damaged", "outside"])

@@ -235,9 +235,7 @@ class _Comparison:
         twins = [m for r in results for m in r.twins(entrant.name).values()]
         store_reference(
             folder,
-            name=entrant.name,
-            target=entrant.target,
-            recipe=contestant.recipe,
+            contestant,
             execution=entrant.execution,
             script=entrant.script,
             made=[*(m for r in results for m in r.all_of(entrant.name)), *twins],

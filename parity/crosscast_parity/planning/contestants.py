@@ -39,6 +39,10 @@ class Kept(Protocol):
     def script(self) -> str:
         """Short hash of the script that made them."""
 
+    @property
+    def own(self) -> bool:
+        """Whether that was a user's script."""
+
     def find(self, spec: Any) -> Path:
         """Return the folder of a run."""
 
@@ -88,7 +92,7 @@ class Contestant:
     @property
     def own(self) -> bool:
         """Whether it is a user's script, of which no variants can be compiled."""
-        return self.script is not None
+        return self.script is not None or bool(self.stored and self.stored.own)
 
 
 def of_targets(

@@ -15,6 +15,7 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
+from crosscast_parity.adapters.registry import ADAPTERS
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.runs import RunSpec
@@ -38,10 +39,15 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredReference:
-    """What a folder of a kept reference holds."""
+    """What a folder of a kept reference holds.
+
+    `own`: whether a user's script made the runs. `adapter`: the third-party trainer that did.
+    """
 
     name: str
     target: str
+    own: bool
+    adapter: str
     recipe: Recipe
     execution: Execution
     script: str
@@ -73,7 +79,7 @@ def _unfit(message: str) -> DiagnosticError:
 def origin_of(spec: RunSpec) -> dict[str, Any]:
     """Return what a run is made from, whatever the program is."""
     return {
-        "rows": [file_hash(spec.inputs.train), file_hash(spec.inputs.eval)],
+        "rows": [file_hash(spec.trained), file_hash(spec.inputs.eval)],
         "weights": file_hash(spec.weights),
         "windows": spec.windows,
         "faults": [str(fault) for fault in spec.faults],
@@ -83,10 +89,8 @@ def origin_of(spec: RunSpec) -> dict[str, Any]:
 
 def store_reference(
     folder: Path,
+    contestant: Contestant,
     *,
-    name: str,
-    target: str,
-    recipe: Recipe,
     execution: Execution,
     script: str,
     made: Iterable[FinishedRun],
@@ -108,9 +112,11 @@ def store_reference(
         )
     document = {
         "format": FORMAT,
-        "name": name,
-        "target": target,
-        "recipe": recipe.model_dump(mode="json"),
+        "name": contestant.name,
+        "target": contestant.target,
+        "own": contestant.own,
+        "adapter": contestant.adapter,
+        "recipe": contestant.recipe.model_dump(mode="json"),
         "execution": execution,
         "script": script,
         "runs": runs,
@@ -143,6 +149,8 @@ def load_reference(folder: Path) -> StoredReference:
         return StoredReference(
             name=str(document["name"])[:40],
             target=str(document["target"])[:40],
+            own=document.get("own", False) is True,
+            adapter=_adapter(document.get("adapter", "")),
             recipe=Recipe.model_validate_json(json.dumps(document["recipe"])),
             execution="emulated" if document["execution"] == "emulated" else "native",
             script=str(document["script"])[:40],
@@ -154,11 +162,23 @@ def load_reference(folder: Path) -> StoredReference:
         raise _damaged(path, "is not a stored reference") from None
 
 
+def _adapter(name: Any) -> str:
+    if name and name not in ADAPTERS:
+        raise ValueError("adapter")
+    return str(name)
+
+
 def stored_contestant(folder: Path, taken: Container[str]) -> Contestant:
     """Return the program whose runs a folder holds, under a name that is not taken."""
     stored = load_reference(folder)
     name = f"stored-{stored.name}" if stored.name in taken else stored.name
-    return Contestant(name=name, target=stored.target, recipe=stored.recipe, stored=stored)
+    return Contestant(
+        name=name,
+        target=stored.target,
+        recipe=stored.recipe,
+        adapter=stored.adapter,
+        stored=stored,
+    )
 
 
 def check_seeds(contestants: Iterable[Contestant]) -> None:
