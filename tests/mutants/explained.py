@@ -6,6 +6,4 @@ SURVIVORS: dict[str, str] = {
     "amsgrad": "the largest second moment so far is the current one almost everywhere as long as"
     " the moments still grow from zero, that is for the first windows that are replayed; later the"
     " difference stays below the noise of the loss.",
-    "resumed_epochs_again": "the only resumed run goes on within its first epoch, where it reads"
-    " the right rows; one that is resumed in a later epoch would read those of the first again.",
 }

@@ -19,7 +19,6 @@ PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
     written("evaluated_in_float32", train(HALF, HALF.replace("state.amp", "False"))),
     written("evaluated_in_other_half", train(HALF, HALF.replace("float16", "bfloat16"))),
-    written("evaluated_loss_in_half", train(HALF, HALF.replace('.astype("float32")', ""))),
     written("batches_evaluated_alike", train(LOSS, MEAN)),
     written("dropout_in_evaluation", train("    model.eval()\n", "")),
     written(

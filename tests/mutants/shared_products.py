@@ -85,7 +85,8 @@ PRODUCTS: tuple[Mutation, ...] = (
     ),
     written("checkpoint_no_moments", train(MOMENTS, MOMENTS.replace(": a for", ": 0 * a for"))),
     written(
-        "resumed_averages_lost", train("restore_ema(state, averages)", "restore_ema(state, model)")
+        "resumed_averages_lost",
+        train("restore_ema(state, averages)", "restore_ema(state, model_arrays(state))"),
     ),
     written(
         "resumed_rows_again",

@@ -42,6 +42,7 @@ def changed(windows: range | list[int], change: Callable[[Row], Row]) -> list[Ro
 def spec_of(recipe: Recipe, run: str, train: Path = NOWHERE, **more: Any) -> RunSpec:
     inputs = Inputs(
         train=train,
+        brief=NOWHERE,
         eval=NOWHERE,
         few=NOWHERE,
         held=NOWHERE,

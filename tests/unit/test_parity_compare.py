@@ -39,6 +39,7 @@ FULL_WINDOWS = {"train_rows": 640}
 NOWHERE = Path("nowhere")
 INPUTS = Inputs(
     train=NOWHERE,
+    brief=NOWHERE,
     eval=NOWHERE,
     few=NOWHERE,
     held=NOWHERE,

@@ -49,6 +49,7 @@ def faulty_run(recipe: Recipe, windows: tuple[int, ...]) -> RunSpec:
     contestant = Contestant(name="torch", target="torch", recipe=recipe)
     inputs = Inputs(
         train=Path("train"),
+        brief=Path("brief"),
         eval=Path("eval"),
         few=Path("few"),
         held=Path("held"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +43,15 @@ from crosscast_parity.recipes.derived import (
     with_dtype,
     with_seed,
 )
+from crosscast_parity.recipes.window_rows import brief_rows
+from crosscast_parity.scaling_law.shapes import windows_of
 from parity_fakes import make_recipe
 
 HALF = {"mode": "mixed", "compute_dtype": "float16"}
 LARGE = {"layers": 4, "hidden_size": 256, "attention_heads": 4, "intermediate_size": 1024}
 INPUTS = Inputs(
     train=Path("train"),
+    brief=Path("brief"),
     eval=Path("eval"),
     few=Path("few"),
     held=Path("held"),
@@ -179,9 +183,32 @@ def specs_of(contestant: Contestant, recipe: Recipe) -> dict[str, RunSpec]:
 def test_the_repeated_run_is_a_resumed_one_whose_checkpoints_are_kept() -> None:
     for recipe, repeated in ((half_recipe(), "half-stress"), (make_recipe(), "float32-stress")):
         specs = specs_of(program(recipe), recipe)
-        assert (specs["gate"].resume, specs["gate"].windows) == (2, 4)
+        assert (specs["gate"].resume, specs["gate"].windows) == (3, 4)
+        read = {name for name, spec in specs.items() if spec.trained == Path("brief")}
+        assert read == {"gate", repeated}
         kept = {name for name, spec in specs.items() if spec.checkpoint}
         assert kept == {"gate", repeated, "faults"}
+
+
+@pytest.mark.parametrize("tail", ["flush", "flush_renormalized", "drop", "carry"])
+@pytest.mark.parametrize("window", [1, 2, 3, 16])
+def test_a_run_is_resumed_within_a_later_epoch(tail: str, window: int) -> None:
+    recipe = make_recipe(
+        batch={"micro_batch_size": 1, "global_batch_size": window},
+        accumulation={"steps": window, "tail": tail},
+    )
+    n_rows = brief_rows(recipe)
+    ((read, *_),) = next(islice(windows_of(recipe, n_rows), 3, None))
+    epoch, first = divmod(int(read[0]), n_rows)
+    assert epoch >= 1
+    assert first > 0
+
+
+def test_a_large_model_is_resumed_within_the_rows_it_has() -> None:
+    recipe = half_recipe(model=LARGE | {"vocab_size": 8000})
+    specs = specs_of(program(recipe), recipe)
+    assert specs["gate"].resume == 1
+    assert {spec.trained for spec in specs.values()} == {Path("train")}
 
 
 def test_the_last_window_of_a_long_run_is_recorded() -> None:

@@ -54,7 +54,7 @@ ON: Mapping[On, str] = {
     "half": "of those without faults, the ones whose products are in half precision",
     "autocast off": "of those, the ones of a half-precision script without its autocast",
     "checkpoint": "runs whose last checkpoint is kept",
-    "repeated": "the second of two equal runs; an emitted script ends halfway and is resumed",
+    "repeated": "the second of two equal runs; of an emitted script it is resumed",
     "traced": "every run that the reference makes as well",
     "compared": "the same, but for paired seeds",
     "ends": "the long runs",

@@ -14,6 +14,7 @@ from crosscast.recipe.document import BertModel, NpzData, Recipe, SyntheticData
 from crosscast.recipe.predicates import by_tokens
 from crosscast_parity.inputs.weights import bert_weights, perturb, save
 from crosscast_parity.recipes.derived import bert_of
+from crosscast_parity.recipes.window_rows import brief_rows
 
 FEW_ROWS = 8
 SPLITS: tuple[Split, Split] = ("train", "eval")
@@ -24,11 +25,12 @@ class Inputs:
     """Files that the runs read: rows, weights as BERT starts, weights under stress (see
     `bert_weights`), and one perturbed set of the first for every twin.
 
-    `few`: some rows of `eval`, for runs whose evaluation is of no interest. `held`: some whose last
-    micro-batch is short.
+    `brief`: rows of `train` for an epoch of two windows. `few`: some rows of `eval`, for runs whose
+    evaluation is of no interest. `held`: some whose last micro-batch is short.
     """
 
     train: Path
+    brief: Path
     eval: Path
     few: Path
     held: Path
@@ -39,7 +41,9 @@ class Inputs:
     @classmethod
     def of_toy(cls, path: Path) -> Inputs:
         """Return the inputs of a run that trains the toy: weights and rows are in one file."""
-        return cls(train=path, eval=path, few=path, held=path, weights=path, stress=path)
+        return cls(
+            train=path, brief=path, eval=path, few=path, held=path, weights=path, stress=path
+        )
 
 
 def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
@@ -65,19 +69,23 @@ def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
     save(paths[1], stress)
     for number, path in enumerate(paths[2:]):
         save(path, perturb(weights, seed=recipe.seed + 1 + number))
-    few, held = folder / "few.npz", folder / "held.npz"
-    rows, micro = Dataset.load(evaluation).arrays(), recipe.batch.micro_batch_size
-    for path, count in ((few, FEW_ROWS), (held, 2 * micro + -(-micro // 2))):
-        Dataset(**{name: array[:count] for name, array in rows.items()}).save(path, force=True)
+    rows, micro = Dataset.load(evaluation), recipe.batch.micro_batch_size
     return Inputs(
         train=train,
+        brief=_first(Dataset.load(train), brief_rows(recipe), folder / "brief.npz"),
         eval=evaluation,
-        few=few,
-        held=held,
+        few=_first(rows, FEW_ROWS, folder / "few.npz"),
+        held=_first(rows, 2 * micro + -(-micro // 2), folder / "held.npz"),
         weights=paths[0],
         stress=paths[1],
         twins=paths[2:],
     )
+
+
+def _first(rows: Dataset, count: int, path: Path) -> Path:
+    first = {name: array[:count] for name, array in rows.arrays().items()}
+    Dataset(**first).save(path, force=True)
+    return path
 
 
 def _data(recipe: Recipe, model: BertModel, folder: Path) -> tuple[Path, Path]:

@@ -69,9 +69,9 @@ class RunSpec:
     `variant`: which of its scripts. `weights`: path of the initial weights. `record`: the windows
     that are observed, in their order. `autocast`: whether that of the script has an effect.
     `repeat`: tells apart runs that are made twice on purpose. `resume`: after how many windows it
-    ends and is resumed, 0 for never. `checkpoint`: whether its last one is kept. `alone`: other
-    programs draw other masks, so it is compared with its own files only. `toy`: whether the toy is
-    trained, which all `inputs` are then.
+    ends and is resumed, 0 for never. `brief`: whether two windows are an epoch. `checkpoint`:
+    whether its last one is kept. `alone`: other programs draw other masks, so it is compared with
+    its own files only. `toy`: whether the toy is trained, which all `inputs` are then.
     """
 
     contestant: str
@@ -88,9 +88,15 @@ class RunSpec:
     autocast: bool = True
     repeat: int = 0
     resume: int = 0
+    brief: bool = False
     checkpoint: bool = False
     alone: bool = False
     toy: bool = False
+
+    @property
+    def trained(self) -> Path:
+        """The rows it trains on."""
+        return self.inputs.brief if self.brief else self.inputs.train
 
     @property
     def evaluated(self) -> Path:
@@ -171,6 +177,9 @@ def _runs(
 ) -> Iterator[RunSpec]:
     variants = recipe_variants(recipe, stage)
     half = is_half(recipe)
+    # With brief epochs the resume is within the second one; two windows are too few for that.
+    several = "gate" in stage.parts and stage.recorded >= RECORDED
+    resumed = {"gate", repeated_by_gate(recipe)} if several else set()
 
     def run(name: str, variant: str, weights: Path, windows: int, **more: object) -> RunSpec:
         return RunSpec(
@@ -182,6 +191,7 @@ def _runs(
             inputs=inputs,
             weights=weights,
             windows=windows,
+            brief=name in resumed,
             **more,  # type: ignore[arg-type]
         )
 
@@ -204,7 +214,7 @@ def _runs(
             kept = {"checkpoint": gated}
             yield run("half-stress", stressed, inputs.stress, stage.recorded, **recorded, **kept)
         if "gate" in stage.parts:
-            again = {"repeat": 1, "resume": stage.recorded // 2 if gated else 0}
+            again = {"repeat": 1, "resume": stage.recorded - 1 if gated else 0}
             yield run("gate", stressed, inputs.stress, stage.recorded, checkpoint=gated, **again)
         if gated and "dropout" in variants:
             dropped = _has_dropout(contestant.target, variants["dropout"])

@@ -7,6 +7,17 @@ from collections.abc import Iterator
 from crosscast.recipe.document import Recipe
 
 
+def brief_rows(recipe: Recipe) -> int:
+    """Return the rows of an epoch of which the fourth window is not the first of a later epoch.
+
+    What is resumed there goes on wrongly if it begins with the first rows again, and if it begins
+    with the first epoch again.
+    """
+    window, tail = recipe.batch.global_batch_size, recipe.accumulation.tail
+    more = {"drop": window, "carry": window + window // 2}
+    return window + more.get(tail, -(-window // 2))
+
+
 def expected_counts(recipe: Recipe, train_rows: int) -> Iterator[tuple[int, int]]:
     """Yield micro-batches and rows of each window, for ever; of one process.
 

@@ -74,14 +74,14 @@ class StageResult:
         }
 
     def train_rows(self, made: FinishedRun) -> int | None:
-        """Return the rows that a run trained on, counted in the file if the recipe names one.
+        """Return the rows that a run trained on, counted in the file if it is not the recipe's.
 
         None if that cannot be read; what depends on it is not tested then.
         """
         data = made.spec.recipe.data
-        if isinstance(data, SyntheticData):
+        if isinstance(data, SyntheticData) and not made.spec.brief:
             return data.train_rows
-        path = made.spec.inputs.train
+        path = made.spec.trained
         if path not in self._file_rows:
             self._file_rows[path] = _rows_of(path)
         return self._file_rows[path]

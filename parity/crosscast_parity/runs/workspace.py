@@ -124,7 +124,7 @@ class Workspace:
         script = self.script(contestant, spec)
         options = self.options
         files = {
-            "--train": spec.inputs.train,
+            "--train": spec.trained,
             "--eval": spec.evaluated,
             "--weights": spec.weights,
         }
