@@ -183,6 +183,7 @@ CAST = ("torch", "(residual + x)", "((residual.half() + x.half()).float())")
 """A cast of the script's own, which leaves nothing to compare in float32."""
 
 
+@exhaustive("the models of two scripts, and a cast")
 @pytest.mark.torch
 @pytest.mark.paddle
 def test_a_model_that_half_precision_hides_is_seen_in_float32(tmp_path: Path) -> None:

@@ -252,7 +252,8 @@ def worker(group: int, index: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize("killed", cases([0, 1], quick=[1], reason="the first of two is killed"))
+@exhaustive("a killed process, 12 seconds")
+@pytest.mark.parametrize("killed", [0, 1])
 def test_the_end_of_one_process_ends_the_other(lab: Lab, killed: int) -> None:
     script = lab.script("run", schedule={"name": "constant", "total_steps": 10**6}, **PARALLEL)
     output = script.parent / "out"

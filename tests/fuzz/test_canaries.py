@@ -14,6 +14,7 @@ from frameworks.subprocesses import require
 from fuzz.differ import compare_text
 from fuzz.example import EXAMPLE, SECTIONS
 from fuzz.link import make_worker
+from tiers import cases
 
 Change = tuple[str, str]
 EVERYWHERE: dict[str, Change] = {
@@ -72,7 +73,11 @@ OWN: dict[str, dict[str, Change]] = {
         ),
     },
 }
-TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in OWN]
+TARGETS = cases(
+    [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in OWN],
+    quick=["torch"],
+    reason="mistakes in the steps of other frameworks",
+)
 
 
 @pytest.fixture(scope="module", params=TARGETS)
