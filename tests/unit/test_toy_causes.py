@@ -12,12 +12,13 @@ import pytest
 from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Clip, Group, Normalize, Plan, Schedule, Step, UpdateScale
 from crosscast.plan.schedule import learning_rate
-from crosscast.reference.interpreter import Row, State
+from crosscast.reference.interpreter import Row, State, step
 from crosscast_parity.planning.stages import toy_stages
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.toy.causes import likely_cause
 from crosscast_parity.toy.checks import checks_of
 from crosscast_parity.toy.compare import compare
+from crosscast_parity.toy.model import ROLES
 from mutants.trials import load_recipe
 from toy_runs import Left, Steps, ToyTrained, as_left, as_meant, toy_trained, with_op
 
@@ -203,6 +204,26 @@ def test_what_acts_late_gets_a_cause(bug: str) -> None:
     run = toy_trained(load_recipe(), steps=steps, left=left)
     assert run.report.differences
     assert cause(run).startswith(words), cause(run)
+
+
+class SumsKept:
+    """Gradients of a window that stay as they were summed: scaled, neither divided nor clipped."""
+
+    def __init__(self) -> None:
+        self.plan = plan_on_toy(active=False)
+        self.toy = toy_trained(load_recipe()).toy
+
+    def __call__(self, before: State, after: State, row: Row) -> tuple[State, Row]:
+        if row.window != 77:
+            return after, row
+        summed = step(replace(self.plan, window=()), before, self.toy.work(row.window), ROLES)[0]
+        return replace(after, gradients=summed.gradients), row
+
+
+def test_sums_that_are_not_cleared_are_named_as_gradients_are() -> None:
+    run = toy_trained(load_recipe(), left=SumsKept())
+    expected = "fits gradients of the window before that were not cleared, only in window 78"
+    assert cause(run).startswith(expected), cause(run)
 
 
 def test_the_cause_stands_in_the_words_of_the_check() -> None:

@@ -64,6 +64,19 @@ class _Fit:
         return len(self.tensors) + len(self.columns)
 
 
+@dataclass(frozen=True)
+class _Mistake:
+    """What could explain a window. `meant`: what a step means in it.
+
+    `summed`: whether gradients that stay from the window before are the sums of its micro-batches;
+    otherwise they are what the optimizer got, which some scripts compute in place.
+    """
+
+    words: str
+    meant: Meant
+    summed: bool = False
+
+
 def likely_cause(recipe: Recipe, toy: Toy, seen: Seen, framework: str, report: Report) -> str:
     """Say which known mistake fits the first differing window of a run, and which windows differ.
 
@@ -117,7 +130,8 @@ class Case:
 
     def explained_by(self, plan: Plan) -> bool:
         """Whether a plan explains all of the first window that differs, and leaves nothing."""
-        fit = self._fit(partial(_always, resolved(plan, self.seen.names)), self.first)
+        meant = partial(_always, resolved(plan, self.seen.names))
+        fit = self._fit(_Mistake("", meant), self.first)
         return fit is not None and not fit.size
 
     def words(self, differing: Sequence[Differing]) -> tuple[str, bool]:
@@ -128,13 +142,13 @@ class Case:
             always = all(self._untouched(window) or self._uncounted(window) for window in later)
             return self._said(plain, always)
         best: tuple[tuple[int, int], str] | None = None
-        for words, meant in self._explanations():
-            fit = self._fit(meant, first)
+        for mistake in self._mistakes():
+            fit = self._fit(mistake, first)
             if fit is None:
                 continue
-            missed = sum(self._fit(meant, window) is None for window in later)
+            missed = sum(self._fit(mistake, window) is None for window in later)
             if best is None or (missed, fit.size) < best[0]:
-                best = (missed, fit.size), f"{words}{self._but(fit, first)}"
+                best = (missed, fit.size), f"{mistake.words}{self._but(fit, first)}"
         return self._said(best[1], not best[0][0]) if best else ("no known mistake fits", False)
 
     def _said(self, words: str, always: bool) -> tuple[str, bool]:
@@ -172,18 +186,19 @@ class Case:
             return ""
         return "an overflow counted as an update" if skipped else "an update that is not counted"
 
-    def _explanations(self) -> Iterator[tuple[str, Meant]]:
-        """Yield mistakes in words, each with what a step would mean."""
+    def _mistakes(self) -> Iterator[_Mistake]:
         tried = [self.plan]
         for words, other in self._plans():
             found = resolved(other, self.seen.names)
             if found not in tried:
                 tried.append(found)
-                yield words, partial(_always, found)
+                yield _Mistake(words, partial(_always, found))
         kept = tuple(op for op in self.plan.window if not isinstance(op, Zero))
         words = "gradients of the window before that were not cleared"
-        yield words, partial(_always, replace(self.plan, window=kept))
-        yield "a schedule that goes on after its last step", partial(_unclamped, self.plan)
+        for summed in (False, True):
+            yield _Mistake(words, partial(_always, replace(self.plan, window=kept)), summed)
+        words = "a schedule that goes on after its last step"
+        yield _Mistake(words, partial(_unclamped, self.plan))
 
     def _plans(self) -> Iterator[tuple[str, Plan]]:
         yield from known_mistakes(canonical_plan(self.recipe))
@@ -191,13 +206,13 @@ class Case:
             if not variation.path.startswith(OF_THE_TOY):
                 yield str(variation), canonical_plan(of_step(variation.recipe))
 
-    def _fit(self, meant: Meant, window: Differing) -> _Fit | None:
+    def _fit(self, mistake: _Mistake, window: Differing) -> _Fit | None:
         """Return what a mistake leaves open in a window; None if it does not explain all of it."""
-        plan = meant(window.place)
+        plan = mistake.meant(window.place)
         if plan is None:
             return None
         reading = self.reading(plan)
-        state = self._state(reading.plan, window.place)
+        state = self._state(reading.plan, window.place, summed=mistake.summed)
         if state is None:
             return None
         other = Window(
@@ -219,10 +234,10 @@ class Case:
             return None
         return _Fit(frozenset(difference.key for difference in left if difference.key), columns)
 
-    def _state(self, plan: Plan, place: Place) -> State | None:
+    def _state(self, plan: Plan, place: Place, *, summed: bool) -> State | None:
         """Return the state that a step of another meaning would have left: its scale, gradients.
 
-        None if it has moments or averages of other kinds.
+        None if it has moments or averages of other kinds. `summed`: see `_Mistake`.
         """
         fresh, held = initial(plan, self.toy.parameters), place.state
         if fresh.moments.keys() != held.moments.keys() or bool(fresh.ema) != bool(held.ema):
@@ -232,8 +247,10 @@ class Case:
             held = replace(held, position=position)
         if place.previous is None:
             return replace(held, scale=fresh.scale)
-        after = step(plan, place.previous, self.toy.work(place.number - 1), ROLES)[0]
-        return replace(held, scale=after.scale, gradients=after.gradients)
+        work = self.toy.work(place.number - 1)
+        after = step(plan, place.previous, work, ROLES)[0]
+        left = step(replace(plan, window=()), place.previous, work, ROLES)[0] if summed else after
+        return replace(held, scale=after.scale, gradients=left.gradients)
 
     def _nearer(self, other: Window, window: Differing) -> bool:
         """Whether a mistake fits better than the recipe; the full comparison is slower."""
