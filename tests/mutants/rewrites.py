@@ -139,14 +139,6 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
             train(f"{FUNCTION}def window_step(", "def window_step("),
             train(f"{FUNCTION}def evaluate_batch(", "def evaluate_batch("),
         ),
-        _rewrite(
-            "threads",
-            "three threads",
-            train(
-                "set_intra_op_parallelism_threads(args.threads)",
-                "set_intra_op_parallelism_threads(3)",
-            ),
-        ),
     ),
     "paddle": (
         WIDE,
@@ -190,7 +182,11 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
         ),
     ),
 }
-"""By framework; each fits the scripts with and without half precision, but for `counted`."""
+"""By framework; each fits the scripts with and without half precision, but for `counted`.
+
+TensorFlow sets its number of threads once in a process, which several programs of a comparison
+share; `settings.THREADS` varies that.
+"""
 COMPILED: Mapping[str, tuple[Mutation, ...]] = {
     "torch": (
         _rewrite("compiled", "compiled model", train(BUILT, f"{BUILT}    model.compile()\n")),
