@@ -26,6 +26,7 @@ from crosscast_paddle.dialects import DYGRAPH
 from crosscast_paddle.rows import ROWS
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe
 from frameworks.paddle_cases import CASES
+from tiers import exhaustive
 
 TESTS = Path(__file__).parents[1]
 
@@ -144,6 +145,7 @@ def run(*command: str | Path) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_python_files_are_what_ruff_would_write(written: Path) -> None:
     assert len(list(written.glob("*/*.py"))) > 1000
     run(sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", written)
@@ -157,6 +159,7 @@ def test_no_line_is_long_or_ends_in_a_blank(written: Path) -> None:
             assert len(line) <= 88 or "my_long" in line, (path, line)
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_launch_scripts_are_clean(written: Path) -> None:
     by_text = {path.read_text(): path for path in written.glob("*/launch.sh")}
     assert len(by_text) > 10

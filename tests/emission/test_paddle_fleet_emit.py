@@ -21,6 +21,7 @@ from crosscast_paddle import BACKEND
 from crosscast_paddle.fleet_rows import FLEET_ROWS
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
+from tiers import exhaustive
 
 NONE = {"mode": "none"}
 DYNAMIC = {
@@ -105,6 +106,7 @@ def test_ruff_finds_nothing(tree: Path) -> None:
         assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_scripts_are_whole_and_tidy(tree: Path) -> None:
     names = {"main", "exchange_layout", "named_parameters"}
     contract = {"batches", "micro_batch_loss", "train_window", "evaluate", "main"}

@@ -103,7 +103,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 @pytest.mark.parametrize(
     "way",
-    cases(["all-reduce", "by-hand", "ddp"], quick=["by-hand"], reason="every way to average"),
+    cases(
+        ["all-reduce", "by-hand", "ddp"],
+        quick=[],
+        reason="every way to average; `make test` has test_torch_use",
+    ),
 )
 def test_two_processes_train_as_one(lab: Lab, way: str) -> None:
     first, second = lab.course("--processes", "1"), lab.course("--average", way)

@@ -184,6 +184,7 @@ def build_model():
     assert [entry["micro_batch_size"] for entry in target["answers"]] == [32, 16, 8, 4, 2]
 
 
+@exhaustive("the documented session, as printed")
 def test_the_page_shows_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Path(__file__).parents[2] / "docs" / "planning.md"
     lines = page.read_text(encoding="utf-8").splitlines()

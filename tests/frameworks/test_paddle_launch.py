@@ -16,6 +16,7 @@ from crosscast.plan.operations import UpdateScale
 from frameworks.emitted_script import BFLOAT16, FLOAT16
 from frameworks.paddle_lab import DYNAMIC, SCALED, Lab, finished
 from frameworks.subprocesses import start
+from tiers import cases
 
 pytestmark = pytest.mark.paddle
 
@@ -218,7 +219,11 @@ def test_two_processes_train_as_one(lab: Lab) -> None:
 
 @pytest.mark.parametrize(
     ("flags", "code", "words"),
-    [(("--device", "gpu"), 3, "sees no GPU"), (("--train", "none.npz"), 2, "none.npz")],
+    cases(
+        [(("--device", "gpu"), 3, "sees no GPU"), (("--train", "none.npz"), 2, "none.npz")],
+        quick=[(("--train", "none.npz"), 2, "none.npz")],
+        reason="a second way to fail",
+    ),
 )
 def test_processes_fail_together(lab: Lab, flags: tuple[str, ...], code: int, words: str) -> None:
     launch = lab.script("two", **TWO, **BATCH).with_name("launch.sh")

@@ -16,7 +16,7 @@ from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from frameworks.state_runs import ADAMW, COMMON, HALF_TYPE
 from frameworks.subprocesses import run_python
-from tiers import cases
+from tiers import cases, exhaustive
 
 HERE = Path(__file__).parent
 STEPS = 20
@@ -85,6 +85,7 @@ def test_a_window_that_had_begun_begins_again_in_paddle(tmp_path: Path) -> None:
     assert [row["loss"] for row in rows] == pytest.approx(losses[STEPS:], abs=2e-6)
 
 
+@exhaustive("a loop with loss scaling")
 def test_a_scaled_loop_goes_on_in_an_emitted_script(tmp_path: Path) -> None:
     """Two of its steps were skipped, the second just before it stopped."""
     source, losses = trained(tmp_path, **SCALED)

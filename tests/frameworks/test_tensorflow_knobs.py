@@ -95,11 +95,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
     return Lazy(train)
 
 
-QUICK = ["keras2"]
-
-
 @pytest.mark.parametrize(
-    "name", cases(VARIANTS, quick=QUICK, reason="resuming with types, dropout and dialects")
+    "name", cases(VARIANTS, quick=[], reason="resuming with types, dropout and dialects")
 )
 def test_resuming_changes_nothing(ran: Mapping[str, tuple[Run, Run]], name: str) -> None:
     whole, parts = ran[name]

@@ -190,6 +190,7 @@ def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
     assert any(row["skipped"] for row in whole.trace)
 
 
+@exhaustive("what wrong starts of two processes say")
 def test_a_script_for_two_processes_wants_two(lab: Lab) -> None:
     script = lab.script("run", **PARALLEL)
     output = script.parent / "out"

@@ -20,7 +20,7 @@ from tiers import cases, exhaustive
 SHAPE: dict[str, Any] = TINY["model"] | {
     "dropout": 0.2,
     "max_positions": 96,
-    "layers": 6,
+    "layers": 3,
     "attention_heads": 4,
 }
 ROWS, LENGTH = 96, 96

@@ -18,6 +18,7 @@ from crosscast_parity.processes import sessions
 from crosscast_parity.runs.workspace import Workspace
 from parity_fakes import make_recipe, write_fakes
 from parity_lab import Lab, compile_fakes, contestants, pair, run
+from tiers import exhaustive
 
 END = "    return 0\n\n\nif "
 INTERRUPTED = """\
@@ -166,6 +167,7 @@ def test_a_script_cannot_interrupt_the_command(tmp_path: Path, end: str) -> None
         assert mine[0].outcome.message == "exit code 130: interrupted"
 
 
+@exhaustive("gigabytes of memory")
 def test_memory_left_by_earlier_runs_is_not_blamed_on_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ from mutants.trials import load_recipe
 from observed_runs import recorded_runs
 from parity_recipes import plain
 from parity_reports import check
+from tiers import exhaustive
 from toy_runs import ToyTrained, toy_trained, with_op, write_steps
 
 
@@ -165,6 +166,7 @@ def test_a_run_that_differs_is_explained_by_the_recipe_that_it_follows() -> None
     assert "L1b tensors of the toy: windows that differ 25" in found.sentence
 
 
+@exhaustive("a search of all recipes, in vain")
 def test_a_run_that_differs_late_is_explained_by_no_recipe() -> None:
     def stops(plan: Plan, number: int) -> Plan:
         return with_op(plan, Ema, decay=1.0) if number >= 30 else plan

@@ -20,6 +20,7 @@ from crosscast_parity.toy.checks import checks_of
 from crosscast_parity.toy.compare import compare
 from crosscast_parity.toy.model import ROLES
 from mutants.trials import load_recipe
+from tiers import cases
 from toy_runs import Left, Steps, ToyTrained, as_left, as_meant, toy_trained, with_op
 
 
@@ -198,7 +199,14 @@ EXPECTED: dict[str, tuple[Steps, Left, str]] = {
 }
 
 
-@pytest.mark.parametrize("bug", EXPECTED)
+@pytest.mark.parametrize(
+    "bug",
+    cases(
+        EXPECTED,
+        quick=["late_step", "late_frozen", "late_decay", "late_tail"],
+        reason="more bugs that act late",
+    ),
+)
 def test_what_acts_late_gets_a_cause(bug: str) -> None:
     steps, left, words = EXPECTED[bug]
     run = toy_trained(load_recipe(), steps=steps, left=left)
@@ -299,7 +307,12 @@ def test_where_no_mistake_fits_that_is_said_with_the_event() -> None:
     assert cause(run).endswith(", the 2nd growth of the scale")
 
 
-@pytest.mark.parametrize("name", ["adam", "sgd", "lamb", "lion", "adafactor"])
+@pytest.mark.parametrize(
+    "name",
+    cases(
+        ["adam", "sgd", "lamb", "lion", "adafactor"], quick=["adafactor"], reason="every optimizer"
+    ),
+)
 def test_other_optimizers(name: str) -> None:
     recipe = changed(load_recipe(), {"optimizer": {"name": name, "learning_rate": 1e-3}})
     run = toy_trained(recipe, left=rests("parameters", "gamma", 20))
@@ -315,7 +328,14 @@ def test_a_tensor_that_is_missing_has_no_cause_and_raises_nothing() -> None:
     assert likely_cause(run.recipe, run.toy, run.seen, "torch", report) == ""
 
 
-@pytest.mark.parametrize("damage", [{"updates": "x"}, {"scale": None}, {"lr": "nan"}, {"rows": []}])
+@pytest.mark.parametrize(
+    "damage",
+    cases(
+        [{"updates": "x"}, {"scale": None}, {"lr": "nan"}, {"rows": []}],
+        quick=[{"updates": "x"}],
+        reason="rows with other damages",
+    ),
+)
 def test_rows_that_make_no_sense_differ_and_raise_nothing(damage: dict[str, Any]) -> None:
     run = toy_trained(load_recipe())
     run.seen.rows[50].update(damage)
