@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast_parity.inside.observed_files import write_state
 from crosscast_parity.recordings.observations import read_observation
 from crosscast_parity.recordings.type_manifest import read_manifest
 from property_settings import examples
@@ -209,7 +210,7 @@ def test_what_was_held_before_a_window_is_read(tmp_path: Path) -> None:
     assert held is not None
     assert {n: a.tolist() for n, a in held.moments.items()} == {"m/b": [3] * 2, "m/w": [3] * 4}
     assert {n: a.tolist() for n, a in held.average.items()} == {"b": [2] * 2, "w": [2] * 4}
-    save_file(state(), path)  # as of an optimizer without moments
+    write_state(tmp_path, 3, {"moments": {}, "average": {}})  # of an optimizer without moments
     held = read_observation(tmp_path).windows[0].held
     assert held is not None
     assert (dict(held.moments), dict(held.average)) == ({}, {})

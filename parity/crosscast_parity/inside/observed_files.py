@@ -92,7 +92,8 @@ def _finite(value: Any) -> Any:
 
 def _save(path: Path, arrays: Mapping[str, Any], metadata: dict[str, str]) -> None:
     ready = {n: np.ascontiguousarray(array, np.float32) for n, array in arrays.items()}
-    _replace(path, lambda partial: save_file(ready, partial, metadata))
+    # Without tensors, safetensors writes a header that it does not read if the metadata is empty.
+    _replace(path, lambda partial: save_file(ready, partial, metadata or None))
 
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:
