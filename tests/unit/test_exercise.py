@@ -172,10 +172,14 @@ def test_a_choice_that_means_the_same_need_not_be_seen(
 
 def test_recipes_mean_the_same_that_train_alike() -> None:
     free = stress(optimizer__weight_decay=0.0)
+    # Each window is one micro-batch. Of a mean, its rows do not matter.
+    alone = {"accumulation__steps": 1, "batch__global_batch_size": 4}
+    means = stress(**alone, accumulation__normalize_by="microbatch")
     same: tuple[tuple[Recipe, dict[str, Any]], ...] = (
         (free, {"optimizer.name": "adam"}),
         (free, {"optimizer.no_decay": ()}),
         (stress(), {"schedule.name": "polynomial"}),
+        (means, {"accumulation.tail": "flush"}),
         (stress(), {"optimizer.groups": ({"parameters": ("nothing",), "rate_factor": 2.0},)}),
     )
     for recipe, changes in same:
@@ -185,6 +189,9 @@ def test_recipes_mean_the_same_that_train_alike() -> None:
         (stress(), {"optimizer.no_decay": ()}),
         (stress(), {"schedule.name": "polynomial", "schedule.power": 2.0}),
         (stress(), {"accumulation.tail": "drop"}),
+        (means, {"accumulation.tail": "drop"}),
+        (stress(**alone), {"accumulation.tail": "flush"}),
+        (stress(accumulation__normalize_by="microbatch"), {"accumulation.tail": "flush"}),
         (stress(), {"optimizer.groups": ({"parameters": ("*",), "rate_factor": 2.0},)}),
     )
     for recipe, changes in others:

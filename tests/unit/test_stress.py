@@ -81,6 +81,16 @@ def test_nothing_but_known_exceptions_stays_unexercised(recipe: Recipe) -> None:
     assert [path for path in _unexercised(stressed) if path not in known] == []
 
 
+def test_a_short_window_of_one_micro_batch_is_exercised_without_another_divisor() -> None:
+    recipe = plain(
+        batch={"micro_batch_size": 1, "global_batch_size": 1},
+        accumulation={"steps": 1, "normalize_by": "microbatch"},
+        optimizer={"name": "sgd", "learning_rate": 1e-3},
+        data__shuffle=False,
+    )
+    assert "accumulation.tail" not in _unexercised(stress_recipe(recipe)[0])
+
+
 def test_without_clipping_another_kind_shows_where_a_gradient_is_large() -> None:
     recipe = stress(clipping={"kind": "none"})
     (found,) = (o for o in _exercised_by(recipe) if o.path == "clipping.kind")

@@ -33,8 +33,12 @@ def meaning(recipe: Recipe) -> tuple[object, ...]:
 
 
 def _plain(op: Op, settings: Settings) -> Op:
-    if isinstance(op, Normalize) and op.unit == "token":
-        return replace(op, unit="sample")
+    if isinstance(op, Normalize):
+        # No window has fewer than one row or micro-batch, which is then all of a full one.
+        renormalize = op.renormalize or op.full == 1
+        return replace(
+            op, unit="sample" if op.unit == "token" else op.unit, renormalize=renormalize
+        )
     if isinstance(op, Schedule) and (op.name, op.power) == ("polynomial", 1.0):
         return replace(op, name="linear")
     if not (isinstance(op, Step) and settings):
