@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # the optimizer imports it; after init it would keep the group alive
 from lenet import build_model, make_images
 from torch import nn
 

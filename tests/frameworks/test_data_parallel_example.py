@@ -23,6 +23,18 @@ from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.torch
 
+# Says which threads a process still has at its end: Gloo's must be gone before the interpreter.
+WITNESS = """
+import atexit
+from pathlib import Path
+
+
+@atexit.register
+def name_threads() -> None:
+    names = [task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")]
+    print("threads at the end:", *sorted(names), flush=True)
+"""
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "data-parallel-from-scratch"
 STEPS = 30
 BOUND = {name: STEPS * float(np.finfo(name).eps) for name in ("float32", "float64")}
@@ -114,6 +126,37 @@ def test_two_processes_train_as_one(lab: Lab, way: str) -> None:
     assert (first.processes, second.processes, second.apart) == (1, 2, 0.0)
     assert second.distance(first) < BOUND["float32"]
     assert first.losses[-1] < 0.8 * first.losses[0]  # it learns, or little would be shown
+
+
+def threads_at_the_end(folder: Path, *command: object) -> list[str]:
+    done = shell(folder, *command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if line.startswith("threads at the end")]
+
+
+@exhaustive("the end of a group of processes")
+@pytest.mark.parametrize("average", ["all-reduce", "ddp"])
+def test_no_thread_of_the_group_outlives_it(tmp_path: Path, average: str) -> None:
+    # A thread of Gloo that frees a tensor while the interpreter ends aborts the whole process.
+    shutil.copy(EXAMPLE / "train.py", tmp_path)
+    (tmp_path / "lenet.py").write_text((EXAMPLE / "lenet.py").read_text() + WITNESS)
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    flags = ("--steps", 2, "--average", average)
+    found = threads_at_the_end(tmp_path, sys.executable, *launcher, "train.py", *flags)
+    assert len(found) == 2
+    assert not any("gloo" in line for line in found), found
+
+
+@exhaustive("the end of a group of processes")
+def test_no_thread_of_the_group_outlives_an_emitted_script(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLE / "train.py", tmp_path)
+    shutil.copy(EXAMPLE / "lenet.py", tmp_path)
+    assert shell(tmp_path, sys.executable, "train.py", "--write-data", "data").returncode == 0
+    (tmp_path / "lenet.py").write_text((EXAMPLE / "lenet.py").read_text() + WITNESS)
+    launch = EXAMPLE / "after" / "torch" / "launch.sh"
+    found = threads_at_the_end(tmp_path, "bash", launch, "--device", "cpu", "--windows", 2)
+    assert len(found) == 2
+    assert not any("gloo" in line for line in found), found
 
 
 @exhaustive("every way to average")

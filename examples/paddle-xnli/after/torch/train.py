@@ -26,6 +26,7 @@ from typing import Any, TextIO
 
 import numpy as np
 import torch
+import torch.distributed.nn  # imported later, it would keep the process group
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from torch import nn
