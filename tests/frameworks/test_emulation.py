@@ -104,7 +104,8 @@ def test_rounding_overflow_and_flush_both_ways(facts: dict[str, Any], dtype: str
     found = facts[dtype]
     found["types"] = ["half" if kind == dtype else kind for kind in found["types"]]
     for name, expected in EXPECTED[dtype].items():
-        assert found[name] == expected, name
+        # TensorFlow's product of a vanished gradient is -0.0 or 0.0, with oneDNN or without.
+        assert ["0.0" if value == "-0.0" else value for value in found[name]] == expected, name
     assert 1e-3 < found["apart"] < 0.1  # from the product in float32: about one unit of rounding
 
 

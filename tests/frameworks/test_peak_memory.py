@@ -33,7 +33,9 @@ def test_every_row_has_the_peak_where_the_device_tells_it(framework: str, tmp_pa
     program = Path(__file__).with_name("run_peak_memory.py")
     argv = json.dumps(["--output", str(tmp_path / "gpu"), *flags])
     result = run_python(program, framework, framework, script, argv)
-    assert (result["code"], result["cpu"]) == (0, 0)
+    assert result["code"] == 0
+    # Paddle and PyTorch have no counter of a CPU's memory, TensorFlow's works: no row holds it.
+    assert (result["cpu"] > 0) == (framework == "tensorflow")
     peaks = [10**9, 10**9 + 1, 10**9 + 2]
     assert [row.pop("peak_memory") for row in result["rows"]] == peaks
     assert result["rows"] == plain.trace  # and nothing else changes
