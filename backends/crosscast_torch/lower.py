@@ -58,6 +58,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "scaler": _scaler(recipe),
         "factory_import": "" if view["bert"] else factory_import(recipe, "torch"),
         "module": "state.model.module" if view["distributed"] else "state.model",
+        "leaving_arguments": "state",
         "output": f"runs/{recipe.name}-torch",
         "reseed": _reseed(view),
         "fnmatch": bool(optimizer["groups"]),
@@ -163,6 +164,10 @@ def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
         "    torch.distributed.init_process_group()  # make_optimizer sends the weights of rank 0",
         "    model.to(device)",
     )
+    end = (
+        "    state.model = model = model.module  # or the end of the group may hang",
+        "    torch.distributed.destroy_process_group()",
+    )
     return (
         "",
         "Use it in a training loop of your own:",
@@ -172,6 +177,7 @@ def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
         *(wrap if view["distributed"] else ()),
         f"    state = TrainState(model, optimizer, device{scaler})",
         "    row = train_window(state, micro_batches, loss_fn)",
+        *(end if view["distributed"] else ()),
         "",
         "`micro_batches` are dicts of arrays or tensors, `labels` among them; `loss_fn(model,",
         f"batch)` returns the {view['reduction']} of their rows' losses. A checkpoint holds model,",

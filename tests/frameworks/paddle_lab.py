@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from safetensors.numpy import load_file
 
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import environment, run_python
+from frameworks.subprocesses import completed, environment, run_python
 
 DYNAMIC = {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 3}
 SCALED: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
@@ -79,12 +78,7 @@ class Lab:
             text=True,
             start_new_session=True,
         )
-        try:
-            stdout, stderr = process.communicate(timeout=200)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, 9)
-        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+        return completed(process)
 
 
 def finished(runs: list[Run]) -> list[Run]:

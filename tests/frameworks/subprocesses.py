@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from frameworks.fork_server import Server
@@ -119,3 +120,19 @@ def run_python(
     done = start(program, framework, *arguments, timeout=timeout, fork=fork)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def completed(
+    process: subprocess.Popen[str], seconds: int = 200
+) -> subprocess.CompletedProcess[str]:
+    """Wait for a process; after `seconds`, kill it with everything that it has started."""
+    with process:
+        try:
+            stdout, stderr = process.communicate(timeout=seconds)
+        finally:
+            if process.poll() is None:
+                # A launcher puts its processes into sessions of their own.
+                for started in psutil.Process(process.pid).children(recursive=True):
+                    started.kill()
+                process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)

@@ -35,6 +35,22 @@ def name_threads() -> None:
     print("threads at the end:", *sorted(names), flush=True)
 """
 
+LAST_HOLDERS = """
+import gc
+import torch.distributed
+
+end = torch.distributed.destroy_process_group
+
+
+def named() -> None:
+    kinds = [type(held).__name__ for held in gc.get_objects()]
+    print("wrappers of the group:", kinds.count("DistributedDataParallel"), flush=True)
+    end()
+
+
+torch.distributed.destroy_process_group = named
+"""
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "data-parallel-from-scratch"
 STEPS = 30
 BOUND = {name: STEPS * float(np.finfo(name).eps) for name in ("float32", "float64")}
@@ -128,10 +144,10 @@ def test_two_processes_train_as_one(lab: Lab, way: str) -> None:
     assert first.losses[-1] < 0.8 * first.losses[0]  # it learns, or little would be shown
 
 
-def threads_at_the_end(folder: Path, *command: object) -> list[str]:
+def lines_from(folder: Path, start: str, *command: object) -> list[str]:
     done = shell(folder, *command)
     assert done.returncode == 0, done.stdout + done.stderr
-    return [line for line in done.stdout.splitlines() if line.startswith("threads at the end")]
+    return [line for line in done.stdout.splitlines() if line.startswith(start)]
 
 
 @exhaustive("the end of a group of processes")
@@ -142,7 +158,9 @@ def test_no_thread_of_the_group_outlives_it(tmp_path: Path, average: str) -> Non
     (tmp_path / "lenet.py").write_text((EXAMPLE / "lenet.py").read_text() + WITNESS)
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     flags = ("--steps", 2, "--average", average)
-    found = threads_at_the_end(tmp_path, sys.executable, *launcher, "train.py", *flags)
+    found = lines_from(
+        tmp_path, "threads at the end", sys.executable, *launcher, "train.py", *flags
+    )
     assert len(found) == 2
     assert not any("gloo" in line for line in found), found
 
@@ -154,9 +172,24 @@ def test_no_thread_of_the_group_outlives_an_emitted_script(tmp_path: Path) -> No
     assert shell(tmp_path, sys.executable, "train.py", "--write-data", "data").returncode == 0
     (tmp_path / "lenet.py").write_text((EXAMPLE / "lenet.py").read_text() + WITNESS)
     launch = EXAMPLE / "after" / "torch" / "launch.sh"
-    found = threads_at_the_end(tmp_path, "bash", launch, "--device", "cpu", "--windows", 2)
+    options = ("--device", "cpu", "--windows", 2)
+    found = lines_from(tmp_path, "threads at the end", "bash", launch, *options)
     assert len(found) == 2
     assert not any("gloo" in line for line in found), found
+
+
+@exhaustive("the end of a group of processes")
+def test_no_wrapper_outlives_the_group(tmp_path: Path) -> None:
+    # See gotchas/test_end_of_group.py: the process may hang.
+    for name in ("train.py", "lenet.py"):
+        shutil.copy(EXAMPLE / name, tmp_path)
+    assert shell(tmp_path, sys.executable, "train.py", "--write-data", "data").returncode == 0
+    (tmp_path / "lenet.py").write_text((EXAMPLE / "lenet.py").read_text() + LAST_HOLDERS)
+    launch = EXAMPLE / "after" / "torch" / "launch.sh"
+    emitted = ("bash", launch, "--device", "cpu", "--windows", 2)
+    example = (sys.executable, "train.py", "--steps", 2, "--average", "ddp")
+    for command in (emitted, example):
+        assert lines_from(tmp_path, "wrappers", *command) == ["wrappers of the group: 0"] * 2
 
 
 @exhaustive("every way to average")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import environment
+from frameworks.subprocesses import completed, environment
 
 DROPOUT = TINY["model"] | {"dropout": 0.1}
 SGD = {"name": "sgd", "learning_rate": 0.05}
@@ -73,10 +72,4 @@ class Lab:
 
     def shell(self, *command: object, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a command as a user would, to its end."""
-        process = self.popen(*command, **env)
-        try:
-            stdout, stderr = process.communicate(timeout=200)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, 9)
-        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+        return completed(self.popen(*command, **env))

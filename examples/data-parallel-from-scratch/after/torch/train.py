@@ -440,8 +440,12 @@ def process_rank() -> int:
     return int(os.environ.get("RANK", "0"))
 
 
-def leave_processes() -> None:
+def leave_processes(state: TrainState | None) -> None:
     """End the process group."""
+    if state is not None:
+        # As the last to hold the group, DistributedDataParallel would join the group's
+        # threads without releasing the GIL, and they may need it to free a tensor.
+        state.model = state.model.module
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
@@ -618,7 +622,7 @@ def main(argv: list[str] | None = None) -> int:
             write_status(args.output, status, state)
         raise  # a fault of the script or of the framework, not of its use
     rank = process_rank()
-    leave_processes()
+    leave_processes(state)
     if rank:
         return int(status["exit_code"])
     write_status(args.output, status, state)
