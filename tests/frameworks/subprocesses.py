@@ -130,9 +130,14 @@ def completed(
         try:
             stdout, stderr = process.communicate(timeout=seconds)
         finally:
-            if process.poll() is None:
-                # A launcher puts its processes into sessions of their own.
-                for started in psutil.Process(process.pid).children(recursive=True):
-                    started.kill()
-                process.kill()
+            kill(process)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill a process that has not ended, with everything that it has started."""
+    if process.poll() is None:
+        # Not by its group: a launcher puts its workers into other sessions.
+        for started in psutil.Process(process.pid).children(recursive=True):
+            started.kill()
+        process.kill()

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frameworks.subprocesses import environment, require, start
+from frameworks.subprocesses import completed, environment, require, start
 from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.torch
@@ -85,16 +85,16 @@ class Course:
 
 def shell(folder: Path, *command: object) -> subprocess.CompletedProcess[str]:
     require("torch")
-    return subprocess.run(
+    process = subprocess.Popen(
         list(map(str, command)),
         cwd=folder,
         env=environment() | {"PYTHON": sys.executable},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=200,
-        check=False,
     )
+    return completed(process)
 
 
 class Lab:

@@ -19,7 +19,7 @@ from crosscast.recipe.document import BertModel
 from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
-from frameworks.subprocesses import environment, require
+from frameworks.subprocesses import environment, kill, require
 from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.timeout(900)]
@@ -88,8 +88,7 @@ class Nodes:
                 outputs.append(process.communicate(timeout=LIMIT_SECONDS)[0])
         finally:
             for process in processes:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
+                kill(process)
         assert [process.returncode for process in processes] == [0] * len(processes), outputs
         return outputs
 

@@ -20,7 +20,7 @@ from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import environment
+from frameworks.subprocesses import completed, environment
 from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.tensorflow
@@ -93,12 +93,8 @@ class Lab:
         )
 
     def end(self, process: subprocess.Popen[str], output: Path) -> Run:
-        try:
-            _, stderr = process.communicate(timeout=SECONDS)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-        return Run(output, process.returncode, stderr, "")
+        done = completed(process, SECONDS)
+        return Run(output, done.returncode, done.stderr, "")
 
     def launch(self, script: Path, name: str, *flags: object) -> Run:
         output = script.parent / name

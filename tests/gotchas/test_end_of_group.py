@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from frameworks.subprocesses import environment, require
+from frameworks.subprocesses import start
 from tiers import exhaustive
 
 PROGRAM = """
@@ -43,17 +41,8 @@ print("ended")
 def test_a_wrapper_that_outlives_its_group_can_hang(tmp_path: Path, order: str) -> None:
     # Its reducer then has the last reference to the group, and drops it without releasing the GIL:
     # the group joins its threads, and one of those waits for the GIL to free what it has reduced.
-    require("torch")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, str(program), order, str(tmp_path)],
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    done = start(program, "torch", order, tmp_path, fork=False)  # it ends by its own watchdog
     hangs = "Timeout (0:00:20)!" in done.stderr
     assert (done.stdout, hangs) == (("ended\n", False) if order == "wrapper first" else ("", True))
