@@ -26,17 +26,20 @@ pytestmark = pytest.mark.torch
 # Says which threads a process still has at its end: Gloo's must be gone before the interpreter.
 WITNESS = """
 import atexit
+import os
 from pathlib import Path
 
 
 @atexit.register
 def name_threads() -> None:
     names = [task.read_text().strip() for task in Path("/proc/self/task").glob("*/comm")]
-    print("threads at the end:", *sorted(names), flush=True)
+    # In one piece: both processes write to one pipe, and their interpreters do not buffer.
+    os.write(1, f"threads at the end: {sorted(names)}\\n".encode())
 """
 
 LAST_HOLDERS = """
 import gc
+import os
 import torch.distributed
 
 end = torch.distributed.destroy_process_group
@@ -44,7 +47,7 @@ end = torch.distributed.destroy_process_group
 
 def named() -> None:
     kinds = [type(held).__name__ for held in gc.get_objects()]
-    print("wrappers of the group:", kinds.count("DistributedDataParallel"), flush=True)
+    os.write(1, f"wrappers of the group: {kinds.count('DistributedDataParallel')}\\n".encode())
     end()
 
 
