@@ -30,6 +30,7 @@ LOOKED_AT: Mapping[On, Callable[[Stage, RunSpec], bool]] = {
     "every run": lambda stage, spec: not spec.toy,
     "recorded": lambda stage, spec: bool(spec.record),
     "types": lambda stage, spec: spec.starts and spec.autocast and not spec.faults,
+    "late": lambda stage, spec: bool(spec.record) and not spec.starts,
     "float32": lambda stage, spec: _model(spec) and spec.dtype == "float32",
     "half": lambda stage, spec: _model(spec) and spec.dtype != "float32",
     "autocast off": lambda stage, spec: not spec.autocast,

@@ -26,6 +26,7 @@ from mutants.trials import Plant, load_recipe
 from tiers import cases, exhaustive
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
+GRID = "gradient grid of later windows"
 BUGS = ("late_frozen", "late_skip")
 
 
@@ -97,14 +98,16 @@ def test_a_late_bug_is_seen_in_the_longest_run(tmp_path: Path, framework: str) -
     recipe = load_recipe()
     tiny = make_stages(recipe, "quick", windows=None, twins=0, stress=True)[0]
     stage = replace(tiny, parts=frozenset({"trajectory"}))
-    planted = [bugs["late_frozen"], bugs["late_last"]]
+    planted = [bugs["late_frozen"], bugs["late_last"], bugs["late_float32"]]
     report = compared(tmp_path, framework, planted, recipe, [stage])
     assert failing(report, "clean") == []
     passed = {(c.level, c.name) for c in report.entrant("clean").checks if c.result == "pass"}
     assert {("L1b", "update"), ("L1b", "applied gradients"), ("L1d", "weights file")} <= passed
-    frozen, last = (failing(report, bug.name)[0] for bug in planted)
+    assert ("L0d", GRID) in passed
+    frozen, last, single = (failing(report, bug.name)[0] for bug in planted)
     assert (frozen.level, frozen.name) == ("L1b", "update")
     assert (last.level, last.name, last.window) == ("L1b", "update", stage.windows - 1)
+    assert (single.level, single.name) == ("L0d", GRID)
 
 
 @exhaustive("more late bugs, and equivalent rewrites")

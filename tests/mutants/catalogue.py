@@ -338,6 +338,7 @@ LATE = (
     _bug("late_rate_used", "after the warm-up the optimizer's rate is a window late", "", "L1b"),
     _bug("decay_one_late", "the decay of the rate begins a window late", "", "L0b"),
     _bug("second_tail", "the short window of the second epoch counts as a full one", "", "L1b"),
+    _half("late_float32", "products are in float32 from window 40 on", "", "L0d"),
     _half("averages_on_skip", "averages move in skipped windows, from the third on", "", "L1b"),
     _half("late_uncleared", "gradients of the second skipped window are kept", "", "L0b"),
     _half("good_kept", "the fourth overflow does not restart the wait for growth", "", "L0b"),

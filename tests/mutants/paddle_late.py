@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.paddle_window import AVERAGE, CLEAR, CLIP, DIVIDE, UPDATES
+from mutants.paddle_window import AUTOCAST, AVERAGE, CLEAR, CLIP, DIVIDE, UPDATES
 from mutants.shared_late import LATE as SHARED
 from mutants.shared_late import SECOND, SKIPS, TAILS, USED, when_skipped
 from mutants.spelling import around, train, written
 
 FIRST = "model.parameters()[0]"
 SET_RATE = "    state.optimizer.set_lr(lr)\n"
+CALL = f"        with {AUTOCAST}:\n            loss = loss_fn(model, batch)\n"
 FULL = "        loss = loss / (rows if state.windows < 40 else GLOBAL_BATCH_SIZE)\n"
 LIMIT = "        for parameter in model.parameters():\n            if parameter.grad"
 LOWER = "self.scale = max(float32(self.scale * self.backoff_factor), MIN_SCALE)"
@@ -82,6 +83,10 @@ LATE: tuple[Mutation, ...] = (
     ),
     written("late_averages", train(AVERAGE, f"    state.windows < 30 and {AVERAGE.lstrip()}")),
     written("late_rate_used", train(SET_RATE, SET_RATE.replace("(lr)", f"({USED})"))),
+    written(
+        "late_float32",
+        train(CALL, CALL.replace("(state.amp", "(state.amp and state.windows < 40")),
+    ),
     written("second_tail", (TAILS, train(DIVIDE, f"        loss = loss / ({SECOND})\n"))),
     when_skipped("averages_on_skip", "state.skips >= 3", "update_averages(state)"),
     written(

@@ -7,7 +7,7 @@ from textwrap import indent
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_late import LATE as SHARED
 from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, when_skipped
-from mutants.spelling import around, train, written
+from mutants.spelling import BEGIN, around, train, written
 from mutants.tensorflow_window import CLEARED, COEFFICIENT, MOVED, SET_RATE
 
 FIRST = "state.model.trainable_variables[0]"
@@ -83,6 +83,19 @@ LATE: tuple[Mutation, ...] = (
         train(MOVED, f"average.assign(tf.where({STEPS} > 30, average, {MOVED[15:-1]}))"),
     ),
     written("late_rate_used", train(SET_RATE, SET_RATE.replace("(lr)", f"({USED})"))),
+    written(
+        "late_float32",
+        (
+            train(
+                BEGIN,
+                f"{BEGIN}    if state.windows == 40:  # another function is traced anew\n"
+                "        loss_fn = state.late_loss = lambda *args: micro_batch_loss(*args)\n"
+                "        for layer in state.model._flatten_layers():\n"
+                '            layer.dtype_policy = "float32"\n'
+                '    loss_fn = getattr(state, "late_loss", loss_fn)\n',
+            ),
+        ),
+    ),
     written("second_tail", (TAILS, train(DIVISOR, DIVISOR.replace("rows", SECOND)))),
     when_skipped(
         "averages_on_skip",

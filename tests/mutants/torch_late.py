@@ -7,10 +7,11 @@ from mutants.shared_late import LATE as SHARED
 from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, when_skipped
 from mutants.spelling import around, train, written
 from mutants.torch_update import RATES
-from mutants.torch_window import AVERAGE, CLEAR, CLIP, DIVIDE, SKIPPED, UPDATE
+from mutants.torch_window import AUTOCAST, AVERAGE, CLEAR, CLIP, DIVIDE, SKIPPED, UPDATE
 
 FIRST = "next(model.parameters())"
 FLOOR = "    if new_scale < MIN_SCALE:\n"
+CALL = f"        with {AUTOCAST}:\n            loss = loss_fn(model, batch)\n"
 FULL = "        loss = loss / (rows if state.windows < 40 else GLOBAL_BATCH_SIZE)\n"
 
 
@@ -71,6 +72,10 @@ LATE: tuple[Mutation, ...] = (
     ),
     written("late_averages", train(AVERAGE, f"    state.windows < 30 and {AVERAGE.lstrip()}")),
     written("late_rate_used", train(RATES, RATES.replace("= lr", f"= {USED}"))),
+    written(
+        "late_float32",
+        train(CALL, CALL.replace(AUTOCAST, f"{AUTOCAST[:-1]}, enabled=state.windows < 40)")),
+    ),
     written("second_tail", (TAILS, train(DIVIDE, f"        loss = loss / ({SECOND})\n"))),
     when_skipped("averages_on_skip", "state.skips >= 3", "update_averages(state)"),
     written(

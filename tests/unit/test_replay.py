@@ -150,6 +150,19 @@ def test_full_half_weights_with_half_sums_are_replayed() -> None:
     assert "not rounded to float16" in check.wording
 
 
+@pytest.mark.parametrize(("dtype", "told"), [("float16", False), ("bfloat16", True)])
+def test_the_sentence_names_sums_that_round_off_more_than_one_percent(
+    dtype: str, told: bool
+) -> None:
+    recipe = stress(**HALF_SUMS | {"precision": f"{{mode: full, compute_dtype: {dtype}}}"})
+    checks = by_name(replay_run(recipe, record(recipe)))
+    assert ("update of every tensor" in checks) == told
+    if told:
+        check = checks["update of every tensor"]
+        assert check.result == "not tested"
+        assert check.wording == "a sum in half may round off 1.2% of a tensor's gradient"
+
+
 # Mistakes that are other plans, and the check that must find each.
 OTHER_PLANS: dict[str, tuple[Callable[[ops.Plan], ops.Plan], str, str]] = {
     "eps 1e-6": (lambda p: change(p, ops.Step, eps=1e-6), "update", "eps 1e-06"),

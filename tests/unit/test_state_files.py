@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.state.container import MAX_HEADER, is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
+from crosscast.state.store import write_state
 from crosscast.state.training_state import Scale, TrainingState
 from state_files import (
     DYNAMIC,
@@ -309,3 +312,26 @@ def test_flipped_bytes_never_end_in_a_traceback(tmp_path: Path) -> None:
             codes.append(error.diagnostics[0].code)
     assert set(codes) == {"CC960", "CC961"}
     assert len(codes) > 200
+
+
+def test_what_a_killed_command_left_is_replaced(tmp_path: Path) -> None:
+    """A killed process cannot remove its file; a link in its place is not followed."""
+    place, victim = tmp_path / "checkpoint.safetensors", tmp_path / "victim"
+    victim.write_text("of the user")
+    dying = f"""
+import os, sys
+from pathlib import Path
+import safetensors.numpy
+sys.path[:0] = {sys.path!r}
+from state_files import own_state
+from crosscast.state.store import write_state
+safetensors.numpy.save_file = lambda arrays, path, metadata: (Path(path).touch(), os._exit(9))
+write_state(Path({str(place)!r}), own_state())
+"""
+    assert subprocess.run([sys.executable, "-c", dying], check=False).returncode == 9
+    (left,) = set(tmp_path.iterdir()) - {victim}
+    write_state(place, own_state())
+    assert set(tmp_path.iterdir()) == {place, victim}
+    left.symlink_to(victim)
+    write_state(place, own_state())
+    assert (set(tmp_path.iterdir()), victim.read_text()) == ({place, victim}, "of the user")

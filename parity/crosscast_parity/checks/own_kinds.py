@@ -151,6 +151,16 @@ TYPES = (
     ),
     Kind(
         "L0d",
+        "gradient grid of later windows",
+        "the same in every recorded window of a long run",
+        "late",
+        limit=None,
+        unit="as for the gradient grid, of numbers that are normal in float16",
+        basis="1.000 and 0.005 measured at worst",
+        untested="no gradient of a single micro-batch was recorded, or too small ones",
+    ),
+    Kind(
+        "L0d",
         "weight grid",
         "whether the weights that the optimizer moved are float32 numbers",
         "types",
@@ -210,7 +220,7 @@ REPLAY = (
         "nothing: says that the update of some tensor could be off unseen",
         "recorded",
         limit=None,
-        untested="float32 rounds off more than 1 % of a tensor's step",
+        untested="float32, or a sum in half, rounds off more than 1 % of a tensor's step",
     ),
     Kind(
         "L1b",

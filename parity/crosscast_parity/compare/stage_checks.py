@@ -14,7 +14,7 @@ from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
 from crosscast_parity.judge.records import Difference, TensorErrors
-from crosscast_parity.levels.dtypes import check_dtypes, left_in_half
+from crosscast_parity.levels.dtypes import check_dtypes, check_later_types, left_in_half
 from crosscast_parity.levels.envelope import Envelope, measure_envelope
 from crosscast_parity.levels.evaluation import check_evaluations
 from crosscast_parity.levels.files import check_checkpoint, check_files
@@ -128,13 +128,14 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
 
 def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     recipe, emulated = made.spec.recipe, made.run.execution == "emulated"
-    if not (made.spec.starts and made.spec.autocast):
-        # The types are those of the short runs; at the recipe's own scale small gradients lie
-        # among the subnormal halves, whose grid is another one.
+    if not made.spec.autocast:
         return _replayed(result, made, recipe)
 
     def judged() -> tuple[Check, ...]:
-        return check_dtypes(recipe, result.observation(made), emulated=emulated)
+        observation = result.observation(made)
+        if not made.spec.starts:
+            return (check_later_types(recipe, observation),)
+        return check_dtypes(recipe, observation, emulated=emulated)
 
     given = {"recipe": recipe, "emulated": emulated}
     recall = result.judgements.recall

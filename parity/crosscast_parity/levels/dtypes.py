@@ -15,6 +15,7 @@ Float32 weights after an update: 0.016 at most on either grid; half weights: 1.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
@@ -38,6 +39,8 @@ HALVES: tuple[Dtype, ...] = ("float16", "bfloat16")
 OTHER_GRID = 0.5
 """Largest share of a float16 gradient's entries on the grid of bfloat16."""
 ENOUGH_ENTRIES = 32
+SMALLEST_NORMAL = 2.0**-14
+"""Of the numbers of float16."""
 
 TOLD: Mapping[str, tuple[str, ...]] = {
     "pointwise": ("gelu", "tanh"),
@@ -169,22 +172,45 @@ def _weight_type(recipe: Recipe, name: str) -> str:
     return recipe.half if half and recipe.half else "float32"
 
 
+def check_later_types(recipe: Recipe, observation: Observation) -> Check:
+    """Check that the products of a long run stay in the recipe's type, also late in it.
+
+    At the recipe's own scale small gradients lie among the subnormal numbers of float16, which
+    have fewer bits: they are left out.
+
+    Args:
+        recipe: what the run should compute in.
+        observation: what was recorded of it.
+    """
+    return _grid(recipe, "gradient grid of later windows", observation.windows)
+
+
 def _gradient_grid(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
     """Whether gradients of matrices show the rounding of the type that products compute in."""
-    name = "gradient grid"
-    window = next((w for w in windows if not w.row.skipped and _of_one_batch(w)), None)
-    shares = dict(_shares(_of_one_batch(window))) if window else {}
-    if window is None or not shares:
-        return untested(LEVEL, name, "no gradient of a single micro-batch was recorded")
+    alone = (window for window in windows if not window.row.skipped and _of_one_batch(window))
+    return _grid(recipe, "gradient grid", tuple(itertools.islice(alone, 1)))
+
+
+def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Check:
+    """Judge the gradients of single micro-batches in all windows."""
     computes = recipe.precision.ops.matmul == "compute"
-    dtype = recipe.precision.compute_dtype if computes else "float32"
+    dtype: Dtype = recipe.precision.compute_dtype if computes else "float32"
+    least = SMALLEST_NORMAL if dtype == "float16" else 0.0
+    shares = [
+        (window.window, tensor, share)
+        for window in windows
+        if not window.row.skipped
+        for tensor, share in _shares(_of_one_batch(window), least)
+    ]
+    if not shares:
+        return untested(LEVEL, name, "no gradient of a single micro-batch was recorded")
     problems = [
-        f"window {window.window}, {tensor}: {problem}"
-        for tensor, share in shares.items()
+        f"window {window}, {tensor}: {problem}"
+        for window, tensor, share in shares
         if (problem := _grid_problem(dtype, share))
     ]
-    lowest = min(share.get(dtype, 1.0) for share in shares.values())
-    highest = max(share[half] for share in shares.values() for half in HALVES)
+    lowest = min(share.get(dtype, 1.0) for _, _, share in shares)
+    highest = max(share[half] for _, _, share in shares for half in HALVES)
     value = highest if dtype == "float32" else lowest
     return _verdict(
         name,
@@ -202,13 +228,16 @@ def _of_one_batch(window: ObservedWindow) -> Tensors:
     return window.total if len(window.micro_rows) == 1 else {}
 
 
-def _shares(tensors: Tensors) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Yield for gradients of dense kernels the share of entries on every half grid."""
+def _shares(tensors: Tensors, least: float) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Yield for gradients of dense kernels the share of entries on every half grid.
+
+    Entries below `least` and zeros do not count.
+    """
     for name in tensors:
         if roles_of([name])[name]:
             continue
         array = tensors[name]
-        used = array[np.isfinite(array) & (array != 0)]
+        used = array[np.isfinite(array) & (array != 0) & (np.abs(array) >= least)]
         if array.ndim == 2 and used.size >= ENOUGH_ENTRIES:
             yield name, {half: on_grid(used, half) for half in HALVES}
 

@@ -32,6 +32,7 @@ from crosscast_parity.levels.recompute import (
     with_moments,
 )
 from crosscast_parity.levels.tensor_checks import (
+    UNSEEN,
     TensorError,
     excused,
     judge_tensors,
@@ -69,6 +70,9 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
             words = "the optimizer unscales or clips the gradients itself"
             applied = replace(applied, result="pass", wording=words, window=None)
             update, lost = other, more
+    if applied.result == "pass" and (applied.limit or 0.0) > UNSEEN:
+        words = f"a sum in half may round off {applied.limit:.1%} of a tensor's gradient"
+        lost = [*lost, untested("L1b", "update of every tensor", words)]
     average = (check_average(plan, seen),) if plan.find(Ema) else ()
     return (factors, check_norm(plan, roles, seen), applied, update, *lost, *average)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from pathlib import Path
 
 from crosscast.messages.diagnostics import failure
@@ -55,9 +54,9 @@ def write_state(path: Path, state: TrainingState) -> None:
     partial: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".state-", suffix=".partial")
-        os.close(handle)
-        partial = Path(name)
+        # Of a name of its own, so that what a killed command left is replaced by the next one.
+        partial = path.with_name(f".{path.name}.partial")
+        partial.unlink(missing_ok=True)  # a link would be followed
         save_file(arrays, partial, metadata)
         partial.chmod(0o666 & ~_umask())
         partial.replace(path)

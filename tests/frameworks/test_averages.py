@@ -1,0 +1,39 @@
+"""Evaluating averaged weights leaves the training as it was, on every framework."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from frameworks.emitted_script import emit, tiny_recipe, write_rows
+from frameworks.script_runs import calls
+
+pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+
+EVALUATED = "    return evaluate(state, eval_rows) | evaluate_ema(args, state, eval_rows)\n"
+SAVED = (
+    EVALUATED.replace("return", "found =")
+    + '    save_arrays(args.output / "after.safetensors", model_arrays(state))\n'
+    + "    return found\n"
+)
+
+
+@pytest.mark.parametrize("framework", ["torch", "tensorflow", "paddle"])
+def test_the_weights_are_back_after_their_averages_were_evaluated(
+    tmp_path: Path, framework: str
+) -> None:
+    """Who evaluates in the middle of a run goes on with the weights."""
+    script = emit(tiny_recipe(ema={"decay": 0.9}), framework, tmp_path / "script") / "train.py"
+    text = script.read_text()
+    assert text.count(EVALUATED) == 1
+    script.write_text(text.replace(EVALUATED, SAVED))
+    rows = [write_rows(tmp_path / f"{part}.npz", 20) for part in ("train", "eval")]
+    flags = ["--train", rows[0], "--eval", rows[1], "--device", "cpu", "--windows", 4]
+    (run,) = calls(script, framework, [(tmp_path / "out", flags)])
+    assert (run.code, run.traceback) == (0, ""), run.stderr
+    after, averages = (load_file(run.output / f"{n}.safetensors") for n in ("after", "ema"))
+    for name, weights in run.weights.items():
+        assert after[name].tobytes() == weights.tobytes(), name
+    assert any((averages[name] != weights).any() for name, weights in run.weights.items())
