@@ -25,6 +25,7 @@ from parity_lab import Lab, compile_fakes, contestants
 
 JUDGES = (
     (stage_checks, "check_dtypes"),
+    (stage_checks, "check_later_types"),
     (stage_checks, "check_files"),
     (stage_checks, "check_evaluations"),
     (stage_checks, "replay_run"),
@@ -60,7 +61,7 @@ def entries(lab: Lab) -> list[Path]:
 
 def test_a_second_comparison_judges_nothing(lab: Lab, calls: Counter[str]) -> None:
     first = compared(lab)
-    recorded = {"check_dtypes", "replay_run", "compare_models", "exercise"}
+    recorded = {"check_dtypes", "check_later_types", "replay_run", "compare_models", "exercise"}
     assert set(calls) == {*recorded, "check_files", "check_evaluations"}
     assert len(entries(lab)) == calls.total()
     calls.clear()

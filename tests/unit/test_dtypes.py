@@ -13,23 +13,11 @@ from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import Recipe
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.dtypes import check_dtypes, check_later_types, half_casts, left_in_half
+from crosscast_parity.levels.dtypes import check_dtypes, half_casts, left_in_half
 from crosscast_parity.recordings.observations import Observation
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
-from recipe_texts import recipe_of
+from dtype_fakes import BRAIN, FULL, HALF, NONE, recipe_in, with_gradients
 from replay_fakes import record
-
-NONE = "{mode: none}"
-HALF = "{mode: mixed, compute_dtype: float16}"
-BRAIN = "{mode: mixed, compute_dtype: bfloat16}"
-FULL = "{mode: full, compute_dtype: float16}"
-
-
-def recipe_in(precision: str) -> Recipe:
-    scaling = "{mode: dynamic, init_scale: 4096}" if "float16}" in precision else None
-    if "bfloat16" in precision or precision == NONE:
-        scaling = None
-    return recipe_of(precision=precision, loss_scaling=scaling, accumulation="{steps: 3}")
 
 
 def operations(half: str, **types: str) -> Manifest:
@@ -149,19 +137,6 @@ def test_casts_alone_accuse_nobody_and_are_told() -> None:
     assert left_in_half(only) == "no operations were recorded"
 
 
-def with_gradients(observation: Observation, dtype: Dtype | None) -> Observation:
-    """Round the first gradients to another type; None makes them float32 throughout."""
-    rng = np.random.default_rng(0)
-    windows = []
-    for window in observation.windows:
-        noisy = {
-            n: a * rng.uniform(0.5, 1.0, a.shape).astype("f4") for n, a in window.first.items()
-        }
-        first = {n: round_to(a, dtype) if dtype else a for n, a in noisy.items()}
-        windows.append(replace(window, first=first))
-    return replace(observation, windows=tuple(windows))
-
-
 @pytest.mark.parametrize(
     ("precision", "computed", "result"),
     [
@@ -185,62 +160,6 @@ def test_gradients_show_the_type_of_their_products(
     check = by_name(recipe, with_gradients(record(recipe), computed))["gradient grid"]
     assert check.result == result, check.wording
     assert ("window 0" in check.wording) == (result == "fail")
-
-
-@pytest.mark.parametrize(
-    ("precision", "late"),
-    [
-        (HALF, None),
-        (HALF, "bfloat16"),
-        (BRAIN, None),
-        (BRAIN, "float16"),
-        (NONE, "float16"),
-        (NONE, "bfloat16"),
-    ],
-)
-def test_a_type_that_changes_late_is_found(precision: str, late: Dtype | None) -> None:
-    recipe = recipe_in(precision)
-    own = recipe.precision.compute_dtype if recipe.half else None
-    right, wrong = (with_gradients(record(recipe), dtype) for dtype in (own, late))
-    assert check_later_types(recipe, right).result == "pass"
-    changed = replace(right, windows=(*right.windows[:-1], wrong.windows[-1]))
-    check = check_later_types(recipe, changed)
-    assert (check.result, check.name) == ("fail", "gradient grid of later windows")
-    assert check.wording.startswith(f"window {right.windows[-1].window}, ")
-    # The short runs are judged by their first window.
-    assert by_name(recipe, changed)["gradient grid"].result == "pass"
-
-
-def scaled(observation: Observation, size: float) -> Observation:
-    """Bring gradients, rounded to float16, to another size."""
-    windows = [
-        replace(w, first={n: round_to(a * np.float32(size), "float16") for n, a in w.first.items()})
-        for w in observation.windows
-    ]
-    return replace(observation, windows=tuple(windows))
-
-
-def test_numbers_that_are_subnormal_in_float16_do_not_count() -> None:
-    """They have as few bits as numbers of bfloat16."""
-    recipe = recipe_in(HALF)
-    found = with_gradients(record(recipe), None)
-    largest = max(float(np.abs(a).max()) for w in found.windows for a in w.first.values())
-    check = check_later_types(recipe, scaled(found, 2.0**-15 / largest))
-    assert (check.result, check.value) == ("not tested", None)
-    assert check_later_types(recipe, scaled(found, 2.0**-8 / largest)).result == "pass"
-    # A float32 recipe scales nothing: its gradients are as small, and are judged.
-    single = recipe_in(NONE)
-    assert check_later_types(single, scaled(found, 2.0**-15 / largest)).result == "fail"
-
-
-def test_skipped_windows_and_sums_of_several_micro_batches_do_not_count() -> None:
-    recipe = recipe_in(HALF)
-    wrong = with_gradients(record(recipe), None)
-    skipped = [replace(w, row=replace(w.row, skipped=True)) for w in wrong.windows]
-    summed = [replace(w, first={}) for w in wrong.windows]
-    for windows in (skipped, summed):
-        check = check_later_types(recipe, replace(wrong, windows=tuple(windows)))
-        assert check.result == "not tested"
 
 
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
