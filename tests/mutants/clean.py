@@ -2,7 +2,7 @@
 
 Compares correct programs with each other, over seeds, orders, recipes, types, threads, kernels,
 emulation and rewritten scripts. Every failed check is a false alarm. Finished comparisons stay in
-the output folder, so an interrupted matrix goes on where it stopped.
+tests/mutants/results, so an interrupted matrix goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from crosscast_parity.planning.runs import Stage
 from crosscast_parity.runs.kept_reference import stored_contestant
 from mutants.alarms_page import page
 from mutants.emitted import compile_to
-from mutants.journal import Journal
+from mutants.journal import RESULTS, Journal
 from mutants.settings import Group, Program, Setting, groups
 from mutants.trials import AT_ONCE, Plant, quick_stages
 
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
     options = parser.parse_args(argv)
     options.output.mkdir(parents=True, exist_ok=True)
-    journal = Journal(options.output / "comparisons.json")
+    journal = Journal(RESULTS / "false-alarms.json")
     found: list[Comparison] = []
     for group in groups():
         if options.only in group.name:

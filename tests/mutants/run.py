@@ -1,7 +1,7 @@
 """The mutation score from the command line: `make mutants`, with flags in `MUTANTS="..."`.
 
 Plants every bug of the catalogue in the emitted files of each framework, lets the quick check look
-at them, and writes which level caught which. What was tried stays in the output folder: an
+at them, and writes which level caught which. What was tried stays in tests/mutants/results: an
 interrupted score goes on where it stopped, as long as neither the scripts nor the checks change.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from crosscast_parity.planning.options import make_options
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.emitted import compile_to
-from mutants.journal import Journal
+from mutants.journal import RESULTS, Journal
 from mutants.score import page, survivors, to_json, unexpected
 from mutants.trials import CLEAN, REFERENCE, Laboratory, Trial
 
@@ -69,7 +69,7 @@ def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     bugs = [bug for bug in bugs if not arguments.only or bug.name in arguments.only]
     folder = arguments.output / framework
     folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(folder / "trials.json")
+    journal = Journal(RESULTS / f"{framework}.json")
     options = make_options(folder / "work", jobs=arguments.jobs)
     seeds = arguments.seeds if framework == REFERENCE else 0
     laboratory = Laboratory(framework, options, compile_to, seeds=seeds)

@@ -109,6 +109,9 @@ def test_the_journal_forgets_when_the_code_changes(
     assert Journal(path).find({"bug": "b"}) is None
     monkeypatch.setattr(journal, "code", lambda: "other")
     assert Journal(path).find({"bug": "a"}) is None
+    Journal(path).add({"bug": "b"}, {"levels": []})
+    monkeypatch.undo()
+    assert Journal(path).find({"bug": "a"}) is None
 
 
 def test_the_page_of_causes_counts_only_exact_names_as_right() -> None:
