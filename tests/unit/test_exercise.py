@@ -198,6 +198,21 @@ def test_recipes_mean_the_same_that_train_alike() -> None:
         assert meaning(recipe) != meaning(changed(recipe, changes)), changes
 
 
+@pytest.mark.parametrize("bias_correction", [True, False])
+def test_lamb_without_decay_is_adam_unless_it_always_adapts(bias_correction: bool) -> None:
+    shared = {"learning_rate": 1e-3, "weight_decay": 0.0, "eps": 1e-8}
+    shared["bias_correction"] = bias_correction
+
+    def of(name: str, **more: Any) -> tuple[object, ...]:
+        return meaning(plain(optimizer={"name": name, **shared, **more}))
+
+    assert of("lamb", always_adapt=False) == of("adam") == of("adamw")
+    assert of("lamb", always_adapt=True) != of("adamw")
+    assert of("lamb", always_adapt=False, weight_decay=0.1) != of("adamw", weight_decay=0.1)
+    decays = ({"parameters": ("*.weight",), "weight_decay": 0.1},)
+    assert of("lamb", always_adapt=False, groups=decays) != of("adamw", groups=decays)
+
+
 @pytest.mark.parametrize(
     ("path", "because"),
     [

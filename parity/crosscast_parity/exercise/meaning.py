@@ -44,5 +44,8 @@ def _plain(op: Op, settings: Settings) -> Op:
     if not (isinstance(op, Step) and settings):
         return op
     op = replace(op, weight_decay=0.0, no_decay=(), groups=())
-    decays = any(decay and factor for decay, factor in settings)
-    return op if decays or op.optimizer != "adam" else replace(op, optimizer="adamw")
+    if any(decay and factor for decay, factor in settings):
+        return op
+    # Without decay LAMB adapts the rate of no weight, unless it always does.
+    adam = op.optimizer == "adam" or (op.optimizer == "lamb" and not op.always_adapt)
+    return replace(op, optimizer="adamw", always_adapt=True) if adam else op
