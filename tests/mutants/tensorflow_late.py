@@ -85,15 +85,13 @@ LATE: tuple[Mutation, ...] = (
     written("late_rate_used", train(SET_RATE, SET_RATE.replace("(lr)", f"({USED})"))),
     written(
         "late_float32",
-        (
-            train(
-                BEGIN,
-                f"{BEGIN}    if state.windows == 40:  # another function is traced anew\n"
-                "        loss_fn = state.late_loss = lambda *args: micro_batch_loss(*args)\n"
-                "        for layer in state.model._flatten_layers():\n"
-                '            layer.dtype_policy = "float32"\n'
-                '    loss_fn = getattr(state, "late_loss", loss_fn)\n',
-            ),
+        train(
+            BEGIN,
+            f"{BEGIN}    if state.windows == 40:  # TensorFlow retraces for another function\n"
+            "        loss_fn = state.late_loss = lambda *args: micro_batch_loss(*args)\n"
+            "        for layer in state.model._flatten_layers():\n"
+            '            layer.dtype_policy = "float32"\n'
+            '    loss_fn = getattr(state, "late_loss", loss_fn)\n',
         ),
     ),
     written("second_tail", (TAILS, train(DIVISOR, DIVISOR.replace("rows", SECOND)))),

@@ -56,6 +56,7 @@ def test_numbers_that_are_subnormal_in_float16_do_not_count() -> None:
     largest = max(float(np.abs(a).max()) for w in found.windows for a in w.first.values())
     check = check_later_types(recipe, scaled(found, 2.0**-15 / largest))
     assert (check.result, check.value) == ("not tested", None)
+    assert check.wording == "no gradient of a single micro-batch has enough normal numbers"
     assert check_later_types(recipe, scaled(found, 2.0**-8 / largest)).result == "pass"
     # A float32 recipe scales nothing: its gradients are as small, and are judged.
     single = recipe_in(NONE)

@@ -335,3 +335,9 @@ write_state(Path({str(place)!r}), own_state())
     left.symlink_to(victim)
     write_state(place, own_state())
     assert (set(tmp_path.iterdir()), victim.read_text()) == ({place, victim}, "of the user")
+
+
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
+    place = tmp_path / f"{'x' * 243}.safetensors"
+    write_state(place, own_state())
+    assert list(tmp_path.iterdir()) == [place]

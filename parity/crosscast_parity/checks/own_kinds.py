@@ -157,7 +157,7 @@ TYPES = (
         limit=None,
         unit="as for the gradient grid, of numbers that are normal in float16",
         basis="1.000 and 0.005 measured at worst",
-        untested="no gradient of a single micro-batch was recorded, or too small ones",
+        untested="no gradient of a single micro-batch was recorded or has enough normal numbers",
     ),
     Kind(
         "L0d",

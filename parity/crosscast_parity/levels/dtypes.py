@@ -40,7 +40,7 @@ OTHER_GRID = 0.5
 """Largest share of a float16 gradient's entries on the grid of bfloat16."""
 ENOUGH_ENTRIES = 32
 SMALLEST_NORMAL = 2.0**-14
-"""Of the numbers of float16."""
+"""Smallest normal number of float16."""
 
 TOLD: Mapping[str, tuple[str, ...]] = {
     "pointwise": ("gelu", "tanh"),
@@ -203,7 +203,9 @@ def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Che
         for tensor, share in _shares(_of_one_batch(window), least)
     ]
     if not shares:
-        return untested(LEVEL, name, "no gradient of a single micro-batch was recorded")
+        seen = any(_of_one_batch(window) for window in windows)
+        words = "has enough normal numbers" if seen and least else "was recorded"
+        return untested(LEVEL, name, f"no gradient of a single micro-batch {words}")
     problems = [
         f"window {window}, {tensor}: {problem}"
         for window, tensor, share in shares

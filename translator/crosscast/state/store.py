@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -54,8 +55,10 @@ def write_state(path: Path, state: TrainingState) -> None:
     partial: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Of a name of its own, so that what a killed command left is replaced by the next one.
-        partial = path.with_name(f".{path.name}.partial")
+        # Named by its place, so that the next command replaces what a killed one left; by a hash,
+        # because a name may be as long as the file system allows.
+        key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+        partial = path.with_name(f".state-{key}.partial")
         partial.unlink(missing_ok=True)  # a link would be followed
         save_file(arrays, partial, metadata)
         partial.chmod(0o666 & ~_umask())
