@@ -71,3 +71,4 @@ def test_skipped_windows_and_sums_of_several_micro_batches_do_not_count() -> Non
     for windows in (skipped, summed):
         check = check_later_types(recipe, replace(wrong, windows=tuple(windows)))
         assert check.result == "not tested"
+        assert check.wording == "no gradient of a single micro-batch was recorded"

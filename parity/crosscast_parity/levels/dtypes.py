@@ -203,7 +203,7 @@ def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Che
         for tensor, share in _shares(_of_one_batch(window), least)
     ]
     if not shares:
-        seen = any(_of_one_batch(window) for window in windows)
+        seen = any(_of_one_batch(window) for window in windows if not window.row.skipped)
         words = "has enough normal numbers" if seen and least else "was recorded"
         return untested(LEVEL, name, f"no gradient of a single micro-batch {words}")
     problems = [
