@@ -150,6 +150,24 @@ def test_an_epsilon_shows_where_weights_are_frozen(name: str, frozen: str) -> No
     assert not [path for path in found if path.startswith("optimizer.eps")]
 
 
+@pytest.mark.parametrize("frozen", FROZEN)
+def test_adafactor_shows_where_weights_are_frozen_and_gradients_clipped(frozen: str) -> None:
+    groups = ({"parameters": (frozen,), "rate_factor": 0.0},)
+    optimizer = {"name": "adafactor", "learning_rate": 1.0, "groups": groups}
+    clipping = {"kind": "value", "max_value": 1e6}
+    found = _unexercised(stress_recipe(plain(optimizer=optimizer, clipping=clipping))[0])
+    assert not [path for path in found if path.startswith("optimizer")]
+
+
+@pytest.mark.parametrize("computed", ["", "matmul", "pointwise", "reductions", "losses"])
+def test_a_type_that_no_operation_computes_in_is_not_used(computed: str) -> None:
+    kinds = ("matmul", "pointwise", "reductions", "embeddings", "losses")
+    ops = {kind: "compute" if kind == computed else "float32" for kind in kinds}
+    recipe = stress(precision__ops=ops)
+    (found,) = (o for o in _exercised_by(recipe) if o.path == "precision.compute_dtype")
+    assert found.status == ("exercised" if computed else "not used"), found
+
+
 @pytest.mark.parametrize("growth", [1.001, 1.1, 4.0])
 def test_the_highest_scale_shows_on_both_sides_of_a_slow_growth(growth: float) -> None:
     scale = {"loss_scaling__growth_factor": growth, "loss_scaling__max_scale": 65536.0}

@@ -160,6 +160,11 @@ def _exact(recipe: Recipe) -> bool:
     return recipe.precision.mode == "none"
 
 
+def _computes_exactly(recipe: Recipe) -> bool:
+    mixed = recipe.precision.mode == "mixed"
+    return mixed and "compute" not in recipe.precision.ops.model_dump().values()
+
+
 def _one_micro_batch(recipe: Recipe) -> bool:
     return recipe.accumulation.steps == 1
 
@@ -191,6 +196,7 @@ ABSENT = (
         "without bias correction both places are the same",
     ),
     Absent("optimizer.always_adapt", _all_decay, "all weights decay, so all are adapted anyway"),
+    Absent("precision.compute_dtype", _computes_exactly, "all operations are float32"),
     Absent("precision.ops.", _exact, "everything is float32"),
     Absent("precision.param_dtype", _exact, "everything is float32"),
     Absent("accumulation.dtype", _exact, "everything is float32"),

@@ -16,7 +16,6 @@ from crosscast.recipe.document import (
     AdamW,
     GlobalNormClipping,
     Lamb,
-    Optimizer,
     PerParamNormClipping,
     Recipe,
     SyntheticData,
@@ -49,6 +48,8 @@ EPS_ADAFACTOR = (1e-3, 0.05)
 MAX_NORM = 0.35
 MAX_NORM_EACH = 0.05
 MAX_VALUE = 1e-3
+EPS_CLIPPED = 10 * MAX_VALUE**2
+"""Epsilon of Adafactor for gradients clipped by value: a larger one would hide their squares."""
 
 
 def stress_recipe(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
@@ -104,19 +105,24 @@ def _optimizer(recipe: Recipe) -> Iterator[tuple[str, Any]]:
         yield "optimizer.weight_decay", DECAY
     if isinstance(optimizer, Adafactor):
         yield "optimizer.clip_threshold", 1.0
-    if any(group.rate_factor == 0 for group in optimizer.groups):
-        yield from _epsilons(optimizer)
+    yield from _epsilons(recipe)
     betas = getattr(optimizer, "betas", None)
     if betas is not None:
         slowest = SLOWEST.get(optimizer.name, 0.999)
         yield "optimizer.betas", (min(betas[0], 0.9), min(betas[1], slowest))
 
 
-def _epsilons(optimizer: Optimizer) -> Iterator[tuple[str, Any]]:
+def _epsilons(recipe: Recipe) -> Iterator[tuple[str, Any]]:
     """The usual epsilons show only in biases, which may be frozen; larger ones in all weights."""
+    optimizer = recipe.optimizer
+    frozen = any(group.rate_factor == 0 for group in optimizer.groups)
     if isinstance(optimizer, Adafactor):
-        yield "optimizer.eps", tuple(map(max, zip(optimizer.eps, EPS_ADAFACTOR, strict=True)))
-    elif isinstance(optimizer, Adam | AdamW | Lamb):
+        smallest = EPS_ADAFACTOR if frozen else (0.0, 0.0)
+        of_gradients, of_weights = map(max, zip(optimizer.eps, smallest, strict=True))
+        if isinstance(recipe.clipping, ValueClipping):
+            of_gradients = min(of_gradients, EPS_CLIPPED)
+        yield "optimizer.eps", (of_gradients, of_weights)
+    elif frozen and isinstance(optimizer, Adam | AdamW | Lamb):
         yield "optimizer.eps", max(optimizer.eps, EPS)
 
 
