@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,14 +28,13 @@ from tiers import cases, exhaustive
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 GRID = "gradient grid of later windows"
-BUGS = ("late_frozen", "late_skip")
 
 
-def on_toy(
-    folder: Path, framework: str, edits: Sequence[Mutation], recipe: Recipe | None = None
-) -> ParityReport:
-    """Let the script of a framework train the toy as it is, and with every edit."""
-    return compared(folder, framework, edits, recipe or load_recipe(), toy_stages())
+class OnToy(NamedTuple):
+    """The report of a framework's edited scripts, and the edits that mean the same."""
+
+    report: ParityReport
+    rewrites: tuple[str, ...]
 
 
 def compared(
@@ -64,29 +64,45 @@ def failing(report: ParityReport, name: str) -> list[Check]:
     return [check for check in report.entrant(name).checks if check.result == "fail"]
 
 
-@pytest.mark.parametrize(
-    "framework",
-    cases(FRAMEWORKS, quick=[], reason="`make test` has one in the longest run"),
-)
-def test_a_late_bug_is_seen(tmp_path: Path, framework: str) -> None:
-    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
-    report = on_toy(tmp_path, framework, [bugs["late_frozen"]])
-    assert {check.result for check in report.entrant("clean").checks} == {"pass"}
-    first = failing(report, "late_frozen")[0]
-    assert (first.level, first.window) == ("L1b", 11)
-    assert first.wording.endswith("; fits kernel at rest, from window 11 on")
+def late_bugs(framework: str) -> dict[str, Mutation]:
+    return {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def on_toy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OnToy:
+    """What the toy says of a framework's script: as it is, with late bugs, rewritten."""
+    folder, framework = tmp_path_factory.mktemp(request.param), request.param
+    late, rewrites = late_bugs(framework), REWRITES[framework]
+    bugs = [late[name] for name in CAUSES]
+    edits = [*bugs, *rewrites]
+    report = compared(folder, framework, edits, load_recipe(), toy_stages())
+    return OnToy(report, tuple(rewrite.name for rewrite in rewrites))
+
+
+@exhaustive("late bugs on the toy; `make test` has one in the longest run")
+def test_a_late_bug_is_seen(on_toy: OnToy) -> None:
+    frozen, skips = (failing(on_toy.report, name)[0] for name in ("late_frozen", "late_skip"))
+    assert (frozen.level, frozen.window) == ("L1b", 11)
+    assert frozen.wording.startswith("window 11: parameters/kernel[0, 0] is ")
+    assert frozen.wording.endswith("; fits kernel at rest, from window 11 on")
+    assert skips.level == "L0b"
+    assert ": updates is " in skips.wording
 
 
 @exhaustive("the causes of all late bugs")
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_late_bugs_get_their_causes(tmp_path: Path, framework: str) -> None:
-    late = import_module(f"mutants.{framework}_late").LATE
-    bugs = [bug for bug in late if bug.name in CAUSES]
-    report = on_toy(tmp_path, framework, bugs)
-    assert len(bugs) == len(CAUSES)
-    for bug in bugs:
-        cause = failing(report, bug.name)[0].wording.partition("; ")[2]
-        assert cause.startswith(CAUSES[bug.name]), (bug.name, cause)
+def test_late_bugs_get_their_causes(on_toy: OnToy) -> None:
+    for name, expected in CAUSES.items():
+        cause = failing(on_toy.report, name)[0].wording.partition("; ")[2]
+        assert cause.startswith(expected), (name, cause)
+        pair = next(pair for pair in on_toy.report.pairs if pair.contestant == name)
+        assert pair.verdict == "DIFFERENT"
+
+
+@exhaustive("equivalent rewrites on the toy")
+def test_what_means_the_same_is_not_accused(on_toy: OnToy) -> None:
+    for name in ("clean", *on_toy.rewrites):
+        checks = on_toy.report.entrant(name).checks
+        assert {check.result for check in checks} == {"pass"}, (name, checks)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +110,7 @@ def test_late_bugs_get_their_causes(tmp_path: Path, framework: str) -> None:
 )
 def test_a_late_bug_is_seen_in_the_longest_run(tmp_path: Path, framework: str) -> None:
     """One acts in the last window alone, of which nothing is left but the weights."""
-    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
+    bugs = late_bugs(framework)
     recipe = load_recipe()
     tiny = make_stages(recipe, "quick", windows=None, twins=0, stress=True)[0]
     stage = replace(tiny, parts=frozenset({"trajectory"}))
@@ -110,32 +126,13 @@ def test_a_late_bug_is_seen_in_the_longest_run(tmp_path: Path, framework: str) -
     assert (single.level, single.name) == ("L0d", GRID)
 
 
-@exhaustive("more late bugs, and equivalent rewrites")
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_late_bugs_are_seen_and_rewrites_are_not(tmp_path: Path, framework: str) -> None:
-    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
-    rewrites = REWRITES[framework]
-    report = on_toy(tmp_path, framework, [*(bugs[name] for name in BUGS), *rewrites])
-    for name in ("clean", *(rewrite.name for rewrite in rewrites)):
-        results = {check.result for check in report.entrant(name).checks}
-        assert results == {"pass"}, (name, report.entrant(name).checks)
-    frozen, skips = (failing(report, name)[0] for name in BUGS)
-    assert (frozen.level, frozen.window) == ("L1b", 11)
-    assert frozen.wording.startswith("window 11: parameters/kernel[0, 0] is ")
-    assert skips.level == "L0b"
-    assert ": updates is " in skips.wording
-    for name in BUGS:
-        pair = next(pair for pair in report.pairs if pair.contestant == name)
-        assert pair.verdict == "DIFFERENT"
-
-
 @exhaustive("averages that stop late")
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_averages_that_stop_are_seen(tmp_path: Path, framework: str) -> None:
     groups = ({"parameters": ("classifier.*",), "weight_decay": 0.0, "rate_factor": 2.0},)
     recipe = changed(load_recipe(), {"ema.decay": 0.9, "optimizer.groups": groups})
-    bugs = {bug.name: bug for bug in import_module(f"mutants.{framework}_late").LATE}
-    report = on_toy(tmp_path, framework, [bugs["late_averages"]], recipe)
+    bug = late_bugs(framework)["late_averages"]
+    report = compared(tmp_path, framework, [bug], recipe, toy_stages())
     assert {check.result for check in report.entrant("clean").checks} == {"pass"}
     first = failing(report, "late_averages")[0]
     assert first.level == "L1b"
