@@ -48,6 +48,13 @@ def older(framework: str) -> list[str]:
     return [f"{framework}@{version.replace('_', '.')}" for version in sorted(found)]
 
 
+def paddle_2() -> list[Any]:
+    """The releases of Paddle 2 to test with; without any, a case that is skipped and says why."""
+    wanted = "needs Paddle 2: let CROSSCAST_PADDLE_2_6 name its Python (docs/testing.md)"
+    found = [name for name in older("paddle") if name.startswith("paddle@2.")]
+    return found or [pytest.param("paddle@2", marks=pytest.mark.skip(reason=wanted))]
+
+
 def _given() -> list[str]:
     return [word for word in os.environ.get("PYTHONPATH", "").split(os.pathsep) if word]
 

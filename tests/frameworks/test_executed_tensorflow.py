@@ -49,6 +49,7 @@ def step(inputs, targets):
 for number in range(8):
     step(rows[4 * number : 4 * number + 4], labels[4 * number : 4 * number + 4])
 """
+TENSORFLOW_2_5 = "needs TensorFlow 2.5: let CROSSCAST_TENSORFLOW_2_5 name its Python"
 PLANTED = {
     "rate": ("AdamW(0.01", "AdamW(0.02", "rate"),
     "decay": ("weight_decay=0.1", "weight_decay=0.2", "weight_decay"),
@@ -93,7 +94,7 @@ def test_a_planted_mistake_is_found(bench: Bench, name: str) -> None:
     assert found.difference.update == (7 if name == "fewer updates" else 1)
 
 
-@pytest.mark.skipif("tensorflow@2.5" not in older("tensorflow"), reason="needs TensorFlow 2.5")
+@pytest.mark.skipif("tensorflow@2.5" not in older("tensorflow"), reason=TENSORFLOW_2_5)
 @exhaustive("the example files of the migration benchmark")
 @pytest.mark.parametrize(
     "name", ["keras_loss_scale_loop", "tf_graph_rewrite_keras", "tf_env_variable"]

@@ -11,7 +11,7 @@ import pytest
 from crosscast.messages.source import Source
 from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import codemods_to
-from frameworks.subprocesses import older, run_python
+from frameworks.subprocesses import paddle_2, run_python
 
 pytestmark = pytest.mark.paddle
 
@@ -176,9 +176,7 @@ def test_a_condition_that_does_not_hold_leaves_all_in_float32(trained: dict[str,
     assert trained["off"]["casts"] == trained["plain"]["casts"] == 0
 
 
-@pytest.mark.parametrize(
-    "framework", [framework for framework in older("paddle") if "@2." in framework]
-)
+@pytest.mark.parametrize("framework", paddle_2())
 def test_the_old_programs_trained_the_same(
     framework: str, trained: dict[str, Any], tmp_path: Path
 ) -> None:

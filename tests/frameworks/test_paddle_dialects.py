@@ -9,12 +9,11 @@ import pytest
 
 from frameworks.emitted_script import BFLOAT16, TINY
 from frameworks.paddle_lab import SCALED, Lab, finished, same
-from frameworks.subprocesses import older
+from frameworks.subprocesses import older, paddle_2
 
 pytestmark = pytest.mark.paddle
 
-OLDER = older("paddle")
-EACH = pytest.mark.parametrize("target", OLDER)
+EACH = pytest.mark.parametrize("target", older("paddle") or paddle_2())
 FAULTS = ("1:0=inf", "3:1=nan", "4:0=inf")
 
 

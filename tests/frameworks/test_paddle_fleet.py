@@ -18,12 +18,11 @@ from crosscast.recipe.document import BertModel
 from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import older, run_python, start
+from frameworks.subprocesses import paddle_2, run_python, start
 
 pytestmark = pytest.mark.paddle
 
-TARGETS = [target for target in older("paddle") if target.startswith("paddle@2.")]
-EACH = pytest.mark.parametrize("target", TARGETS)
+EACH = pytest.mark.parametrize("target", paddle_2())
 PROGRAM = Path(__file__).with_name("run_fleet.py")
 ROWS = 40  # two windows of 16 rows and one of 8 an epoch
 DYNAMIC = {

@@ -150,6 +150,13 @@ def test_an_epsilon_shows_where_weights_are_frozen(name: str, frozen: str) -> No
     assert not [path for path in found if path.startswith("optimizer.eps")]
 
 
+def test_a_large_epsilon_of_adafactor_hides_nothing_of_clipped_gradients() -> None:
+    optimizer = {"name": "adafactor", "learning_rate": 1.0, "eps": (1e-3, 0.1)}
+    clipping = {"kind": "value", "max_value": 1e6}
+    found = _unexercised(stress_recipe(plain(optimizer=optimizer, clipping=clipping))[0])
+    assert not [path for path in found if path.startswith("optimizer")]
+
+
 @pytest.mark.parametrize("frozen", FROZEN)
 def test_adafactor_shows_where_weights_are_frozen_and_gradients_clipped(frozen: str) -> None:
     groups = ({"parameters": (frozen,), "rate_factor": 0.0},)
@@ -159,7 +166,9 @@ def test_adafactor_shows_where_weights_are_frozen_and_gradients_clipped(frozen: 
     assert not [path for path in found if path.startswith("optimizer")]
 
 
-@pytest.mark.parametrize("computed", ["", "matmul", "pointwise", "reductions", "losses"])
+@pytest.mark.parametrize(
+    "computed", ["", "matmul", "pointwise", "reductions", "embeddings", "losses"]
+)
 def test_a_type_that_no_operation_computes_in_is_not_used(computed: str) -> None:
     kinds = ("matmul", "pointwise", "reductions", "embeddings", "losses")
     ops = {kind: "compute" if kind == computed else "float32" for kind in kinds}

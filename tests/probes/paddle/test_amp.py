@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frameworks.subprocesses import older, run_python
+from frameworks.subprocesses import paddle_2, run_python
 
 pytestmark = pytest.mark.paddle
 
@@ -37,7 +37,7 @@ def test_scaler_is_off_on_cpu(facts: dict[str, Any]) -> None:
     assert "it makes no effect" in scaler["warnings"][0]
 
 
-@pytest.mark.parametrize("target", [name for name in older("paddle") if "@2." in name])
+@pytest.mark.parametrize("target", paddle_2())
 def test_a_scaler_that_is_off_has_no_scale_in_paddle_2(target: str) -> None:
     assert "no attribute '_init_loss_scaling'" in read(target)["scaler"]["told"]
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from frameworks.subprocesses import older, run_python, start
+from frameworks.subprocesses import paddle_2, run_python, start
 
 pytestmark = pytest.mark.paddle
 
 PROGRAM = Path(__file__).with_name("fleet_facts.py")
-TARGETS = [target for target in older("paddle") if target.startswith("paddle@2.")]
-EACH = pytest.mark.parametrize("target", TARGETS)
+EACH = pytest.mark.parametrize("target", paddle_2())
 
 
 def fact(target: str, name: str) -> Any:

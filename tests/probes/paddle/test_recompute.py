@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frameworks.subprocesses import older, start
+from frameworks.subprocesses import paddle_2, start
 
 pytestmark = pytest.mark.paddle
 
@@ -32,7 +32,7 @@ def test_paddle_3_recomputes_dropout_on_cpu(program: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("target", [name for name in older("paddle") if "@2." in name])
+@pytest.mark.parametrize("target", paddle_2())
 def test_paddle_2_recomputes_no_dropout_on_cpu(program: Path, target: str) -> None:
     done = start(program, target)
     assert done.returncode == 1
