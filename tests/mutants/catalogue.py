@@ -359,7 +359,7 @@ TYPES = (
     _bug("rate_in_half", "the optimizer's rate is rounded to half", "", "L1b"),
     _bug("clip_in_half", "the factor of the clipping is rounded to half", "", "L1b"),
     _bug("averages_in_half", "averages are rounded to half", "", "L1b"),
-    _bug("loss_rounded", "the reported loss is rounded to half", "", "L1a"),
+    _bug("loss_rounded", "the reported loss is rounded to half", "", "L1b"),
 )
 
 GROUPS = (
