@@ -191,12 +191,8 @@ COMPILED: Mapping[str, tuple[Mutation, ...]] = {
     "torch": (
         _rewrite("compiled", "compiled model", train(BUILT, f"{BUILT}    model.compile()\n")),
     ),
-    "paddle": (
-        _rewrite(
-            "compiled",
-            "model made static",
-            train("model = build_model()\n", "model = paddle.jit.to_static(build_model())\n"),
-        ),
-    ),
 }
-"""Those for scripts in float32 only: half precision is not emulated in compiled models."""
+"""Those for scripts in float32 only: half precision is not emulated in compiled models.
+
+None for Paddle: a model made static loses gradients (`probes/paddle/test_to_static`).
+"""
