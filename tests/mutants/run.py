@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for framework in options.frameworks:
         found[framework] = _score(framework, options)
     (options.output / "mutation-score.json").write_text(json.dumps(to_json(found), indent=1) + "\n")
-    text = page(found)
+    text = page(found, {name: len(bugs_of(name)) for name in found})
     (options.output / "mutation-score.md").write_text(text)
     if options.docs:
         PAGE.write_text(text, encoding="utf-8")
@@ -52,6 +52,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
+    add("--kept", action="store_true", help="try nothing: a page of what is kept")
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
     return parser.parse_args(argv)
 
@@ -63,10 +64,15 @@ def _frameworks(text: str) -> tuple[str, ...]:
     return names
 
 
+def bugs_of(framework: str) -> Sequence[Mutation]:
+    """Return the bugs of the catalogue as a framework spells them."""
+    bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
+    return bugs
+
+
 def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     """Try the bugs of one framework that have not been tried before."""
-    bugs: Sequence[Mutation] = import_module(f"mutants.{framework}_bugs").MUTATIONS
-    bugs = [bug for bug in bugs if not arguments.only or bug.name in arguments.only]
+    bugs = [bug for bug in bugs_of(framework) if not arguments.only or bug.name in arguments.only]
     folder = arguments.output / framework
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal(RESULTS / f"{framework}.json")
@@ -76,7 +82,7 @@ def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     clean = laboratory.clean()
     _tell(framework, clean)
     about = {bug.name: {"bug": repr(bug), "seeds": seeds} for bug in bugs}
-    missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
+    missing = [bug for bug in bugs if journal.find(about[bug.name]) is None and not arguments.kept]
     for trial in laboratory.trials(missing, keep=arguments.keep):
         journal.add(about[trial.name], asdict(trial))
         _tell(framework, trial)

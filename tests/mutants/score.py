@@ -55,11 +55,15 @@ def unexpected(found: Sequence[Trial]) -> list[Trial]:
     ]
 
 
-def page(trials: Trials) -> str:
-    """Return the page."""
-    return "\n".join(
-        [*_head(), *_totals(trials), *_practice(trials), *_table(trials), *_rest(trials)]
-    )
+def page(trials: Trials, planted: Mapping[str, int]) -> str:
+    """Return the page.
+
+    Args:
+        trials: what was tried with this version.
+        planted: by framework, how many bugs there are; the others were not tried.
+    """
+    totals = _totals(trials, planted)
+    return "\n".join([*_head(), *totals, *_practice(trials), *_table(trials), *_rest(trials)])
 
 
 def _head() -> Iterator[str]:
@@ -76,16 +80,17 @@ def _head() -> Iterator[str]:
     yield ""
 
 
-def _totals(trials: Trials) -> Iterator[str]:
-    yield "| framework | bugs | detected | score | clean script |"
-    yield "|---|---|---|---|---|"
+def _totals(trials: Trials, planted: Mapping[str, int]) -> Iterator[str]:
+    yield "| framework | bugs | tried | detected | score | clean script |"
+    yield "|---|---|---|---|---|---|"
     for framework, found in trials.items():
         bugs = [trial for trial in found if trial.name != CLEAN]
         caught = sum(bool(bug.levels) for bug in bugs)
         clean = [trial for trial in found if trial.name == CLEAN]
         words = clean[0].verdict if clean else "-"
         share = f"{caught / len(bugs):.1%}" if bugs else "-"
-        yield f"| {framework} | {len(bugs)} | {caught} | {share} | {words} |"
+        counts = f"{planted[framework]} | {len(bugs)} | {caught}"
+        yield f"| {framework} | {counts} | {share} | {words} |"
     yield ""
 
 
