@@ -52,7 +52,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--jobs", type=int, default=2, help="parallel processes")
     add("--output", type=Path, default=Path("build/mutants"))
     add("--keep", action="store_true", help="keep the recordings of all runs (gigabytes)")
-    add("--kept", action="store_true", help="try nothing: a page of what is kept")
+    add("--no-trials", action="store_true", help="a page of what was tried before")
     add("--docs", action="store_true", help=f"write docs/{PAGE.name}")
     return parser.parse_args(argv)
 
@@ -82,7 +82,9 @@ def _score(framework: str, arguments: argparse.Namespace) -> list[Trial]:
     clean = laboratory.clean()
     _tell(framework, clean)
     about = {bug.name: {"bug": repr(bug), "seeds": seeds} for bug in bugs}
-    missing = [bug for bug in bugs if journal.find(about[bug.name]) is None and not arguments.kept]
+    missing = [bug for bug in bugs if journal.find(about[bug.name]) is None]
+    if arguments.no_trials:
+        missing = []
     for trial in laboratory.trials(missing, keep=arguments.keep):
         journal.add(about[trial.name], asdict(trial))
         _tell(framework, trial)

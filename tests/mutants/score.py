@@ -75,7 +75,8 @@ def _head() -> Iterator[str]:
         "Translation bugs planted in the emitted files of every framework, and the checks that"
         " detected them. The reference is the unchanged script for PyTorch; half precision is"
         " emulated. The recipe is derived by `--stress` from `tests/mutants/recipe.yaml`; the check"
-        " is the quick check."
+        " is the quick check. Bugs that were not tried with this version of scripts and checks have"
+        " no cell."
     )
     yield ""
 

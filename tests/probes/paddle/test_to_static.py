@@ -1,6 +1,7 @@
 """What paddle.jit.to_static does to gradients that are being accumulated.
 
-`make false-alarms` compares with programs that mean the same; a model made static is none.
+`make false-alarms` compares with programs that mean the same; a model made static is none. The
+shipped BERT shows it; a model of two dense layers did not.
 """
 
 from __future__ import annotations
