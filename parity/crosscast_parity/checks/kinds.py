@@ -13,7 +13,7 @@ Level = Literal[
 ]
 
 LEVELS: dict[Level, str] = {
-    "gate": "the same program twice, bit for bit",
+    "gate": "the same program twice",
     "L0b": "trace against the neutral state machine",
     "L0a": "trace against the reference",
     "L0d": "types of operations, gradients and weights",

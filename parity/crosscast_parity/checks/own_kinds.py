@@ -14,18 +14,23 @@ GATE = (
     Kind(
         "gate",
         "traces",
-        "every row of the trace of two runs, bit for bit",
+        "every row of the trace of two runs: bit for bit, but for rounding in loss and norm",
         "repeated",
         "trace",
-        basis="equality",
+        limit=None,
+        by_type={"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2},
+        unit="relative",
+        basis="0 measured, but for some of many equal runs of TensorFlow in one process: 7e-7",
     ),
     Kind(
         "gate",
         "weights",
-        "the final weights of two runs, bit for bit",
+        "the final weights of two runs: bit for bit, but for rounding",
         "repeated",
         "files",
-        basis="equality; of a resumed run, L1d compares the files",
+        limit=0.05,
+        unit="of what the run moved them",
+        basis="0 measured; of a resumed run, L1d compares the files",
         untested="a file of weights cannot be read",
     ),
 )
@@ -314,10 +319,13 @@ FILES = (
     Kind(
         "L1d",
         "resume",
-        "trace and files of a run that was resumed with those of one that was not, bit for bit",
+        "trace and files of a run that was resumed with those of one that was not: bit for bit, but"
+        " for rounding",
         "repeated",
         "emitted",
-        basis="equality",
+        limit=1.0,
+        unit="the limits of the gate; moments and norm as the loss, averages as weights",
+        basis="0 measured, but for TensorFlow as at the gate",
         untested="the program does not repeat itself (gate)",
     ),
     *(

@@ -22,6 +22,7 @@ from crosscast_parity.levels.gate import check_gate, check_resumed
 from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
 from crosscast_parity.levels.model import compare_models
+from crosscast_parity.levels.repeated import Repeated, Rounding
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.levels.tensor_checks import untested
@@ -80,12 +81,14 @@ def _steps(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
 def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
     again = result.of(contestant, "gate")
     first = result.of(contestant, repeated_by_gate(result.recipes[contestant]))
-    if again and first and again.spec.resume:
-        at, folders = again.spec.resume, (first.folder, again.folder)
-        yield from _stamped(check_resumed(first.run.rows, again.run.rows, at, folders), again)
-    elif again and first:
-        weights = (first.folder / "model.safetensors", again.folder / "model.safetensors")
-        yield from _stamped(check_gate(first.run.rows, again.run.rows, weights), again)
+    if not again or not first:
+        return
+    runs = (Repeated(first.run.rows, first.folder), Repeated(again.run.rows, again.folder))
+    rounding = Rounding(again.spec.dtype, again.spec.weights)
+    if again.spec.resume:
+        yield from _stamped(check_resumed(*runs, again.spec.resume, rounding), again)
+    else:
+        yield from _stamped(check_gate(*runs, rounding), again)
         why = "only a script that was compiled here is resumed"
         untested = Check(level="L1d", name="resume", result="not tested", wording=why)
         yield from _stamped([untested], again)

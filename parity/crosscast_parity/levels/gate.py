@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,111 +12,123 @@ import numpy as np
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.checks.check import Check, windows
 from crosscast_parity.checks.kinds import Level
+from crosscast_parity.checks.table import limit_of
 from crosscast_parity.inputs.weights import load
-from crosscast_parity.recordings.left_files import read_file
-from crosscast_parity.recordings.trace import Row
+from crosscast_parity.levels.repeated import Repeated, Rounding, row_distance
+from crosscast_parity.recordings.left_files import WEIGHTS, read_file
 
 
-def check_gate(
-    first: Sequence[Row], again: Sequence[Row], weights: tuple[Path, Path]
-) -> tuple[Check, ...]:
-    """Compare two runs of one program that must be equal bit for bit.
-
-    Args:
-        first: trace of the one.
-        again: trace of the other.
-        weights: their final weights, safetensors.
-    """
-    return (_traces(first, again), _weights(*weights))
+def check_gate(first: Repeated, again: Repeated, rounding: Rounding) -> tuple[Check, ...]:
+    """Compare two runs of one program, which must be equal but for rounding."""
+    return (_traces(first, again, rounding), _weights(first, again, rounding))
 
 
 def check_resumed(
-    first: Sequence[Row], again: Sequence[Row], at: int, folders: tuple[Path, Path]
+    first: Repeated, again: Repeated, at: int, rounding: Rounding
 ) -> tuple[Check, ...]:
-    """Compare a run with one that ended after `at` windows and was resumed, bit for bit.
+    """Compare a run with one that ended after `at` windows and was resumed.
 
     Until then they are two runs of one program, which is the gate. What differs only afterwards is
     not in the checkpoint, or is not restored.
 
     Args:
-        first: trace of the one.
-        again: trace of the resumed one.
+        first: the run that was not interrupted.
+        again: the resumed one.
         at: how many windows it trained before it was resumed.
-        folders: of both, with the files that they leave.
+        rounding: what is no difference.
     """
-    gate = _traces(first[:at], again[:at])
+    gate = _traces(_until(first, at), _until(again, at), rounding)
     if gate.result == "fail":
         words = "the program does not repeat itself"
         return (gate, Check(level="L1d", name="resume", result="not tested", wording=words))
-    traces = _traces(first, again, "L1d", "resume", f"differs after a resume at window {at}")
+    return (gate, _resumed(first, again, at, rounding))
+
+
+def _until(run: Repeated, window: int) -> Repeated:
+    return replace(run, rows=run.rows[:window])
+
+
+def _resumed(first: Repeated, again: Repeated, at: int, rounding: Rounding) -> Check:
+    problem = f"differs after a resume at window {at}"
+    traces = _traces(first, again, rounding)
     if traces.result == "fail":
-        return (gate, traces)
-    files = sorted({path.name for folder in folders for path in folder.glob("*.safetensors")})
+        words = f"window {traces.window}: {problem}"
+        return replace(traces, level="L1d", name="resume", wording=words, value=math.inf, limit=1.0)
+    assert traces.value is not None  # every trace has a distance
+    used, other_bits = traces.value / rounding.computed, traces.value > 0
+    files = sorted(
+        {path.name for run in (first, again) for path in run.folder.glob("*.safetensors")}
+    )
     for name in files:
-        words = _differing(*(folder / name for folder in folders))
-        if words:
-            words = f"{name} differs after a resume at window {at}: {words}"
-            return (gate, replace(traces, result="fail", wording=words, value=1))
-    words = f"{traces.wording} and {len(files)} files, resumed at window {at}"
-    return (gate, replace(traces, wording=words))
+        share, words = _file_share(first.folder / name, again.folder / name, rounding)
+        if not share <= 1.0:
+            return _judged("L1d", "resume", f"{name} {problem}: {words}", share, 1.0)
+        used, other_bits = max(used, share), other_bits or bool(words)
+    what = f"{windows(len(first.rows))} and {len(files)} files, resumed at window {at}"
+    words = f"rounding, {used:.2g} of its limits: not bit-equal in {what}"
+    return _judged("L1d", "resume", words if other_bits else f"bit-equal in {what}", used, 1.0)
 
 
-def _differing(first: Path, again: Path) -> str:
-    """Return how two files differ, empty if they do not."""
+def _file_share(first: Path, again: Path, rounding: Rounding) -> tuple[float, str]:
+    """Return the largest difference between two files as a share of its limit, and how they differ.
+
+    The words are empty for files that are bit-equal.
+    """
     try:
         (ours, facts), (others, other_facts) = read_file(first), read_file(again)
+        if facts != other_facts:
+            return math.inf, f"{other_facts}, not {facts}"
+        off = differing_tensors(ours, others)
+        if not off:
+            return 0.0, ""
+        return rounding.used(ours, others), f"{off[0]} ({len(off)} of {len(ours)} tensors)"
     except DiagnosticError as error:
-        return error.diagnostics[0].message
-    off = differing_tensors(ours, others)
-    if off:
-        return f"{off[0]} ({len(off)} of {len(ours)} tensors)"
-    return "" if facts == other_facts else f"{other_facts}, not {facts}"
+        return math.inf, error.diagnostics[0].message
 
 
-def _traces(
-    first: Sequence[Row],
-    again: Sequence[Row],
-    level: Level = "gate",
-    name: str = "traces",
-    problem: str = "a second run of the same program gave a different row",
-) -> Check:
-    pairs = list(zip(first, again, strict=False))
-    differing = [a.window for a, b in pairs if a != b]
-    if len(first) != len(again):
-        differing.append(len(pairs))
-    if not differing:
-        words = f"bit-equal in {windows(len(pairs))}"
-        return Check(level=level, name=name, result="pass", wording=words, value=0, limit=0)
-    words = f"window {differing[0]}: {problem}"
-    return Check(
-        level=level,
-        name=name,
-        result="fail",
-        wording=words,
-        value=float(len(differing)),
-        limit=0,
-        window=differing[0],
-    )
+def _traces(first: Repeated, again: Repeated, rounding: Rounding) -> Check:
+    pairs = list(zip(first.rows, again.rows, strict=False))
+    distances = [row_distance(a, b) for a, b in pairs]
+    if len(first.rows) != len(again.rows):
+        distances.append(math.inf)
+    limit = rounding.computed
+    worst = max(distances, default=0.0)
+    over = [window for window, distance in enumerate(distances) if not distance <= limit]
+    if over:
+        words = f"window {over[0]}: a second run of the same program gave a different row"
+        return _judged("gate", "traces", words, worst, limit, over[0])
+    words = f"bit-equal in {windows(len(pairs))}"
+    if worst:
+        words = f"rounding, {worst:.2g} (limit {limit:g}): not bit-equal in {windows(len(pairs))}"
+    return _judged("gate", "traces", words, worst, limit)
 
 
-def _weights(first: Path, again: Path) -> Check:
+def _weights(first: Repeated, again: Repeated, rounding: Rounding) -> Check:
     try:
-        ours, others = load(first), load(again)
+        ours, others = (load(run.folder / WEIGHTS) for run in (first, again))
     except DiagnosticError as error:
         words = error.diagnostics[0].message
         return Check(level="gate", name="weights", result="not tested", wording=words)
-    differing = differing_tensors(ours, others)
-    if not differing:
-        words = f"{len(ours)} tensors bit-equal"
-        return Check(level="gate", name="weights", result="pass", wording=words, value=0, limit=0)
-    words = f"{differing[0]} differs ({len(differing)} of {len(ours)} tensors)"
+    limit = limit_of("gate", "weights")
+    off = differing_tensors(ours, others)
+    if not off:
+        return _judged("gate", "weights", f"{len(ours)} tensors bit-equal", 0.0, limit)
+    share = limit * rounding.used(ours, others)
+    words = f"{share:.2g} (limit {limit:g}): {off[0]} differs ({len(off)} of {len(ours)} tensors)"
+    return _judged("gate", "weights", words, share, limit)
+
+
+def _judged(
+    level: Level, name: str, words: str, value: float, limit: float, window: int | None = None
+) -> Check:
     return Check(
-        level="gate",
-        name="weights",
-        result="fail",
+        level=level,
+        name=name,
+        result="pass" if value <= limit else "fail",
         wording=words,
-        value=float(len(differing)),
-        limit=0,
+        value=value,
+        limit=limit,
+        window=window,
     )
 
 
