@@ -84,7 +84,7 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
     # The plain model, which the rows insist on, is that of dynamic graphs.
     view = modes(recipe, PaddleOverrides(), form)
     view |= shared_view(recipe, plan, dialect.title, form)
-    view["versions"] = version_view("paddle", dialect.title, dialect.oldest, dialect.until)
+    view["versions"] = version_view(dialect.title, dialect.oldest, dialect.until)
     normalize, clip = plan.find(ops.Normalize), plan.find(ops.Clip)
     assert normalize is not None  # every canonical plan has both
     assert clip is not None

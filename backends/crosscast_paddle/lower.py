@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import divisor, factory_import, print_ops, shared_view
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.plan import operations as ops
 from crosscast.plan.canonical import canonical_plan, scale_before_schedule
 from crosscast.recipe.document import Recipe
@@ -26,15 +27,16 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
     # GradScaler tells of a skip by the counters that its update() changes.
     plan = scale_before_schedule(canonical_plan(recipe))
     view = shared_view(recipe, plan, dialect.title, form)
-    view["versions"] = version_view("paddle", dialect.title, dialect.since, dialect.until)
+    view["versions"] = version_view(dialect.title, dialect.since, dialect.until)
     view |= modes(recipe, overrides, form)
     optimizer = optimizer_view(recipe.optimizer)
     wrapped = view["distributed"] and not view["full"]  # DataParallel would reduce in half
     view |= {
         "wrapped": wrapped,
         "recompute": recipe.activation_checkpointing,
-        "needs_gpu": recomputes_dropout(recipe)
-        and RECOMPUTES_DROPOUT_ON_CPU not in dialect.features,
+        "needs_gpu": recomputes_dropout(recipe),
+        "main_arguments": "SETTINGS, train, argv, add_options",
+        "betas": "BETAS" if optimizer["counts_steps"] else "",
         "math": view["schedule"]["math"] or view["machine"] or optimizer["math"],
         "field": view["machine"] or view["full"] or view["ema"],
         "optimizer": optimizer,
@@ -53,7 +55,7 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
     view["window_code"] = print_ops(
         templates, "paddle/ops", plan.window, lambda op: _values(op, view), 4
     )
-    return Lowered(plan=plan, files=_files(recipe, view, form))
+    return Lowered(plan=plan, files=_files(recipe, view, dialect, form))
 
 
 def _told_scale(dialect: Dialect, optional: bool) -> str:
@@ -68,8 +70,8 @@ def _reseed(view: Mapping[str, Any]) -> str:
     if not view["has_dropout"]:
         return ""
     if view["distributed"]:
-        return "paddle.seed(SEED + state.windows * PROCESSES + process_rank())"
-    return "paddle.seed(SEED + state.windows)"
+        return "paddle.seed(SETTINGS.seed + state.windows * PROCESSES + run.rank)"
+    return "paddle.seed(SETTINGS.seed + state.windows)"
 
 
 def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,12 +126,16 @@ def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str
     )
 
 
-def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(recipe: Recipe, view: dict[str, Any], dialect: Dialect, form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="paddle/step.py.j2", view=wrapped),)
+    view["settings"] = settings_lines(view)
+    on_cpu = RECOMPUTES_DROPOUT_ON_CPU in dialect.features
+    spelling = {"recomputes_on_cpu": on_cpu}
     files = [
         File(path="train.py", template="paddle/train.py.j2", view=wrapped),
+        *runtime_files("paddle", ("device", "state", "flags"), spelling),
         File(path="launch.sh", template="paddle/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="paddle/requirements.txt.j2", view=wrapped),
         *job_files(recipe, view),

@@ -29,9 +29,9 @@ def modes(recipe: Recipe, overrides: PaddleOverrides, form: Form) -> dict[str, A
         "amp_level": overrides.amp_level,
         "auto_cast": _auto_cast(recipe, overrides.amp_level, script),
         "machine": machine,
-        "flags": "paddle/flags.j2" if script else "",
+        "flag_names": _flag_names(half, scaled=recipe.scaling_on, machine=machine),
+        "model_names": _model_names(recipe),
         "state_flags": (),
-        "state_arguments": "args" if half else "",
         "scaling_optional": script and recipe.scaling_on,
         "scaler": _scaler(recipe),
     }
@@ -46,13 +46,23 @@ def modes(recipe: Recipe, overrides: PaddleOverrides, form: Form) -> dict[str, A
             "hysteresis: int = HYSTERESIS",
         )
         found["machine_rule"] = {name: f"self.{name}" for name in MACHINE_RULE}
-        lowest = 'row["scale"] <= MIN_SCALE or not state.dynamic'
-        found["hopeless"] = f'row["skipped"] and ({lowest})'
-        found["scale_range"] = "MIN_SCALE <= value <= min(MAX_SCALE, 2.0**126)"
-    elif script and recipe.scaling_on:
-        found["hopeless"] = 'row["skipped"]'  # a constant scale never becomes lower
-        found["scale_range"] = "0 < value <= 2.0**126"
     return found
+
+
+def _flag_names(half: str, *, scaled: bool, machine: bool) -> str:
+    """Return what train.py imports of the types of flags."""
+    if machine:
+        return "above_one, below_one, boolean, scale_between"
+    if scaled:
+        return "LARGEST_SCALE, boolean, false, scale_between"
+    return "boolean" if half else "false"
+
+
+def _model_names(recipe: Recipe) -> str:
+    """Return what train.py imports of the shipped model."""
+    if recipe.precision.ops == OpTypes():
+        return "LIMITS, MAX_POSITIONS, build_model"
+    return "LIMITS, MAX_POSITIONS, TYPES, build_model, compute_in_float32"
 
 
 def _types(recipe: Recipe) -> dict[str, Any]:

@@ -13,6 +13,7 @@ def spelling(dialect: Dialect, *, mixed: bool) -> dict[str, Any]:
     return {
         "requirements": dialect.requirements,
         "keras3": has("keras3"),
+        "graph_rewrite": has("graph_rewrite"),
         "rewrite": mixed and has("graph_rewrite"),
         "variable": "keras.Variable" if has("keras3") else "tf.Variable",
         "name_of": "path" if has("keras3") else "name",

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.plan import operations as ops
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
@@ -30,12 +31,11 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     view = shared_view(recipe, plan, dialect.title, form)
     # Keras 2 also comes as tf_keras beside a newer TensorFlow: select_device looks at Keras itself.
     since = dialect.since or dialect.oldest
-    view["versions"] = version_view("tf", dialect.title, since)
+    view["versions"] = version_view(dialect.title, since)
     view |= spelling(dialect, mixed=recipe.precision.mode == "mixed")
     view |= {
         "machine": view["dynamic"],
-        "importlib": not view["keras3"],
-        "random": not view["keras3"],
+        "half": recipe.half,
         "math": view["schedule"]["math"] or view["dynamic"],
         "policy": "float32" if view["rewrite"] else policy(recipe),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
@@ -45,7 +45,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "output": f"runs/{recipe.name}-tensorflow",
         # The shipped BERT draws from one seed; layers of Keras 2 have none that could be set.
         "reseed": (
-            "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
+            _reseed(view) if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
     }
     view |= _types(recipe, view) | _constants(recipe, plan)
@@ -54,6 +54,10 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     view |= parallel_view(view) | start_view(recipe, view)
     view |= _code(plan, templates, view)
     return Lowered(plan=plan, files=_files(recipe, view, form))
+
+
+def _reseed(view: Mapping[str, Any]) -> str:
+    return "reseed(state, run.rank)" if view["distributed"] else "reseed(state)"
 
 
 def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
@@ -156,6 +160,9 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="tensorflow/step.py.j2", view=wrapped),)
+    view["settings"] = settings_lines(view)
+    spelling = {name: view[name] for name in ("keras3", "name_of", "graph_rewrite")}
+    modules = ("device", "state", *(("processes",) if view["distributed"] else ()))
     names = ["train.py", "launch.sh", "requirements.txt"]
     if view["bert"]:
         names.insert(1, "model.py")
@@ -163,4 +170,5 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
         File(path=n, template=f"tensorflow/{n}.j2", view=wrapped, executable=n == "launch.sh")
         for n in names
     )
-    return (*files, *job_files(recipe, view))
+    runtime = runtime_files("tensorflow", modules, spelling)
+    return (*files, *runtime, *job_files(recipe, view))

@@ -27,9 +27,7 @@ def parallel_view(view: Mapping[str, Any]) -> dict[str, Any]:
         "window_arguments": ", ".join(("state", *(("gradients",) if several else ()), *scale)),
         "window_head": _head(scaled=scaled, several=several),
         "counted": ", ".join(counted),
-        "meets": several and view["form"] == "script",
-        "lost_process": "tf.errors.UnavailableError" if several else "",
-        "rank_seed": ", process_rank()" if several else "",
+        "rank_seed": ", rank" if several else "",
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, factory_import, shared_view
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan.canonical import canonical_plan, scale_before_schedule
@@ -37,13 +38,11 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
     plan = scale_before_schedule(canonical_plan(recipe))
     optimizer = optimizer_view(recipe, overrides, dialect.features)
     view = shared_view(recipe, plan, optimizer["title"] or dialect.title, form)
-    view["versions"] = version_view(
-        "torch",
-        optimizer["title"] or dialect.title,
+    view["versions"] = version_view(optimizer["title"] or dialect.title,
         optimizer["since"] or dialect.since,
         dialect.until,
     )
-    view |= spelling(dialect, recipe.half, recipe.precision.tf32)
+    view |= spelling(dialect, recipe.half)
     view |= _precision(recipe, form)
     view["launcher"] = launcher(recipe, dialect)
     if view["types"]["explicit"]:
@@ -58,7 +57,7 @@ def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowe
         "scaler": _scaler(recipe),
         "factory_import": "" if view["bert"] else factory_import(recipe, "torch"),
         "module": "state.model.module" if view["distributed"] else "state.model",
-        "leaving_arguments": "state",
+        "main_arguments": "SETTINGS, train, argv",
         "output": f"runs/{recipe.name}-torch",
         "reseed": _reseed(view),
         "fnmatch": bool(optimizer["groups"]),
@@ -131,8 +130,8 @@ def _reseed(view: Mapping[str, Any]) -> str:
     if not view["has_dropout"]:
         return ""
     if view["distributed"]:
-        return "torch.manual_seed(SEED + state.windows * PROCESSES + process_rank())"
-    return "torch.manual_seed(SEED + state.windows)"
+        return "torch.manual_seed(SETTINGS.seed + state.windows * PROCESSES + run.rank)"
+    return "torch.manual_seed(SETTINGS.seed + state.windows)"
 
 
 def _scaler(recipe: Recipe) -> dict[str, Any]:
@@ -190,8 +189,11 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
     if form == "step":
         view["header"] = (*view["header"], *_usage(view))
         return (File(path="step.py", template="torch/step.py.j2", view=wrapped),)
+    view["settings"] = settings_lines(view)
+    spelling = {name: view[name] for name in ("device_amp", "step_tensors", "tf32_switch")}
     files = [
         File(path="train.py", template="torch/train.py.j2", view=wrapped),
+        *runtime_files("torch", ("device", "state"), spelling),
         File(path="launch.sh", template="torch/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="torch/requirements.txt.j2", view=wrapped),
         *job_files(recipe, view),
