@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.emit.launching import job_files
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.emit.lowering import clip_constants, divisor, shared_view
 from crosscast.emit.render import py_literal
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
@@ -98,7 +99,7 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         "log_dir": "",
         "requirements": dialect.requirements,
         "output": f"runs/{recipe.name}-paddle-{dialect.name}",
-        "reseed": "paddle.seed(SEED + state.windows)" if view["has_dropout"] else "",
+        "reseed": "paddle.seed(SETTINGS.seed + state.windows)" if view["has_dropout"] else "",
         "half": recipe.precision.mode == "mixed",
         "float32_ops": FLOAT32_OPS,
         "merges": recipe.accumulation.steps > 1,
@@ -109,7 +110,12 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
         "optimizer": _optimizer(recipe.optimizer),
         **_scaling(recipe),
     }
-    return Lowered(plan=plan, files=(*_files({"view": view}), *job_files(recipe, view)))
+    view["betas"] = "BETAS" if view["optimizer"]["counts_steps"] else ""
+    view["math"] = view["schedule"]["math"] or recipe.scaling_on
+    names = ("named_parameters", *(("restore_scale",) if view["machine"] else ()), "variable")
+    view["state_names"] = ", ".join((*names, "write"))
+    view["settings"] = settings_lines(view | {"half": recipe.half})
+    return Lowered(plan=plan, files=_files(recipe, view))
 
 
 def _scaling(recipe: Recipe) -> dict[str, Any]:
@@ -162,8 +168,12 @@ def _optimizer(optimizer: Any) -> dict[str, Any]:
     return view | {"constants": constants, "arguments": arguments, "doc": doc}
 
 
-def _files(view: dict[str, Any]) -> tuple[File, ...]:
-    return tuple(
-        File(path=path, template=template, view=view, executable=path == "launch.sh")
+def _files(recipe: Recipe, view: dict[str, Any]) -> tuple[File, ...]:
+    wrapped = {"view": view}
+    files = (
+        File(path=path, template=template, view=wrapped, executable=path == "launch.sh")
         for path, template in _TEMPLATES.items()
     )
+    spelling = {"recomputes_on_cpu": True, "flags": False}
+    runtime = runtime_files({"device": "paddle", "state": "paddle/fleet"}, spelling)
+    return (*files, *runtime, *job_files(recipe, view))

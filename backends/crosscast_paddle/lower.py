@@ -132,10 +132,10 @@ def _files(recipe: Recipe, view: dict[str, Any], dialect: Dialect, form: Form) -
         return (File(path="step.py", template="paddle/step.py.j2", view=wrapped),)
     view["settings"] = settings_lines(view)
     on_cpu = RECOMPUTES_DROPOUT_ON_CPU in dialect.features
-    spelling = {"recomputes_on_cpu": on_cpu}
+    spelling = {"recomputes_on_cpu": on_cpu, "flags": True}
     files = [
         File(path="train.py", template="paddle/train.py.j2", view=wrapped),
-        *runtime_files("paddle", ("device", "state", "flags"), spelling),
+        *runtime_files(dict.fromkeys(("device", "state", "flags"), "paddle"), spelling),
         File(path="launch.sh", template="paddle/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="paddle/requirements.txt.j2", view=wrapped),
         *job_files(recipe, view),

@@ -170,5 +170,5 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
         File(path=n, template=f"tensorflow/{n}.j2", view=wrapped, executable=n == "launch.sh")
         for n in names
     )
-    runtime = runtime_files("tensorflow", modules, spelling)
+    runtime = runtime_files(dict.fromkeys(modules, "tensorflow"), spelling)
     return (*files, *runtime, *job_files(recipe, view))

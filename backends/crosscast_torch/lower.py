@@ -193,7 +193,7 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
     spelling = {name: view[name] for name in ("device_amp", "step_tensors", "tf32_switch")}
     files = [
         File(path="train.py", template="torch/train.py.j2", view=wrapped),
-        *runtime_files("torch", ("device", "state"), spelling),
+        *runtime_files(dict.fromkeys(("device", "state"), "torch"), spelling),
         File(path="launch.sh", template="torch/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="torch/requirements.txt.j2", view=wrapped),
         *job_files(recipe, view),

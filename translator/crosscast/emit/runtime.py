@@ -5,7 +5,7 @@ The text of `runtime/` depends on the dialect alone. What a recipe decides reach
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crosscast.emit.render import py_literal
@@ -15,17 +15,16 @@ SHARED = ("settings", "rows", "checkpoint", "run")
 """Modules that are the same file on every framework."""
 
 
-def runtime_files(framework: str, modules: Iterable[str], spelling: Mapping[str, Any]) -> list[File]:
+def runtime_files(modules: Mapping[str, str], spelling: Mapping[str, Any]) -> list[File]:
     """Return the modules of `runtime/`.
 
     Args:
-        framework: Folder of the framework's templates; its `runtime` has the modules of its own.
-        modules: Their names.
+        modules: Those of the framework, by name, with the folder whose `runtime` has the template.
         spelling: What they print, which depends on the dialect alone.
     """
     wrapped = {"view": dict(spelling)}
     templates = {name: f"_shared/runtime/{name}.py.j2" for name in ("__init__", *SHARED)}
-    templates |= {name: f"{framework}/runtime/{name}.py.j2" for name in modules}
+    templates |= {name: f"{folder}/runtime/{name}.py.j2" for name, folder in modules.items()}
     return [
         File(path=f"runtime/{name}.py", template=template, view=wrapped)
         for name, template in templates.items()
