@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
+from crosscast_parity.inside.emitted import offered
 from crosscast_parity.inside.poison import Cell, Gradients, make_cell, make_gradients
 
 VALUES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -208,7 +209,7 @@ class Injector:
             faults = [fault for fault in self.faults if fault.window == window]
             by_name = [fault for fault in faults if fault.of_gradients]
             if any(fault.of_gradients for fault in self.faults):
-                self.poison.attach(state, module.named_parameters)
+                self.poison.attach(state, offered(module, "named_parameters"))
             try:
                 faulty = FaultyWindow(micro_batches, faults, self.poison, self.applied)
                 row = original(state, faulty, *args, **kw)

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from crosscast_parity.inside.emitted import offered
+
 Arrays = dict[str, np.ndarray]
 SLOTS = (("model_arrays", "parameters/"), ("optimizer_arrays", ""), ("ema_arrays", "ema/"))
 """Functions of an emitted script that tell its state, and what is put before their names."""
@@ -62,14 +64,14 @@ class StepRecorder:
     def _arrays(self, state: Any) -> Arrays:
         found: Arrays = {}
         for function, prefix in SLOTS:
-            tell = getattr(self._module, function, None)
+            tell = offered(self._module, function)
             found.update(
                 {f"{prefix}{n}": np.asarray(a) for n, a in tell(state).items()} if tell else {}
             )
         return found
 
     def _counters(self, state: Any) -> dict[str, float]:
-        tell = getattr(self._module, "scaler_counters", None)
+        tell = offered(self._module, "scaler_counters")
         counters = tell(state) if tell else {}
         return {n: float(v) for n, v in counters.items() if isinstance(v, int | float)}
 

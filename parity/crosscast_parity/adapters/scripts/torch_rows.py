@@ -33,7 +33,7 @@ class Order(Sampler[int]):
         return self.n_rows
 
     def __iter__(self) -> Iterator[int]:
-        return iter(emitted.epoch_order(self.n_rows, self.epoch).tolist())
+        return iter(order_of(self.n_rows, self.epoch).tolist())
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch, counted from 0."""
@@ -43,7 +43,7 @@ class Order(Sampler[int]):
 def make_loader(rows: dict[str, Any]) -> DataLoader[dict[str, torch.Tensor]]:
     """Return the loader of micro-batches."""
     data = Rows(rows)
-    return DataLoader(data, batch_size=emitted.MICRO_BATCH_SIZE, sampler=Order(len(data)))
+    return DataLoader(data, batch_size=emitted.SETTINGS.micro_batch_size, sampler=Order(len(data)))
 
 
 def make_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:

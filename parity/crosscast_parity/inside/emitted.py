@@ -1,0 +1,52 @@
+"""What an emitted script offers, wherever it stands: in train.py or in a module of its runtime."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+PARTS = ("settings", "rows", "device", "state", "checkpoint", "run")
+"""Modules of `runtime/`."""
+
+
+def part_of(script: Any, part: str) -> ModuleType | None:
+    """Return a module of a script's runtime; None for a script that has none."""
+    found = sys.modules.get(f"runtime.{part}")
+    file, own = getattr(found, "__file__", None), getattr(script, "__file__", None)
+    beside = file and own and Path(file).parents[1] == Path(own).parent
+    return found if beside else None
+
+
+def offered(script: Any, name: str) -> Any:
+    """Return a function or constant of a script by name; None if it has none."""
+    for module in (script, *(part_of(script, part) for part in PARTS)):
+        if hasattr(module, name):
+            return getattr(module, name)
+    return None
+
+
+def layout_of(script: Any, state: Any) -> Callable[[str, Any], Any]:
+    """Return what turns an array of a script's model into the canonical layout."""
+    tell = offered(script, "layout_of")
+    if tell is not None:
+        return tell(getattr(state, "model", None))  # type: ignore[no-any-return]
+    return offered(script, "exchange_layout") or (lambda name, array: array)
+
+
+def prepared(script: Any, device: Any, argv: Sequence[str] = ()) -> Any:
+    """Return the state that a run of an emitted script starts with.
+
+    Args:
+        script: The loaded script.
+        device: Instead of the one that it would choose, as its framework calls it.
+        argv: Its command line.
+    """
+    runner, settings = part_of(script, "run"), script.SETTINGS
+    assert runner is not None  # every emitted script has one
+    options = getattr(script, "add_options", None)
+    run = runner.Run(settings, runner.parse_arguments(settings, list(argv), options))
+    run.device = device
+    return script.make_state(run)
