@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from crosscast.emit.frame import Frame
+from crosscast.emit.printer import print_script
 from crosscast.emit.render import template_root
 from crosscast.memory.records import Device, TracedModel
 from crosscast.messages.codes import Code
+from crosscast.plan.canonical import canonical_plan, scale_before_schedule
+from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe, Section
-from crosscast.targets.backend import Dialect, Form, Lowered
+from crosscast.targets.backend import Dialect, File, Form, Lowered
 from crosscast.targets.capability import Row
 from crosscast.targets.defaults import Defaults
 from crosscast.targets.framework import Framework
@@ -54,9 +58,17 @@ class PaddleBackend:
         """Return plan and files for a recipe that the rows accept."""
         if LAUNCH_ONLY in dialect.features:
             return classic.lower(recipe, self.templates, dialect, form)
+        # GradScaler tells of a skip by the counters that its update() changes, and so does fleet.
+        plan = scale_before_schedule(canonical_plan(recipe))
+        return print_script(self, plan, recipe, dialect, form)
+
+    def print_plan(
+        self, plan: Plan, frame: Frame, dialect: Dialect, form: Form
+    ) -> tuple[File, ...]:
+        """Return the files of a plan for a dialect that emits a script."""
         if fleet.STATIC in dialect.features:
-            return fleet.lower(recipe, dialect, form)
-        return lowering.lower(recipe, self.templates, dialect, form)
+            return fleet.files(plan, frame, dialect, form)
+        return lowering.files(plan, frame, self.templates, dialect, form)
 
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None

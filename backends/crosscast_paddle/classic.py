@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from crosscast.emit.frame import frame_of
 from crosscast.emit.lowering import shared_view
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan.canonical import canonical_plan
@@ -37,7 +38,7 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
         )
     script = SCRIPTS[dialect.name]
     plan = canonical_plan(recipe)
-    view = shared_view(recipe, plan, dialect.title, form)
+    view = shared_view(plan, frame_of(recipe), dialect.title, form)
     view |= {
         "notes": _notes(recipe, script),
         "source": script.source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.emit.render import py_literal
-from crosscast.recipe.document import Adafactor, Adam, AdamW, Lamb, Lion, Optimizer, Sgd
+from crosscast.plan.operations import Step
 
 _UNPACK: tuple[str, ...] = (
     "weight, gradient = param_and_grad",
@@ -13,19 +13,19 @@ _UNPACK: tuple[str, ...] = (
 )
 
 
-def own_optimizer(optimizer: Optimizer, *, grouped: bool, decays: bool) -> dict[str, Any] | None:
+def own_optimizer(step: Step, *, grouped: bool, decays: bool) -> dict[str, Any] | None:
     """Return the view of the class that the script brings; None where Paddle's means the same.
 
     Args:
-        optimizer: The recipe's optimizer.
+        step: The optimizer.
         grouped: Whether the parameters come in groups with settings of their own.
         decays: Whether weight decay applies to any parameter.
     """
-    view = _own(optimizer)
+    view = _own(step)
     if view is None:
         return None
     base: dict[str, Any] = {"numbered": False, "math": False, "constants": (), "arguments": ()}
-    decoupled = isinstance(optimizer, AdamW | Lamb | Lion | Adafactor)
+    decoupled = step.optimizer not in ("sgd", "adam")
     decay = 'group["decay"]' if grouped else "WEIGHT_DECAY"
     view = base | view | {"decay": decay if decays and decoupled else "", "decoupled": decoupled}
     lines = _UNPACK
@@ -33,64 +33,64 @@ def own_optimizer(optimizer: Optimizer, *, grouped: bool, decays: bool) -> dict[
         lines = ('group, param_and_grad = param_and_grad, param_and_grad["params"]', *lines)
     elif grouped:
         lines = ('param_and_grad = param_and_grad["params"]', *lines)
-    slots = py_literal(_slots(optimizer))
+    slots = py_literal(_slots(step))
     view["constants"] = (*view["constants"], f"SLOTS = {slots}")
-    return view | {"unpack": lines, "adapt": _adapt(optimizer, grouped=grouped, decays=decays)}
+    return view | {"unpack": lines, "adapt": _adapt(step, grouped=grouped, decays=decays)}
 
 
-def _own(optimizer: Optimizer) -> dict[str, Any] | None:
-    match optimizer:
-        case Sgd(rate_in_momentum=True):
-            return _rate_in_momentum(optimizer)
-        case Adam() | AdamW():
-            return _adam(optimizer)
-        case Lamb(bias_correction=False):
+def _own(step: Step) -> dict[str, Any] | None:
+    match step.optimizer:
+        case "sgd" if step.rate_in_momentum:
+            return _rate_in_momentum(step)
+        case "adam" | "adamw":
+            return _adam(step)
+        case "lamb" if not step.bias_correction:
             return {
                 "kind": "lamb",
                 "cls": "UncorrectedLamb",
                 "doc": "LAMB without bias correction; Paddle's always corrects (CC351).",
-                "constants": _adam_constants(optimizer),
+                "constants": _adam_constants(step),
             }
-        case Lion():
+        case "lion":
             return {
                 "kind": "lion",
                 "cls": "Lion",
                 "doc": "Lion: steps by the sign of an average; not in Paddle (CC349).",
-                "constants": (f"BETAS = {py_literal(optimizer.betas)}",),
+                "constants": (f"BETAS = {py_literal(step.betas)}",),
             }
-        case Adafactor():
-            return _adafactor(optimizer)
+        case "adafactor":
+            return _adafactor(step)
         case _:
             return None
 
 
-def _rate_in_momentum(optimizer: Sgd) -> dict[str, Any]:
+def _rate_in_momentum(step: Step) -> dict[str, Any]:
     return {
         "kind": "momentum",
         "cls": "MomentumOfSteps",
         "doc": "SGD with the learning rate inside the momentum, as in Keras (CC350).",
-        "nesterov": optimizer.nesterov,
-        "constants": (f"MOMENTUM = {py_literal(optimizer.momentum)}",),
+        "nesterov": step.nesterov,
+        "constants": (f"MOMENTUM = {py_literal(step.momentum)}",),
     }
 
 
-def _adam(optimizer: Adam | AdamW) -> dict[str, Any] | None:
-    if optimizer.bias_correction and optimizer.eps_placement == "after_correction":
+def _adam(step: Step) -> dict[str, Any] | None:
+    if step.bias_correction and step.eps_placement == "after_correction":
         return None
-    family = "AdamW" if isinstance(optimizer, AdamW) else "Adam"
-    view: dict[str, Any] = {"kind": "adam", "constants": _adam_constants(optimizer)}
-    if not optimizer.bias_correction:
+    family = "AdamW" if step.optimizer == "adamw" else "Adam"
+    view: dict[str, Any] = {"kind": "adam", "constants": _adam_constants(step)}
+    if not step.bias_correction:
         doc = f"{family} without bias correction; Paddle's always corrects (CC351)."
         return view | {"cls": f"Uncorrected{family}", "doc": doc}
     doc = f"{family} with epsilon before the bias correction, as in Keras (CC351)."
     return view | {"cls": f"EpsilonHat{family}", "doc": doc, "numbered": True, "math": True}
 
 
-def _adam_constants(optimizer: Adam | AdamW | Lamb) -> tuple[str, ...]:
-    return (f"BETAS = {py_literal(optimizer.betas)}", f"EPS = {py_literal(optimizer.eps)}")
+def _adam_constants(step: Step) -> tuple[str, ...]:
+    return (f"BETAS = {py_literal(step.betas)}", f"EPS = {py_literal(step.eps)}")
 
 
-def _adafactor(optimizer: Adafactor) -> dict[str, Any]:
+def _adafactor(step: Step) -> dict[str, Any]:
     return {
         "kind": "adafactor",
         "cls": "Adafactor",
@@ -98,30 +98,30 @@ def _adafactor(optimizer: Adafactor) -> dict[str, Any]:
         "numbered": True,
         "math": True,
         "constants": (
-            f"BETA2_DECAY = {py_literal(optimizer.beta2_decay)}",
-            f"EPS = {py_literal(optimizer.eps)}",
-            f"CLIP_THRESHOLD = {py_literal(optimizer.clip_threshold)}",
+            f"BETA2_DECAY = {py_literal(step.beta2_decay)}",
+            f"EPS = {py_literal(step.factored_eps)}",
+            f"CLIP_THRESHOLD = {py_literal(step.clip_threshold)}",
         ),
     }
 
 
-def _slots(optimizer: Optimizer) -> tuple[str, ...]:
+def _slots(step: Step) -> tuple[str, ...]:
     """Return the names of the moments, those of every framework's checkpoints."""
-    match optimizer:
-        case Sgd():
+    match step.optimizer:
+        case "sgd":
             return ("momentum_buffer",)
-        case Lion():
+        case "lion":
             return ("exp_avg",)
-        case Adafactor():
+        case "adafactor":
             return ("row_var", "col_var", "variance")
         case _:
             return ("exp_avg", "exp_avg_sq")
 
 
-def _adapt(optimizer: Optimizer, *, grouped: bool, decays: bool) -> str:
+def _adapt(step: Step, *, grouped: bool, decays: bool) -> str:
     """Return which parameters LAMB adapts the length of the step for."""
-    if not isinstance(optimizer, Lamb):
+    if step.optimizer != "lamb":
         return ""
-    if optimizer.always_adapt or (decays and not grouped):
+    if step.always_adapt or (decays and not grouped):
         return "always"
     return "decayed" if decays else "never"

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+from crosscast.plan.operations import Clip, Plan, Step
+from crosscast.plan.predicates import clips_norm, is_adam, raw_epsilon, uncorrected_adam
 from crosscast.recipe import predicates
-from crosscast.recipe.document import (
-    Adam,
-    AdamW,
-    CustomModel,
-    GlobalNormClipping,
-    NoClipping,
-    PerParamNormClipping,
-    Recipe,
-    Sgd,
-)
+from crosscast.recipe.document import CustomModel, NoClipping, Recipe
 from crosscast_tensorflow.stock import stock_call
 
 
-def norm_clip(recipe: Recipe) -> bool:
+def norm_clip(plan: Plan) -> bool:
     """Whether gradients are clipped in a way that Keras has not."""
-    clipping = recipe.clipping
-    by_norm = isinstance(clipping, GlobalNormClipping | PerParamNormClipping)
-    return by_norm or (not isinstance(clipping, NoClipping) and bool(clipping.exempt))
+    return clips_norm(plan) or bool(plan.get(Clip).exempt)
 
 
 def clips_by_name(recipe: Recipe) -> bool:
@@ -37,29 +28,26 @@ def spares_by_name(recipe: Recipe) -> bool:
     return spared and isinstance(recipe.model, CustomModel)
 
 
-def adam_after(recipe: Recipe) -> bool:
+def adam_after(plan: Plan) -> bool:
     """Whether epsilon comes after a bias correction."""
-    optimizer = recipe.optimizer
-    if not isinstance(optimizer, Adam | AdamW):
-        return False
-    return optimizer.bias_correction and optimizer.eps_placement == "after_correction"
+    adam = is_adam(plan.get(Step))
+    return adam and not uncorrected_adam(plan) and not raw_epsilon(plan)
 
 
-def lamb(recipe: Recipe) -> bool:
+def lamb(plan: Plan) -> bool:
     """Whether the optimizer is LAMB."""
-    return recipe.optimizer.name == "lamb"
+    return plan.get(Step).optimizer == "lamb"
 
 
-def momentum_outside(recipe: Recipe) -> bool:
+def momentum_outside(plan: Plan) -> bool:
     """Whether there is a momentum that the rate stays out of."""
-    optimizer = recipe.optimizer
-    inside = isinstance(optimizer, Sgd) and optimizer.rate_in_momentum
-    return isinstance(optimizer, Sgd) and optimizer.momentum > 0 and not inside
+    step = plan.get(Step)
+    return step.optimizer == "sgd" and step.momentum > 0 and not step.rate_in_momentum
 
 
-def stock(recipe: Recipe) -> bool:
+def stock(plan: Plan) -> bool:
     """Whether a class of Keras is used as it is."""
-    return bool(stock_call(recipe, keras3=True))
+    return bool(stock_call(plan, keras3=True))
 
 
 def full_own_model(recipe: Recipe) -> bool:

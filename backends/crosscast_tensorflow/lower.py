@@ -1,4 +1,4 @@
-"""Recipe to TensorFlow: the canonical Plan and the view its templates print."""
+"""Plan and Frame to TensorFlow: the view that its templates print."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
 from crosscast.plan import operations as ops
-from crosscast.plan.canonical import canonical_plan
-from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
+from crosscast.plan import predicates
+from crosscast.targets.backend import Dialect, File, Form, version_view
 from crosscast_tensorflow.keras import decorator, spelling
 from crosscast_tensorflow.literals import group_lines
 from crosscast_tensorflow.optimizer import optimizer_view, role_names
@@ -23,37 +23,38 @@ _HOST = (ops.Schedule, ops.UpdateScale)
 """What Python does after the compiled part of a window: it counts, and reads no gradients."""
 
 
-def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowered:
-    """Return plan and files of a recipe for a generation of Keras."""
-    overrides = TensorflowOverrides.model_validate(recipe.overrides.get("tensorflow", {}))
-    plan = canonical_plan(recipe)
-    view = shared_view(recipe, plan, dialect.title, form)
+def files(
+    plan: ops.Plan, frame: Frame, dialect: Dialect, templates: Path, form: Form
+) -> tuple[File, ...]:
+    """Return the files for a generation of Keras."""
+    overrides = TensorflowOverrides.model_validate(frame.overrides.get("tensorflow", {}))
+    view = shared_view(plan, frame, dialect.title, form)
     # Keras 2 also comes as tf_keras beside a newer TensorFlow: select_device looks at Keras itself.
     since = dialect.since or dialect.oldest
     view["versions"] = version_view("tf", dialect.title, since)
-    view |= spelling(dialect, mixed=recipe.precision.mode == "mixed")
+    view |= spelling(dialect, mixed=predicates.mixed(plan))
     view |= {
         "machine": view["dynamic"],
         "importlib": not view["keras3"],
         "random": not view["keras3"],
         "math": view["schedule"]["math"] or view["dynamic"],
-        "policy": "float32" if view["rewrite"] else policy(recipe),
+        "policy": "float32" if view["rewrite"] else policy(plan, frame),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
-        "optimizer": optimizer_view(recipe, keras3=view["keras3"]),
-        "factory_import": "" if view["bert"] else factory_import(recipe, "tensorflow"),
+        "optimizer": optimizer_view(plan, frame, keras3=view["keras3"]),
+        "factory_import": factory_import(frame, "tensorflow"),
         "inputs": "**inputs" if view["bert"] else "inputs",
-        "output": f"runs/{recipe.name}-tensorflow",
+        "output": f"runs/{frame.name}-tensorflow",
         # The shipped BERT draws from one seed; layers of Keras 2 have none that could be set.
         "reseed": (
             "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
     }
-    view |= _types(recipe, view) | _constants(recipe, plan)
+    view |= _types(plan, frame) | _constants(plan, frame)
     if form == "step":
         view["header"] = (*view["header"], *_advice(view))
-    view |= parallel_view(view) | start_view(recipe, view)
+    view |= parallel_view(view) | start_view(frame, view)
     view |= _code(plan, templates, view)
-    return Lowered(plan=plan, files=_files(recipe, view, form))
+    return _files(frame, view, form)
 
 
 def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
@@ -63,19 +64,19 @@ def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
     return (policy, *((rewrite,) if view["rewrite"] else ()), *parallel_advice(view))
 
 
-def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
+def _types(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
     """Return what depends on the types of weights, gradients and operations."""
-    full = recipe.precision.mode == "full"
-    half_sums = recipe.accumulation.dtype == "compute"
+    full, half_sums = predicates.half_weights(plan), predicates.half_sums(plan)
+    half, several = predicates.half_type(plan), predicates.processes(plan) > 1
     # What a strategy reduces has to stand on a device, which a read of a variable does not.
-    read = "tf.identity(total)" if recipe.processes > 1 else "total.value()"
+    read = "tf.identity(total)" if several else "total.value()"
     read_sums = f"tf.cast({read}, tf.float32)"
-    half_loss = bool(recipe.half) and recipe.precision.ops.losses == "compute"
+    half_loss = bool(half) and frame.op_types.losses == "compute"
     return {
-        "types": types_view(recipe),
-        "recompute": recipe.activation_checkpointing,
+        "types": types_view(plan, frame),
+        "recompute": frame.recomputes,
         "half_loss": half_loss,
-        "loss_dtype": recipe.half if half_loss else "float32",
+        "loss_dtype": half if half_loss else "float32",
         "half_sums": half_sums,
         "sum_value": read_sums if half_sums else read,
         "sum_type": "the types of the weights" if half_sums else "float32",
@@ -84,23 +85,20 @@ def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _constants(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
+def _constants(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
     """Return what the head of the file names, and the divisor of the loss."""
-    normalize, clip = plan.find(ops.Normalize), plan.find(ops.Clip)
-    assert normalize is not None  # every canonical plan has both
-    assert clip is not None
-    by = divisor(normalize, recipe.processes > 1)
-    full_window = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
-    groups = recipe.optimizer.groups
+    clip, groups = plan.get(ops.Clip), plan.get(ops.Step).groups
+    several = predicates.processes(plan) > 1
+    by = divisor(plan.get(ops.Normalize), several)
     return {
-        "clip_constants": (*clip_constants(recipe, with_eps=True), *full_window),
+        "clip_constants": clip_constants(plan, with_eps=True),
         "group_lines": group_lines(
             tuple((g.parameters, g.rate_factor, g.weight_decay) for g in groups)
         ),
         "fnmatch": bool(groups),
         "exempt": role_names(clip.exempt),
-        "exempt_by_name": recipe.model.kind == "custom" and "layer_norm" in clip.exempt,
-        "divisor": by[1:-1] if recipe.processes > 1 else by,  # without brackets
+        "exempt_by_name": frame.model.kind == "custom" and "layer_norm" in clip.exempt,
+        "divisor": by[1:-1] if several else by,  # without brackets
     }
 
 
@@ -152,7 +150,7 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {}
 
 
-def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="tensorflow/step.py.j2", view=wrapped),)
@@ -163,4 +161,4 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
         File(path=n, template=f"tensorflow/{n}.j2", view=wrapped, executable=n == "launch.sh")
         for n in names
     )
-    return (*files, *job_files(recipe, view))
+    return (*files, *job_files(frame, view))

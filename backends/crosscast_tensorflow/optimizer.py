@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosscast.emit.frame import Frame
 from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
-from crosscast.recipe.document import Adafactor, Adam, AdamW, Lamb, Lion, Recipe, Role, Sgd
+from crosscast.plan import predicates
+from crosscast.plan.operations import Group, Plan, Role, Step
+from crosscast_tensorflow.conditions import adam_after, momentum_outside
 from crosscast_tensorflow.stock import stock_call, stock_slots
 
 # A bias of a layer normalization is both, as in the other frameworks.
@@ -19,39 +22,38 @@ _KERAS_TYPE = "keras.optimizers.Optimizer"
 _TYPES = {"adam": "Adam", "adamw": "AdamW", "lamb": "LAMB", "lion": "Lion", "sgd": "SGD"}
 
 
-def optimizer_view(recipe: Recipe, *, keras3: bool) -> dict[str, Any]:
+def optimizer_view(plan: Plan, frame: Frame, *, keras3: bool) -> dict[str, Any]:
     """Return everything about the optimizer that the templates print."""
-    optimizer = recipe.optimizer
-    call = stock_call(recipe, keras3=keras3)
-    decays = bool(optimizer.weight_decay)
-    grouped = bool(optimizer.groups)
-    by_role = (decays or grouped) and bool(optimizer.no_decay)
-    kind = _kind(recipe)
+    step = plan.get(Step)
+    call = stock_call(plan, keras3=keras3)
+    decays, grouped = bool(step.weight_decay), bool(step.groups)
+    by_role = (decays or grouped) and bool(step.no_decay)
+    kind = _kind(step)
     return {
         "call": call,
         "own": not call,
-        "type": _KERAS_TYPE if call else _type(recipe),
-        "form": _form(recipe),
-        "doc": _doc(recipe, kind),
-        "title": f"{kind}{_title(recipe)}",
-        "why": () if call else _why(recipe),
-        "constants": _constants(recipe),
-        "slots": slot_names(recipe),
-        "stock_slots": stock_slots(recipe) if call else (),
-        "decay": _decay_form(recipe) if decays or _group_decays(recipe) else "",
-        "roles": role_names(optimizer.no_decay) if by_role and decays else (),
-        "by_name": recipe.model.kind == "custom" and "layer_norm" in optimizer.no_decay,
+        "type": _KERAS_TYPE if call else _type(step),
+        "form": _form(step),
+        "doc": _doc(step, kind),
+        "title": f"{kind}{_title(step)}",
+        "why": () if call else _why(plan),
+        "constants": _constants(step),
+        "slots": slot_names(plan),
+        "stock_slots": stock_slots(step) if call else (),
+        "decay": _decay_form(step) if predicates.decays(step) else "",
+        "roles": role_names(step.no_decay) if by_role and decays else (),
+        "by_name": frame.model.kind == "custom" and "layer_norm" in step.no_decay,
         "grouped": grouped,
-        "groups": tuple(_group(group) for group in optimizer.groups),
+        "groups": tuple(map(_group, step.groups)),
         "base_decay": "WEIGHT_DECAY" if decays else "0.0",
-        "full": recipe.precision.mode == "full",
-        "corrected": getattr(optimizer, "bias_correction", True),
-        "before": getattr(optimizer, "eps_placement", "") == "before_correction",
-        "nesterov": getattr(optimizer, "nesterov", False),
-        "rate_in_momentum": getattr(optimizer, "rate_in_momentum", False),
-        "always_adapt": getattr(optimizer, "always_adapt", True),
+        "full": predicates.half_weights(plan),
+        "corrected": step.bias_correction,
+        "before": step.eps_placement == "before_correction",
+        "nesterov": step.nesterov,
+        "rate_in_momentum": step.rate_in_momentum,
+        "always_adapt": step.always_adapt,
         "rate": "rate" if grouped else "self.learning_rate",
-        "loop": _loop(recipe),
+        "loop": _loop(step),
     }
 
 
@@ -60,97 +62,93 @@ def role_names(roles: tuple[Role, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for role in roles for name in _ROLE_NAMES[role]))
 
 
-def _form(recipe: Recipe) -> str:
-    optimizer = recipe.optimizer
-    if isinstance(optimizer, Sgd):
-        return "momentum" if optimizer.momentum else "sgd"
-    return "adam" if isinstance(optimizer, Adam | AdamW) else optimizer.name
+def _form(step: Step) -> str:
+    if step.optimizer == "sgd":
+        return "momentum" if step.momentum else "sgd"
+    return "adam" if predicates.is_adam(step) else step.optimizer
 
 
-def _type(recipe: Recipe) -> str:
-    form = _form(recipe)
-    return form.capitalize() if form in ("momentum", "adafactor") else _TYPES[recipe.optimizer.name]
+def _type(step: Step) -> str:
+    form = _form(step)
+    return form.capitalize() if form in ("momentum", "adafactor") else _TYPES[step.optimizer]
 
 
-def _kind(recipe: Recipe) -> str:
-    optimizer = recipe.optimizer
-    if isinstance(optimizer, Sgd) and optimizer.momentum:
-        return "SGD with Nesterov momentum" if optimizer.nesterov else "SGD with momentum"
-    return "Adafactor" if optimizer.name == "adafactor" else _TYPES[optimizer.name]
+def _kind(step: Step) -> str:
+    if step.optimizer == "sgd" and step.momentum:
+        return "SGD with Nesterov momentum" if step.nesterov else "SGD with momentum"
+    return "Adafactor" if step.optimizer == "adafactor" else _TYPES[step.optimizer]
 
 
-def _title(recipe: Recipe) -> str:
+def _title(step: Step) -> str:
     """Return what follows the kind in the docstring of the script's own class."""
-    optimizer = recipe.optimizer
-    if isinstance(optimizer, Sgd):
-        if not optimizer.momentum:
+    if step.optimizer == "sgd":
+        if not step.momentum:
             return "."
-        inside = optimizer.rate_in_momentum
+        inside = step.rate_in_momentum
         return "; the learning rate is part of it." if inside else "; the rate stays out of it."
-    if isinstance(optimizer, Adam | AdamW) and not optimizer.bias_correction:
+    if predicates.is_adam(step) and not step.bias_correction:
         return " without bias correction."
-    if isinstance(optimizer, Adam | AdamW) and optimizer.eps_placement == "before_correction":
+    if predicates.is_adam(step) and step.eps_placement == "before_correction":
         return " with epsilon before the bias correction."
     return " in its usual form."
 
 
-def _why(recipe: Recipe) -> tuple[str, ...]:
+def _why(plan: Plan) -> tuple[str, ...]:
     """Return why the script does not use the class of Keras; empty where the title says it."""
-    optimizer = recipe.optimizer
-    if isinstance(optimizer, Sgd) and optimizer.momentum and not optimizer.rate_in_momentum:
+    optimizer = plan.get(Step).optimizer
+    if momentum_outside(plan):
         return ("The momentum of keras.optimizers.SGD holds the rates of past updates (CC324).",)
-    if isinstance(optimizer, Adam | AdamW) and not optimizer.bias_correction:
+    if predicates.uncorrected_adam(plan):
         return ("The class of that name in Keras always corrects (CC375).",)
-    if isinstance(optimizer, Adam | AdamW) and optimizer.eps_placement == "after_correction":
+    if adam_after(plan):
         return ("The class of that name in Keras adds epsilon before the bias correction (CC322).",)
-    if isinstance(optimizer, Adam | AdamW):
+    if predicates.raw_epsilon(plan):
         return ("The class of that name in Keras rounds its corrections to float32 (CC332).",)
-    if isinstance(optimizer, Lamb):
+    if optimizer == "lamb":
         return ("The class of that name in Keras decays beside the adapted step (CC374).",)
-    if isinstance(optimizer, Adafactor):
+    if optimizer == "adafactor":
         return ("The class of that name in Keras adds epsilon to every square (CC376).",)
     return ()
 
 
-def _doc(recipe: Recipe, kind: str) -> str:
-    optimizer = recipe.optimizer
-    if optimizer.groups:
+def _doc(step: Step, kind: str) -> str:
+    if step.groups:
         return f"{kind}. Rate and weight decay of each weight are those of `settings`."
-    if not optimizer.weight_decay:
+    if not step.weight_decay:
         return f"{kind}. No weight decay."
-    where = "where `decays` says so" if optimizer.no_decay else "on every weight"
+    where = "where `decays` says so" if step.no_decay else "on every weight"
     how = {"coupled": "Coupled (L2)", "decoupled": "Decoupled", "inside": "Adapted"}
-    return f"{kind}. {how[_decay_form(recipe)]} weight decay {where}."
+    return f"{kind}. {how[_decay_form(step)]} weight decay {where}."
 
 
-def _decay_form(recipe: Recipe) -> str:
-    if recipe.optimizer.name == "lamb":
+def _decay_form(step: Step) -> str:
+    if step.optimizer == "lamb":
         return "inside"
-    return "coupled" if recipe.optimizer.name in ("sgd", "adam") else "decoupled"
+    return "coupled" if step.optimizer in ("sgd", "adam") else "decoupled"
 
 
-def _group_decays(recipe: Recipe) -> bool:
-    return any(group.weight_decay for group in recipe.optimizer.groups)
-
-
-def _group(group: Any) -> str:
+def _group(group: Group) -> str:
     """Return one group as a tuple: patterns, factor of the rate, decay."""
     return py_literal((group.parameters, group.rate_factor, group.weight_decay))
 
 
-def _constants(recipe: Recipe) -> tuple[str, ...]:
-    optimizer = recipe.optimizer
+def _constants(step: Step) -> tuple[str, ...]:
     named: dict[str, Any] = {}
-    if isinstance(optimizer, Sgd) and optimizer.momentum:
-        named["MOMENTUM"] = optimizer.momentum
-    if isinstance(optimizer, Adam | AdamW | Lamb | Lion):
-        named["BETAS"] = optimizer.betas
-    if isinstance(optimizer, Adam | AdamW | Lamb | Adafactor):
-        named["EPS"] = optimizer.eps
-    if isinstance(optimizer, Adafactor):
-        named |= {"BETA2_DECAY": optimizer.beta2_decay, "THRESHOLD": optimizer.clip_threshold}
-    if optimizer.weight_decay:
-        named["WEIGHT_DECAY"] = optimizer.weight_decay
+    match step.optimizer:
+        case "sgd" if step.momentum:
+            named = {"MOMENTUM": step.momentum}
+        case "lion":
+            named = {"BETAS": step.betas}
+        case "adam" | "adamw" | "lamb":
+            named = {"BETAS": step.betas, "EPS": step.eps}
+        case "adafactor":
+            named = {
+                "EPS": step.factored_eps,
+                "BETA2_DECAY": step.beta2_decay,
+                "THRESHOLD": step.clip_threshold,
+            }
+    if step.weight_decay:
+        named["WEIGHT_DECAY"] = step.weight_decay
     return tuple(f"{name} = {py_literal(value)}" for name, value in named.items())
 
 
@@ -164,12 +162,12 @@ _MOMENTS = {
 }
 
 
-def _loop(recipe: Recipe) -> dict[str, Any]:
+def _loop(step: Step) -> dict[str, Any]:
     """Return the targets and the iterables of the loop over the weights."""
-    moments = _MOMENTS.get(_form(recipe))
+    moments = _MOMENTS.get(_form(step))
     targets = ["weight", "gradient", *([moments[0]] if moments else [])]
     sources = ["self.variables", "gradients", *([moments[1]] if moments else [])]
-    if recipe.optimizer.groups:
+    if step.groups:
         targets.append("(factor, decay)")
         sources.append("self.settings")
     head = f"        for {', '.join(targets)} in zip("

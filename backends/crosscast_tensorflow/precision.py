@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe.document import BertModel, OpTypes, Recipe
+from crosscast.emit.frame import Frame
+from crosscast.plan import predicates
+from crosscast.plan.operations import Autocast, Plan
+from crosscast.recipe.document import BertModel, OpTypes
 
 
-def policy(recipe: Recipe) -> str:
+def policy(plan: Plan, frame: Frame) -> str:
     """Return the dtype policy of Keras under which the layers are built."""
-    precision = recipe.precision
-    if precision.mode == "none":
+    autocast = plan.get(Autocast)
+    if predicates.half_weights(plan) or not predicates.half_type(plan):
+        return autocast.compute_dtype
+    if isinstance(frame.model, BertModel) and frame.op_types.matmul == "float32":
         return "float32"
-    if precision.mode == "full":
-        return precision.compute_dtype
-    if isinstance(recipe.model, BertModel) and precision.ops.matmul == "float32":
-        return "float32"
-    return f"mixed_{precision.compute_dtype}"
+    return f"mixed_{autocast.compute_dtype}"
 
 
-def types_view(recipe: Recipe) -> dict[str, Any]:
+def types_view(plan: Plan, frame: Frame) -> dict[str, Any]:
     """Return the types that the template of the shipped BERT prints.
 
     `point`, `reduce` and `lookup` are the functions that cast to the type of a class of operations,
     `norm_out` and `dropout_in` the one needed where a value goes from one class to the other.
     """
-    half, full = recipe.half, recipe.precision.mode == "full"
-    ops = recipe.precision.ops if half else OpTypes()
+    half, full = predicates.half_type(plan), predicates.half_weights(plan)
+    ops = frame.op_types if half else OpTypes()
     chosen = {name: half if value == "compute" else "float32" for name, value in ops}
     embedding = chosen["embeddings"]
     point, reduce = chosen["pointwise"], chosen["reductions"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from crosscast.recipe import predicates
-from crosscast.targets.capability import Condition, Evidence, Row, Verdict
-from crosscast_torch.conditions import cumulative_hysteresis, own_half_model
-from crosscast_torch.types import explicit_types
+from crosscast.targets.capability import Condition, Evidence, Row, Verdict, of_plan
+from crosscast_torch.conditions import cumulative_hysteresis, own_half_model, writes_casts
 
 NEW = frozenset({"torch.amp"})
 OLD = frozenset({"torch.cuda.amp", "torch.cuda.amp-1.6"})
@@ -35,7 +34,7 @@ AMP_ROWS = (
     Row(
         path="precision",
         how="casts written out in the emitted model; float32 parameters",
-        when=explicit_types,
+        when=writes_casts,
     ),
     Row(
         path="precision",
@@ -54,7 +53,7 @@ AMP_ROWS = (
     Row(
         path="precision.ops",
         how="casts written out in the emitted model",
-        when=explicit_types,
+        when=writes_casts,
     ),
     Row(
         path="precision.ops",
@@ -149,6 +148,6 @@ AMP_ROWS = (
         how="GradScaler only reports overflows; the script's LossScale counts them",
         code="CC311",
         probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
-        when=cumulative_hysteresis,
+        when=of_plan(cumulative_hysteresis),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast.recipe import predicates
-from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast.targets.capability import Evidence, Row, Verdict, of_plan
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
@@ -27,7 +27,7 @@ ROWS = (
         how="half gradients are added to the float32 gradient of the master weight",
         code="CC364",
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
-        when=half_weights_float32_sums,
+        when=of_plan(half_weights_float32_sums),
     ),
     Row(path="clipping", how="clip_grad_norm_ or clip_grad_value_ after unscale_"),
     Row(
@@ -36,7 +36,7 @@ ROWS = (
         how="clip_grad_norm_ has a fixed epsilon of 1e-6: the script clips without it",
         code="CC313",
         probe="torch/test_clip.py::test_clip_adds_a_fixed_epsilon",
-        when=own_clip,
+        when=of_plan(own_clip),
     ),
     Row(
         path="clipping.kind",
@@ -54,7 +54,7 @@ ROWS = (
         how="not in torch.optim: the script defines a subclass of Optimizer",
         code="CC365",
         probe="torch/test_optimizer.py::test_there_is_no_lamb_and_no_lion",
-        when=lamb_or_lion,
+        when=of_plan(lamb_or_lion),
     ),
     Row(
         path="optimizer.name",
@@ -96,7 +96,7 @@ ROWS = (
         how="SGD without fused kernels, whose momentum is uninitialised after a skipped first step",
         code="CC315",
         probe="torch/test_scaler.py::test_fused_momentum_starts_uninitialised",
-        when=scaled_momentum,
+        when=of_plan(scaled_momentum),
         dialects=NEW,
     ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe.document import BertModel, OpTypes, Recipe
+from crosscast.emit.frame import Frame
+from crosscast.plan import predicates
+from crosscast.plan.operations import Autocast, Plan
+from crosscast.recipe.document import BertModel, Model, OpTypes
 from crosscast.targets.backend import Form
 
 
-def explicit_types(recipe: Recipe) -> bool:
+def explicit_types(plan: Plan, model: Model, op_types: OpTypes) -> bool:
     """Whether the model casts explicitly, because autocast would cast differently."""
-    precision = recipe.precision
-    return isinstance(recipe.model, BertModel) and (
-        precision.mode == "full" or precision.ops != OpTypes()
-    )
+    other = predicates.half_weights(plan) or op_types != OpTypes()
+    return isinstance(model, BertModel) and other
 
 
-def types_view(recipe: Recipe, form: Form) -> dict[str, Any]:
+def types_view(plan: Plan, frame: Frame, form: Form) -> dict[str, Any]:
     """Return how the templates of the model write layers and casts."""
-    chosen = recipe.precision.ops.model_dump()
-    half = recipe.precision.compute_dtype
+    half = plan.get(Autocast).compute_dtype
+    chosen = frame.op_types.model_dump()
     classes = {name: half if kind == "compute" else "float32" for name, kind in chosen.items()}
-    explicit = explicit_types(recipe) and form == "script"
+    explicit = explicit_types(plan, frame.model, frame.op_types) and form == "script"
     half_loss = explicit and classes["losses"] != "float32"
     losses = {
         "classes": classes,

@@ -8,8 +8,7 @@ from typing import Any
 
 from crosscast.emit.lowering import divisor, print_ops
 from crosscast.plan import operations as ops
-
-STOCK_CLIP_EPS = 1e-6  # what torch.nn.utils.clip_grad_norm_ adds to the norm
+from crosscast_torch.conditions import STOCK_CLIP_EPS
 
 
 def micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:

@@ -267,6 +267,17 @@ class Plan:
         """Return the first operation of a type, or None."""
         return next((op for op in self if isinstance(op, op_type)), None)
 
+    def get(self, op_type: type[T]) -> T:
+        """Return the first operation of a type.
+
+        Raises:
+            LookupError: The plan has none.
+        """
+        found = self.find(op_type)
+        if found is None:
+            raise LookupError(f"the plan has no operation {op_type.kind!r}")
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data."""
         return {part: [op_json(op) for op in getattr(self, part)] for part in ("micro", "window")}

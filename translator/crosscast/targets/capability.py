@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import wraps
 from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Launch, Recipe, Section
 from crosscast.targets.evidence import (
     Evidence as Evidence,
@@ -29,6 +32,16 @@ Condition = Callable[[Recipe], bool]
 def always(recipe: Recipe) -> bool:
     """Return True for every recipe."""
     return True
+
+
+def of_plan(predicate: Callable[[Plan], bool]) -> Condition:
+    """Return a condition that asks about the training step of a recipe."""
+
+    @wraps(predicate)
+    def condition(recipe: Recipe) -> bool:
+        return predicate(canonical_plan(recipe))
+
+    return condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
