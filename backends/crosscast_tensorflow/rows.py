@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import crosscast_tensorflow.conditions as when
 from crosscast.recipe import predicates
-from crosscast.targets.capability import Evidence, Row, Verdict, of_plan
+from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
 
 KERAS3 = frozenset({"keras3"})
@@ -149,7 +149,7 @@ _WINDOW = (
         "float32: the script implements it",
         code="CC325",
         probe="tensorflow/test_clip.py::test_clip_by_global_norm_has_no_epsilon",
-        when=of_plan(when.norm_clip),
+        step=when.norm_clip,
     ),
     Row(path="clipping", how="tf.clip_by_value, or only the norm, after unscaling"),
     Row(
@@ -179,7 +179,7 @@ _OPTIMIZER = (
         how="Keras adds epsilon before the bias correction: the script's Adam adds it after",
         code="CC322",
         probe="tensorflow/test_optimizer.py::test_adam_adds_epsilon_before_the_bias_correction",
-        when=of_plan(when.adam_after),
+        step=when.adam_after,
     ),
     Row(
         path="optimizer.eps",
@@ -211,7 +211,7 @@ _OPTIMIZER = (
         how="the momentum in Keras includes past learning rates: the script's does not",
         code="CC324",
         probe="tensorflow/test_optimizer.py::test_momentum_holds_past_learning_rates",
-        when=of_plan(when.momentum_outside),
+        step=when.momentum_outside,
     ),
     Row(
         path="optimizer.weight_decay",
@@ -227,7 +227,7 @@ _OPTIMIZER = (
         how="Lamb in Keras applies the decay outside the adapted step: the script's inside it",
         code="CC374",
         probe="tensorflow/test_optimizer.py::test_lamb_decays_beside_its_step",
-        when=of_plan(when.lamb),
+        step=when.lamb,
     ),
     Row(
         path="optimizer.no_decay",
@@ -250,7 +250,7 @@ _OPTIMIZER = (
     Row(
         path="optimizer",
         how="the class of that name in Keras",
-        when=of_plan(when.stock),
+        step=when.stock,
         dialects=KERAS3,
     ),
     Row(path="optimizer", how="a small class in the script"),

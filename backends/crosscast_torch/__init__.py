@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from crosscast.plan.canonical import canonical_plan, scale_before_schedule
 from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe, Section
 from crosscast.targets.backend import Dialect, File, Form, Lowered
-from crosscast.targets.capability import Row
+from crosscast.targets.capability import Judgement, Row
 from crosscast.targets.defaults import Defaults
 from crosscast.targets.framework import Framework
 from crosscast.targets.harness import Harness
@@ -48,11 +49,13 @@ class TorchBackend:
     harness: Harness = HARNESS
     traces_models: bool = True
 
-    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
+    def lower(
+        self, recipe: Recipe, judgements: Sequence[Judgement], dialect: Dialect, form: Form
+    ) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
         # GradScaler tells of a skip by lowering its scale.
         plan = scale_before_schedule(canonical_plan(recipe))
-        return print_script(self, plan, recipe, dialect, form)
+        return print_script(self, plan, recipe, judgements, dialect, form)
 
     def print_plan(
         self, plan: Plan, frame: Frame, dialect: Dialect, form: Form

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from crosscast.plan import predicates
-from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import Clip, Plan, Step, UpdateScale
-from crosscast.recipe.document import CustomModel, Recipe
-from crosscast_torch.types import explicit_types
+from crosscast.recipe.document import BertModel, CustomModel, OpTypes, Recipe
 
 STOCK_CLIP_EPS = 1e-6
 """What torch.nn.utils.clip_grad_norm_ adds to the norm."""
+
+
+def bounded_scale(plan: Plan) -> bool:
+    """Whether GradScaler adjusts the scale, within the recipe's bounds."""
+    return predicates.dynamic(plan) and not predicates.hysteresis(plan)
 
 
 def cumulative_hysteresis(plan: Plan) -> bool:
@@ -25,8 +26,10 @@ def own_half_model(recipe: Recipe) -> bool:
 
 
 def writes_casts(recipe: Recipe) -> bool:
-    """Whether the emitted model casts explicitly."""
-    return explicit_types(canonical_plan(recipe), recipe.model, recipe.precision.ops)
+    """Whether the emitted model casts explicitly, because autocast would cast differently."""
+    precision = recipe.precision
+    other = precision.mode == "full" or precision.ops != OpTypes()
+    return isinstance(recipe.model, BertModel) and other
 
 
 def half_weights_float32_sums(plan: Plan) -> bool:
@@ -39,13 +42,6 @@ def scaled_momentum(plan: Plan) -> bool:
     step = plan.get(Step)
     stock = step.optimizer == "sgd" and not step.rate_in_momentum
     return stock and step.momentum > 0 and predicates.scaled(plan)
-
-
-def raw_moments(plan: Plan) -> Literal["", "epsilon", "both"]:
-    """Return which terms of Adam use moments without bias correction: none, epsilon, or both."""
-    if predicates.uncorrected_adam(plan):
-        return "both"
-    return "epsilon" if predicates.raw_epsilon(plan) else ""
 
 
 def lamb_or_lion(plan: Plan) -> bool:

@@ -13,8 +13,8 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
 from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.api import spelling
-from crosscast_torch.conditions import own_clip
 from crosscast_torch.launcher import launcher
 from crosscast_torch.optimizer import optimizer_view
 from crosscast_torch.overrides import TorchOverrides
@@ -44,14 +44,12 @@ def files(
         dialect.until,
     )
     view |= spelling(dialect, predicates.half_type(plan), frame.tf32)
+    view |= _adapted(plan, view, form)
     view |= _precision(plan, frame, form)
     view["launcher"] = launcher(frame, dialect)
-    if view["types"]["explicit"]:
-        view["autocast"] = ""
     if optimizer["requirement"]:
         view["requirements"] = (optimizer["requirement"], *dialect.requirements[1:])
     view |= {
-        "machine": predicates.hysteresis(plan),
         "contextlib": view["distributed"] and not view["full"],
         "compile": overrides.compile,
         "optimizer": optimizer,
@@ -62,7 +60,6 @@ def files(
         "output": f"runs/{frame.name}-torch",
         "reseed": _reseed(view),
         "fnmatch": bool(optimizer["groups"]),
-        "keeps_averages": view["ema"],
         "rate_lines": rate_lines(optimizer),
     }
     view |= _clipping(plan, dialect)
@@ -90,11 +87,25 @@ def _not_compiled(code: str, message: str, hint: str) -> DiagnosticError:
     return DiagnosticError(Diagnostic(code=code, path=path, message=message, hint=hint))
 
 
+def _adapted(plan: ops.Plan, view: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """Return the parts of the script that the rows asked for."""
+    has = plan.adapted.__contains__
+    # A step is given its model, whose casts are the program's own.
+    casts = has(TorchAdaptation.AUTOCAST) or (form == "step" and view["half"])
+    return {
+        "autocast": view["autocast"] if casts else "",
+        "needs_gpu": has(TorchAdaptation.GPU_ONLY),
+        "grows_to_inf": has(TorchAdaptation.FINITE_GROWTH),
+        "machine": has(TorchAdaptation.LOSS_SCALE),
+        "keeps_averages": has(TorchAdaptation.OWN_AVERAGE),
+        "full": has(TorchAdaptation.MASTER_WEIGHTS),
+    }
+
+
 def _precision(plan: ops.Plan, frame: Frame, form: Form) -> dict[str, Any]:
     """Return what follows from the types of weights and operations."""
-    full = predicates.half_weights(plan)
+    full = TorchAdaptation.MASTER_WEIGHTS in plan.adapted
     return {
-        "full": full,
         "half_sums": predicates.half_sums(plan),
         "types": types_view(plan, frame, form),
         "activation_checkpointing": frame.recomputes,
@@ -107,7 +118,7 @@ def _precision(plan: ops.Plan, frame: Frame, form: Form) -> dict[str, Any]:
 
 
 def _clipping(plan: ops.Plan, dialect: Dialect) -> dict[str, Any]:
-    clip, own = plan.get(ops.Clip), own_clip(plan)
+    clip, own = plan.get(ops.Clip), TorchAdaptation.OWN_CLIP in plan.adapted
     return {
         "own_norm": own or clip.mode != "global_norm",
         "exempt": without_roles(clip.exempt, dialect.features),
@@ -134,12 +145,12 @@ def _reseed(view: Mapping[str, Any]) -> str:
 def _scaler(plan: ops.Plan) -> dict[str, Any]:
     if not predicates.scaled(plan):
         return {"arguments": (), "doc": ""}
-    if predicates.static(plan):
+    if TorchAdaptation.CONSTANT_SCALE in plan.adapted:
         return {
             "doc": "Constant loss scale: it backs off only to tell of a skipped step (CC312).",
             "arguments": ("init_scale=LOSS_SCALE", f"growth_interval={_NEVER}"),
         }
-    if predicates.hysteresis(plan):
+    if TorchAdaptation.LOSS_SCALE in plan.adapted:
         return {
             "doc": "Scales and skips; LossScale decides about the scale (CC311).",
             "arguments": ("init_scale=INIT_SCALE", f"growth_interval={_NEVER}"),

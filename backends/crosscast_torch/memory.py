@@ -9,13 +9,13 @@ from types import MappingProxyType
 from crosscast.memory.bert import Bert, parameters_of, types_of
 from crosscast.memory.records import Device, TracedModel
 from crosscast.memory.tape import Block, Tape, Weight
-from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import Dialect
 from crosscast_torch.conditions import writes_casts
 from crosscast_torch.memory_ops import CPU, CUDA, STEPS
 from crosscast_torch.optimizer import STOCK_ADAFACTOR, optimizer_view
 from crosscast_torch.overrides import TorchOverrides
+from crosscast_torch.rows import adapted_plan
 
 NOTES = MappingProxyType(
     {
@@ -197,7 +197,7 @@ def step_form(recipe: Recipe, dialect: Dialect, device: Device) -> str:
     """Return the row of `STEPS` that says how the script updates."""
     overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
     view, optimizer = (
-        optimizer_view(canonical_plan(recipe), overrides, dialect.features),
+        optimizer_view(adapted_plan(recipe, dialect), overrides, dialect.features),
         recipe.optimizer,
     )
     decay = " decay" if optimizer.weight_decay else ""

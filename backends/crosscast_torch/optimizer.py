@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan, Step
-from crosscast_torch.conditions import raw_moments, scaled_momentum
+from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.literals import assignment
 from crosscast_torch.overrides import TorchOverrides
 from crosscast_torch.roles import without_roles
 
 STOCK_ADAFACTOR = "torch.optim.Adafactor"
+_CLASSES = {
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "lamb": "Lamb",
+    "lion": "Lion",
+    "adafactor": "Adafactor",
+}
 _DECAYS = {
     "sgd": "Coupled (L2) weight decay",
     "adam": "Coupled (L2) weight decay",
@@ -33,42 +40,53 @@ class _Family:
     counts_steps: bool = True
 
 
-def _family(plan: Plan, features: frozenset[str]) -> _Family:
-    step = plan.get(Step)
+def _family(plan: Plan) -> _Family:
     values: dict[str, Any]
+    step, own = plan.get(Step), TorchAdaptation.OWN_OPTIMIZER in plan.adapted
     match step.optimizer:
-        case "sgd" if step.rate_in_momentum:
+        case "sgd" if TorchAdaptation.OWN_MOMENTUM in plan.adapted:
             return _Family(
                 "MomentumSGD", {"momentum": step.momentum}, own="momentum", counts_steps=False
             )
         case "sgd":
             values = {"momentum": step.momentum, "nesterov": step.nesterov}
             values = {name: value for name, value in values.items() if value}
-            fusable = not scaled_momentum(plan)
+            fusable = TorchAdaptation.UNFUSED_MOMENTUM not in plan.adapted
             return _Family("torch.optim.SGD", values, fusable=fusable, counts_steps=False)
         case "adam" | "adamw":
-            cls = "torch.optim.Adam" if step.optimizer == "adam" else "torch.optim.AdamW"
-            return _Family(cls, {"betas": step.betas, "eps": step.eps}, fusable=True)
+            values = {"betas": step.betas, "eps": step.eps}
+            return _Family(f"torch.optim.{_CLASSES[step.optimizer]}", values, fusable=True)
         case "lamb":
-            return _Family("Lamb", {"betas": step.betas, "eps": step.eps}, own="lamb")
+            values = {"betas": step.betas, "eps": step.eps}
         case "lion":
-            return _Family("Lion", {"betas": step.betas}, own="lion", counts_steps=False)
+            values = {"betas": step.betas}
         case "adafactor":
             values = {
                 "beta2_decay": step.beta2_decay,
                 "eps": step.factored_eps,
                 "d": step.clip_threshold,
             }
-            if "adafactor" in features:
-                return _Family(STOCK_ADAFACTOR, values)
-            return _Family("Adafactor", values, own="adafactor")
+    cls = _CLASSES[step.optimizer]
+    return _Family(
+        cls if own else f"torch.optim.{cls}",
+        values,
+        own=step.optimizer if own else "",
+        counts_steps=step.optimizer != "lion",
+    )
+
+
+def raw_moments(plan: Plan) -> Literal["", "epsilon", "both"]:
+    """Return which terms of Adam use moments without bias correction: none, epsilon, or both."""
+    if TorchAdaptation.UNCORRECTED in plan.adapted:
+        return "both"
+    return "epsilon" if TorchAdaptation.RAW_EPSILON in plan.adapted else ""
 
 
 def optimizer_view(
     plan: Plan, overrides: TorchOverrides, features: frozenset[str]
 ) -> dict[str, Any]:
     """Return what the template of the optimizer prints."""
-    step, family = plan.get(Step), _family(plan, features)
+    step, family = plan.get(Step), _family(plan)
     fused = overrides.fused_optimizer and family.fusable and "fused" in features
     decays = without_roles(step.no_decay, features) if step.weight_decay else ()
     rates = any(group.rate_factor != 1.0 for group in step.groups)
@@ -126,4 +144,8 @@ def _doc(plan: Plan, family: _Family, decays: tuple[str, ...], *, unfused: bool)
         doc = f"{cls}. {decay} where `decays` says so."
     elif not step.weight_decay:
         doc = f"{cls} without weight decay."
-    return f"{doc} Not fused (CC315)." if unfused and scaled_momentum(plan) else doc
+    return (
+        f"{doc} Not fused (CC315)."
+        if unfused and TorchAdaptation.UNFUSED_MOMENTUM in plan.adapted
+        else doc
+    )

@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.emit.frame import Frame
-from crosscast.plan import predicates
 from crosscast.plan.operations import Autocast, Plan
-from crosscast.recipe.document import BertModel, Model, OpTypes
 from crosscast.targets.backend import Form
-
-
-def explicit_types(plan: Plan, model: Model, op_types: OpTypes) -> bool:
-    """Whether the model casts explicitly, because autocast would cast differently."""
-    other = predicates.half_weights(plan) or op_types != OpTypes()
-    return isinstance(model, BertModel) and other
+from crosscast_torch.adaptations import TorchAdaptation
 
 
 def types_view(plan: Plan, frame: Frame, form: Form) -> dict[str, Any]:
@@ -22,7 +15,7 @@ def types_view(plan: Plan, frame: Frame, form: Form) -> dict[str, Any]:
     half = plan.get(Autocast).compute_dtype
     chosen = frame.op_types.model_dump()
     classes = {name: half if kind == "compute" else "float32" for name, kind in chosen.items()}
-    explicit = explicit_types(plan, frame.model, frame.op_types) and form == "script"
+    explicit = TorchAdaptation.EXPLICIT_CASTS in plan.adapted and form == "script"
     half_loss = explicit and classes["losses"] != "float32"
     losses = {
         "classes": classes,

@@ -19,17 +19,13 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.operations import OPS, Accumulate, Autocast, Group, Op, Plan
 from crosscast.recipe import optimizer as optimizers
 from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import find_target, installed_backends
-from frameworks.emitted_script import FLOAT16, tiny_recipe
+from crosscast.targets.backend import find_target
+from crosscast.targets.capability import adaptations, judge
+from emission_bases import BASES, TARGETS
+from frameworks.emitted_script import tiny_recipe
 from tiers import cases
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = tuple(
-    backend.name if dialect is backend.dialects[0] else f"{backend.name}@{dialect.name}"
-    for backend in installed_backends()
-    for dialect in backend.dialects
-    if dialect.emits == "script"
-)
 FLEET = "paddle@fleet"
 QUICK = [target for target in TARGETS if "@" not in target]
 
@@ -57,44 +53,6 @@ REFUSED = {
 }
 """Fields of which a target accepts no base where they act."""
 
-_GROUP = {"parameters": ["dense.*"], "weight_decay": 0.05, "rate_factor": 0.5}
-_ADAM = {"learning_rate": 1e-3, "weight_decay": 0.01, "no_decay": ["bias"]}
-_SGD = {"name": "sgd", "learning_rate": 1e-3, "momentum": 0.9}
-_DYNAMIC = {"mode": "dynamic", "hysteresis": 2, "max_scale": 65536.0}
-_NORM = {"kind": "global_norm", "max_norm": 1.0, "eps": 1e-3, "exempt": ["bias"]}
-BASES: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "float16": {"precision": FLOAT16, "loss_scaling": _DYNAMIC},
-    "static": {"precision": FLOAT16, "loss_scaling": {"mode": "static", "scale": 128.0}},
-    "half weights": {
-        "precision": {"mode": "full", "compute_dtype": "bfloat16"},
-        "accumulation": {"dtype": "compute"},
-    },
-    "half sums": {
-        "precision": {"mode": "full", "compute_dtype": "float16"},
-        "accumulation": {"dtype": "compute"},
-    },
-    "processes": {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}},
-    "averages": {"ema": {"decay": 0.9}},
-    "flush": {"accumulation": {"tail": "flush"}},
-    "norm": {"clipping": _NORM},
-    "each norm": {"clipping": _NORM | {"kind": "per_param_norm"}},
-    "plain norm": {"clipping": {"kind": "global_norm", "max_norm": 1.0, "eps": 1e-3}},
-    "value": {"clipping": {"kind": "value", "max_value": 0.5}},
-    "sgd": {"optimizer": _SGD},
-    "rate in momentum": {"optimizer": _SGD | {"rate_in_momentum": True}},
-    "groups": {"optimizer": {"name": "adamw", "groups": [_GROUP], **_ADAM}},
-    "adam": {"optimizer": {"name": "adam", **_ADAM, "no_decay": []}},
-    "coupled roles": {"optimizer": {"name": "adam", **_ADAM}},
-    "adamw": {"optimizer": {"name": "adamw", **_ADAM}},
-    "uncorrected": {"optimizer": {"name": "adamw", "bias_correction": False, **_ADAM}},
-    "raw epsilon": {"optimizer": {"name": "adam", "eps_placement": "before_correction", **_ADAM}},
-    "lamb": {"optimizer": {"name": "lamb", **_ADAM}},
-    "lion": {"optimizer": {"name": "lion", **_ADAM}},
-    "adafactor": {"optimizer": {"name": "adafactor", **_ADAM}},
-    "polynomial": {"schedule": {"name": "polynomial", "warmup_steps": 3, "total_steps": 20}},
-}
-"""Recipes in which every field of an operation acts somewhere."""
 FALLING = ("linear", "cosine", "polynomial")
 
 
@@ -123,7 +81,7 @@ def acts(op: Any, name: str) -> bool:
         case "schedule", "end_lr" | "decay_from":
             return op.name in FALLING
         case "update_scale", "hysteresis_mode":
-            return op.mode == "dynamic" and op.hysteresis > 1
+            return bool(op.mode == "dynamic" and op.hysteresis > 1)
         case "update_scale", field:
             return op.mode == "dynamic" or field in ("mode", "init_scale")
     return True
@@ -227,7 +185,8 @@ def printed(target: str, plan: Plan, recipe: Recipe) -> dict[str, str]:
     """Return the text of a target's files for a plan that need not be the recipe's."""
     found = find_target(target)
     assert isinstance(found.backend, PlanPrinter)
-    files = found.backend.print_plan(plan, frame_of(recipe), found.dialect, "script")
+    adapted = replace(plan, adapted=adaptations(judge(recipe, found.rows, plan)))
+    files = found.backend.print_plan(adapted, frame_of(recipe), found.dialect, "script")
     return {file.path: render(found.backend.templates, file.template, file.view) for file in files}
 
 

@@ -8,7 +8,7 @@ window after the last micro-batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -258,6 +258,9 @@ class Plan:
 
     micro: tuple[Op, ...]
     window: tuple[Op, ...]
+    adapted: frozenset[str] = field(default=frozenset(), compare=False)
+    """Names of the adaptations that the rows of a target picked: how the operations are written
+    for it, which does not change what they mean."""
 
     def __iter__(self) -> Iterator[Op]:
         yield from self.micro

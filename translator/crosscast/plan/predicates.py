@@ -9,6 +9,7 @@ from crosscast.plan.operations import (
     AllReduce,
     Autocast,
     Clip,
+    Ema,
     Plan,
     Scale,
     Schedule,
@@ -66,6 +67,26 @@ def processes(plan: Plan) -> int:
     return 1 if reduction is None else reduction.processes
 
 
+def parallel(plan: Plan) -> bool:
+    """Whether there are several processes."""
+    return processes(plan) > 1
+
+
+def clips(plan: Plan) -> bool:
+    """Whether gradients are clipped."""
+    return plan.get(Clip).mode != "none"
+
+
+def clips_each(plan: Plan) -> bool:
+    """Whether each gradient is clipped by its own norm."""
+    return plan.get(Clip).mode == "per_param_norm"
+
+
+def clips_some(plan: Plan) -> bool:
+    """Whether gradients are clipped, but not all of them."""
+    return bool(plan.get(Clip).exempt)
+
+
 def clips_norm(plan: Plan) -> bool:
     """Whether gradients are clipped by a norm."""
     return plan.get(Clip).mode in ("global_norm", "per_param_norm")
@@ -93,6 +114,36 @@ def raw_epsilon(plan: Plan) -> bool:
     step = plan.get(Step)
     raw = is_adam(step) and step.eps_placement == "before_correction"
     return raw and not uncorrected_adam(plan)
+
+
+def rate_in_momentum(plan: Plan) -> bool:
+    """Whether gradients are multiplied by the rate before they enter the momentum."""
+    return plan.get(Step).rate_in_momentum
+
+
+def adafactor(plan: Plan) -> bool:
+    """Whether the optimizer is Adafactor."""
+    return plan.get(Step).optimizer == "adafactor"
+
+
+def grouped(plan: Plan) -> bool:
+    """Whether there are parameter groups with their own decay or rate."""
+    return bool(plan.get(Step).groups)
+
+
+def averages(plan: Plan) -> bool:
+    """Whether the weights are averaged."""
+    return plan.find(Ema) is not None
+
+
+def bfloat16(plan: Plan) -> bool:
+    """Whether the half type is bfloat16."""
+    return half_type(plan) == "bfloat16"
+
+
+def half(plan: Plan) -> bool:
+    """Whether anything is computed in half precision."""
+    return bool(half_type(plan))
 
 
 def decays(step: Step) -> bool:
