@@ -16,7 +16,7 @@ TARGETS = tuple(
 
 OWN_MODEL = {
     "kind": "custom",
-    "factory": {name: "model:build_model" for name in ("torch", "tensorflow", "paddle")},
+    "factory": dict.fromkeys(("torch", "tensorflow", "paddle"), "model:build_model"),
 }
 _GROUP = {"parameters": ["dense.*"], "weight_decay": 0.05, "rate_factor": 0.5}
 _ADAM = {"learning_rate": 1e-3, "weight_decay": 0.01, "no_decay": ["bias"]}
@@ -65,6 +65,7 @@ ADAPTED = BASES | {
     "decay of a group": {
         "optimizer": {"name": "adam", "learning_rate": 1e-3, "groups": [_GROUP]},
     },
+    "uncorrected lamb": {"optimizer": {"name": "lamb", "bias_correction": False, **_ADAM}},
     "stock class": {"optimizer": {"name": "sgd", "learning_rate": 1e-3}},
     "machines": {
         "distributed": {"strategy": "data_parallel", "nodes": 2, "processes_per_node": 2},
@@ -73,7 +74,10 @@ ADAPTED = BASES | {
         "model": TINY["model"] | {"dropout": 0.1},
         "activation_checkpointing": True,
     },
-    "own model": {"model": OWN_MODEL},
+    "own model": {
+        "model": OWN_MODEL,
+        "clipping": _NORM | {"exempt": ["layer_norm"]},
+    },
     "own model in half": {
         "model": OWN_MODEL,
         "precision": {"mode": "full", "compute_dtype": "float16"},

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from crosscast.plan.operations import Clip, Plan, Step
-from crosscast.plan.predicates import clips_norm, is_adam, raw_epsilon, uncorrected_adam
+from crosscast.plan.predicates import (
+    clips_norm,
+    half_weights,
+    is_adam,
+    parallel,
+    raw_epsilon,
+    uncorrected_adam,
+)
 from crosscast.recipe import predicates
 from crosscast.recipe.document import CustomModel, NoClipping, Recipe
-from crosscast_tensorflow.stock import stock_call
 
 
 def norm_clip(plan: Plan) -> bool:
@@ -39,6 +45,11 @@ def lamb(plan: Plan) -> bool:
     return plan.get(Step).optimizer == "lamb"
 
 
+def uncorrected_lamb(plan: Plan) -> bool:
+    """Whether the optimizer is a LAMB without bias correction."""
+    return lamb(plan) and not plan.get(Step).bias_correction
+
+
 def momentum_outside(plan: Plan) -> bool:
     """Whether there is a momentum that the rate stays out of."""
     step = plan.get(Step)
@@ -46,18 +57,40 @@ def momentum_outside(plan: Plan) -> bool:
 
 
 def stock(plan: Plan) -> bool:
-    """Whether a class of Keras is used as it is."""
-    return bool(stock_call(plan, keras3=True))
+    """Whether a class of Keras 3 is used as it is.
+
+    Those of Keras 3 would sum the gradients of all processes again.
+    """
+    step = plan.get(Step)
+    if step.optimizer == "lion":
+        return _plain_optimizer(plan)
+    inside = step.rate_in_momentum or not step.momentum
+    return step.optimizer == "sgd" and inside and not step.weight_decay and _plain_optimizer(plan)
+
+
+def stock_of_keras2(plan: Plan) -> bool:
+    """Whether a class of Keras 2 is used as it is.
+
+    The moments of Keras 2 are held in another way by almost every release: of its optimizers only
+    SGD without momentum is used.
+    """
+    step = plan.get(Step)
+    return step.optimizer == "sgd" and not step.momentum and stock(plan)
+
+
+def _plain_optimizer(plan: Plan) -> bool:
+    special = half_weights(plan) or parallel(plan)
+    return not plan.get(Step).groups and not special
 
 
 def full_own_model(recipe: Recipe) -> bool:
     """Whether the weights of an unknown model are half."""
-    return predicates.half_weights(recipe) and isinstance(recipe.model, CustomModel)
+    return recipe.precision.mode == "full" and isinstance(recipe.model, CustomModel)
 
 
 def full_matmul_float32(recipe: Recipe) -> bool:
     """Whether half weights are multiplied in float32."""
-    return predicates.half_weights(recipe) and recipe.precision.ops.matmul == "float32"
+    return recipe.precision.mode == "full" and recipe.precision.ops.matmul == "float32"
 
 
 def recomputes_dropout(recipe: Recipe) -> bool:

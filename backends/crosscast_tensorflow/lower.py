@@ -12,13 +12,15 @@ from crosscast.emit.lowering import clip_constants, divisor, factory_import, pri
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
 from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_tensorflow.adaptations import TensorflowAdaptation
 from crosscast_tensorflow.keras import decorator, spelling
 from crosscast_tensorflow.literals import group_lines
 from crosscast_tensorflow.optimizer import optimizer_view, role_names
 from crosscast_tensorflow.overrides import TensorflowOverrides
 from crosscast_tensorflow.parallel import parallel_advice, parallel_view, start_view
-from crosscast_tensorflow.precision import policy, types_view
+from crosscast_tensorflow.precision import op_types, policy, types_view
 
+LOSS_SCALE = TensorflowAdaptation.LOSS_SCALE
 _HOST = (ops.Schedule, ops.UpdateScale)
 """What Python does after the compiled part of a window: it counts, and reads no gradients."""
 
@@ -32,15 +34,17 @@ def files(
     # Keras 2 also comes as tf_keras beside a newer TensorFlow: select_device looks at Keras itself.
     since = dialect.since or dialect.oldest
     view["versions"] = version_view("tf", dialect.title, since)
-    view |= spelling(dialect, mixed=predicates.mixed(plan))
+    view |= spelling(dialect)
     view |= {
-        "machine": view["dynamic"],
+        "machine": LOSS_SCALE in plan.adapted,
+        "rewrite": TensorflowAdaptation.GRAPH_REWRITE in plan.adapted,
+        "ema": TensorflowAdaptation.OWN_AVERAGE in plan.adapted,
         "importlib": not view["keras3"],
         "random": not view["keras3"],
-        "math": view["schedule"]["math"] or view["dynamic"],
-        "policy": "float32" if view["rewrite"] else policy(plan, frame),
+        "math": view["schedule"]["math"] or LOSS_SCALE in plan.adapted,
+        "policy": policy(plan, frame),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
-        "optimizer": optimizer_view(plan, frame, keras3=view["keras3"]),
+        "optimizer": optimizer_view(plan),
         "factory_import": factory_import(frame, "tensorflow"),
         "inputs": "**inputs" if view["bert"] else "inputs",
         "output": f"runs/{frame.name}-tensorflow",
@@ -49,10 +53,10 @@ def files(
             "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
     }
-    view |= _types(plan, frame) | _constants(plan, frame)
+    view |= _types(plan, frame) | _constants(plan)
     if form == "step":
         view["header"] = (*view["header"], *_advice(view))
-    view |= parallel_view(view) | start_view(frame, view)
+    view |= parallel_view(view) | start_view(plan, frame, view)
     view |= _code(plan, templates, view)
     return _files(frame, view, form)
 
@@ -66,15 +70,16 @@ def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _types(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
     """Return what depends on the types of weights, gradients and operations."""
-    full, half_sums = predicates.half_weights(plan), predicates.half_sums(plan)
+    full = TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted
+    half_sums = predicates.half_sums(plan)
     half, several = predicates.half_type(plan), predicates.processes(plan) > 1
     # What a strategy reduces has to stand on a device, which a read of a variable does not.
     read = "tf.identity(total)" if several else "total.value()"
     read_sums = f"tf.cast({read}, tf.float32)"
-    half_loss = bool(half) and frame.op_types.losses == "compute"
+    half_loss = bool(half) and op_types(plan, frame).losses == "compute"
     return {
         "types": types_view(plan, frame),
-        "recompute": frame.recomputes,
+        "recompute": TensorflowAdaptation.RECOMPUTATION in plan.adapted,
         "half_loss": half_loss,
         "loss_dtype": half if half_loss else "float32",
         "half_sums": half_sums,
@@ -85,7 +90,7 @@ def _types(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
     }
 
 
-def _constants(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
+def _constants(plan: ops.Plan) -> dict[str, Any]:
     """Return what the head of the file names, and the divisor of the loss."""
     clip, groups = plan.get(ops.Clip), plan.get(ops.Step).groups
     several = predicates.processes(plan) > 1
@@ -95,9 +100,9 @@ def _constants(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
         "group_lines": group_lines(
             tuple((g.parameters, g.rate_factor, g.weight_decay) for g in groups)
         ),
-        "fnmatch": bool(groups),
+        "fnmatch": TensorflowAdaptation.GROUPS in plan.adapted,
         "exempt": role_names(clip.exempt),
-        "exempt_by_name": frame.model.kind == "custom" and "layer_norm" in clip.exempt,
+        "exempt_by_name": TensorflowAdaptation.CLIPS_BY_NAME in plan.adapted,
         "divisor": by[1:-1] if several else by,  # without brackets
     }
 
@@ -106,11 +111,14 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
     """Print the operations: recorded by the tape or not, compiled for the window or not."""
 
     def text(part: tuple[ops.Op, ...], by: int) -> str:
-        return print_ops(templates, "tensorflow/ops", part, lambda op: _values(op, view), by)
+        return print_ops(
+            templates, "tensorflow/ops", part, lambda op: _values(op, plan.adapted, view), by
+        )
 
     taped = next(i for i, op in enumerate(plan.micro) if isinstance(op, ops.Backward))
     host = tuple(op for op in plan.window if isinstance(op, _HOST))
-    reduce = tuple(op for op in plan.window if isinstance(op, ops.AllReduce))
+    own_reduction = TensorflowAdaptation.OWN_REDUCTION in plan.adapted
+    reduce = tuple(op for op in plan.window if own_reduction and isinstance(op, ops.AllReduce))
     graph = tuple(op for op in plan.window if not isinstance(op, (*_HOST, ops.AllReduce)))
     return {
         "tape_code": text(plan.micro[:taped], 8),
@@ -121,7 +129,7 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
+def _values(op: ops.Op, adapted: frozenset[str], view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template of one operation prints."""
     scaled = view["scaled"]
     match op:
@@ -129,14 +137,16 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {"dtype": op.compute_dtype, "rewrite": view["rewrite"]}
         case ops.Accumulate():
             return {
-                "several": view["accumulation_steps"] > 1 and view["keras3"],
+                "several": TensorflowAdaptation.OWN_SUMS in adapted,
                 "half": view["optimizer"]["full"],
                 "dtype": op.dtype,
             }
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Clip():
-            return {"mode": op.mode, "eps": op.eps, "exempt": bool(op.exempt)}
+            own = TensorflowAdaptation.OWN_CLIP in adapted or op.mode == "value"
+            mode, exempt = (op.mode, bool(op.exempt)) if own else ("none", False)
+            return {"mode": mode, "eps": op.eps, "exempt": exempt}
         case ops.Step():
             keras2 = not (view["keras3"] or view["optimizer"]["own"])
             return {"scaled": scaled, "apply": "keras2" if keras2 else "apply"}
@@ -145,7 +155,8 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
         case ops.Schedule():
             return {"scaled": scaled}
         case ops.UpdateScale():
-            return {"dynamic": op.mode == "dynamic", "keras3": view["keras3"]}
+            static = TensorflowAdaptation.CONSTANT_SCALE in adapted
+            return {"dynamic": LOSS_SCALE in adapted, "static": static, "keras3": view["keras3"]}
         case _:
             return {}
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.emit.frame import Frame
 from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Group, Plan, Role, Step
-from crosscast_tensorflow.conditions import adam_after, momentum_outside
+from crosscast_tensorflow.adaptations import TensorflowAdaptation
 from crosscast_tensorflow.stock import stock_call, stock_slots
 
 # A bias of a layer normalization is both, as in the other frameworks.
@@ -22,11 +21,11 @@ _KERAS_TYPE = "keras.optimizers.Optimizer"
 _TYPES = {"adam": "Adam", "adamw": "AdamW", "lamb": "LAMB", "lion": "Lion", "sgd": "SGD"}
 
 
-def optimizer_view(plan: Plan, frame: Frame, *, keras3: bool) -> dict[str, Any]:
+def optimizer_view(plan: Plan) -> dict[str, Any]:
     """Return everything about the optimizer that the templates print."""
-    step = plan.get(Step)
-    call = stock_call(plan, keras3=keras3)
-    decays, grouped = bool(step.weight_decay), bool(step.groups)
+    step, has = plan.get(Step), plan.adapted.__contains__
+    call = stock_call(step) if has(TensorflowAdaptation.STOCK_OPTIMIZER) else ""
+    decays, grouped = bool(step.weight_decay), has(TensorflowAdaptation.GROUPS)
     by_role = (decays or grouped) and bool(step.no_decay)
     kind = _kind(step)
     return {
@@ -34,26 +33,26 @@ def optimizer_view(plan: Plan, frame: Frame, *, keras3: bool) -> dict[str, Any]:
         "own": not call,
         "type": _KERAS_TYPE if call else _type(step),
         "form": _form(step),
-        "doc": _doc(step, kind),
+        "doc": _doc(plan, kind),
         "title": f"{kind}{_title(step)}",
-        "why": () if call else _why(plan),
+        "why": tuple(why for name, why in _WHY.items() if has(name)),
         "constants": _constants(step),
         "slots": slot_names(plan),
         "stock_slots": stock_slots(step) if call else (),
-        "decay": _decay_form(step) if predicates.decays(step) else "",
+        "decay": _decay_form(plan) if predicates.decays(step) else "",
         "roles": role_names(step.no_decay) if by_role and decays else (),
-        "by_name": frame.model.kind == "custom" and "layer_norm" in step.no_decay,
+        "by_name": has(TensorflowAdaptation.SPARES_BY_NAME),
         "grouped": grouped,
-        "groups": tuple(map(_group, step.groups)),
+        "groups": tuple(map(_group, step.groups)) if grouped else (),
         "base_decay": "WEIGHT_DECAY" if decays else "0.0",
-        "full": predicates.half_weights(plan),
-        "corrected": step.bias_correction,
+        "full": has(TensorflowAdaptation.MASTER_WEIGHTS),
+        "corrected": not plan.adapted & _UNCORRECTED,
         "before": step.eps_placement == "before_correction",
         "nesterov": step.nesterov,
         "rate_in_momentum": step.rate_in_momentum,
         "always_adapt": step.always_adapt,
         "rate": "rate" if grouped else "self.learning_rate",
-        "loop": _loop(step),
+        "loop": _loop(step, grouped),
     }
 
 
@@ -93,38 +92,38 @@ def _title(step: Step) -> str:
     return " in its usual form."
 
 
-def _why(plan: Plan) -> tuple[str, ...]:
-    """Return why the script does not use the class of Keras; empty where the title says it."""
-    optimizer = plan.get(Step).optimizer
-    if momentum_outside(plan):
-        return ("The momentum of keras.optimizers.SGD holds the rates of past updates (CC324).",)
-    if predicates.uncorrected_adam(plan):
-        return ("The class of that name in Keras always corrects (CC375).",)
-    if adam_after(plan):
-        return ("The class of that name in Keras adds epsilon before the bias correction (CC322).",)
-    if predicates.raw_epsilon(plan):
-        return ("The class of that name in Keras rounds its corrections to float32 (CC332).",)
-    if optimizer == "lamb":
-        return ("The class of that name in Keras decays beside the adapted step (CC374).",)
-    if optimizer == "adafactor":
-        return ("The class of that name in Keras adds epsilon to every square (CC376).",)
-    return ()
+_UNCORRECTED = {TensorflowAdaptation.UNCORRECTED, TensorflowAdaptation.UNCORRECTED_LAMB}
+_WHY = {
+    TensorflowAdaptation.MOMENTUM_OUTSIDE: "The momentum of keras.optimizers.SGD holds the rates "
+    "of past updates (CC324).",
+    TensorflowAdaptation.UNCORRECTED: "The class of that name in Keras always corrects (CC375).",
+    TensorflowAdaptation.EPSILON_AFTER: "The class of that name in Keras adds epsilon before the "
+    "bias correction (CC322).",
+    TensorflowAdaptation.WIDE_CORRECTIONS: "The class of that name in Keras rounds its corrections "
+    "to float32 (CC332).",
+    TensorflowAdaptation.ADAPTED_DECAY: "The class of that name in Keras decays beside the adapted "
+    "step (CC374).",
+    TensorflowAdaptation.EPSILON_FLOOR: "The class of that name in Keras adds epsilon to every "
+    "square (CC376).",
+}
+"""Why the script does not use the class of Keras, where the title does not say it."""
 
 
-def _doc(step: Step, kind: str) -> str:
-    if step.groups:
+def _doc(plan: Plan, kind: str) -> str:
+    step = plan.get(Step)
+    if TensorflowAdaptation.GROUPS in plan.adapted:
         return f"{kind}. Rate and weight decay of each weight are those of `settings`."
     if not step.weight_decay:
         return f"{kind}. No weight decay."
     where = "where `decays` says so" if step.no_decay else "on every weight"
     how = {"coupled": "Coupled (L2)", "decoupled": "Decoupled", "inside": "Adapted"}
-    return f"{kind}. {how[_decay_form(step)]} weight decay {where}."
+    return f"{kind}. {how[_decay_form(plan)]} weight decay {where}."
 
 
-def _decay_form(step: Step) -> str:
-    if step.optimizer == "lamb":
+def _decay_form(plan: Plan) -> str:
+    if TensorflowAdaptation.ADAPTED_DECAY in plan.adapted:
         return "inside"
-    return "coupled" if step.optimizer in ("sgd", "adam") else "decoupled"
+    return "coupled" if TensorflowAdaptation.COUPLED_DECAY in plan.adapted else "decoupled"
 
 
 def _group(group: Group) -> str:
@@ -162,12 +161,12 @@ _MOMENTS = {
 }
 
 
-def _loop(step: Step) -> dict[str, Any]:
+def _loop(step: Step, grouped: bool) -> dict[str, Any]:
     """Return the targets and the iterables of the loop over the weights."""
     moments = _MOMENTS.get(_form(step))
     targets = ["weight", "gradient", *([moments[0]] if moments else [])]
     sources = ["self.variables", "gradients", *([moments[1]] if moments else [])]
-    if step.groups:
+    if grouped:
         targets.append("(factor, decay)")
         sources.append("self.settings")
     head = f"        for {', '.join(targets)} in zip("

@@ -7,17 +7,23 @@ from typing import Any
 from crosscast.emit.frame import Frame
 from crosscast.plan import predicates
 from crosscast.plan.operations import Autocast, Plan
-from crosscast.recipe.document import BertModel, OpTypes
+from crosscast.recipe.document import OpTypes
+from crosscast_tensorflow.adaptations import TensorflowAdaptation
 
 
 def policy(plan: Plan, frame: Frame) -> str:
     """Return the dtype policy of Keras under which the layers are built."""
-    autocast = plan.get(Autocast)
-    if predicates.half_weights(plan) or not predicates.half_type(plan):
-        return autocast.compute_dtype
-    if isinstance(frame.model, BertModel) and frame.op_types.matmul == "float32":
+    half = plan.get(Autocast).compute_dtype
+    if TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted:
+        return half
+    if TensorflowAdaptation.MIXED_POLICY not in plan.adapted:
         return "float32"
-    return f"mixed_{autocast.compute_dtype}"
+    return "float32" if op_types(plan, frame).matmul == "float32" else f"mixed_{half}"
+
+
+def op_types(plan: Plan, frame: Frame) -> OpTypes:
+    """Return the types of classes of operations in the shipped model."""
+    return frame.op_types if TensorflowAdaptation.OWN_TYPES in plan.adapted else OpTypes()
 
 
 def types_view(plan: Plan, frame: Frame) -> dict[str, Any]:
@@ -26,8 +32,8 @@ def types_view(plan: Plan, frame: Frame) -> dict[str, Any]:
     `point`, `reduce` and `lookup` are the functions that cast to the type of a class of operations,
     `norm_out` and `dropout_in` the one needed where a value goes from one class to the other.
     """
-    half, full = predicates.half_type(plan), predicates.half_weights(plan)
-    ops = frame.op_types if half else OpTypes()
+    half = predicates.half_type(plan)
+    full, ops = TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted, op_types(plan, frame)
     chosen = {name: half if value == "compute" else "float32" for name, value in ops}
     embedding = chosen["embeddings"]
     point, reduce = chosen["pointwise"], chosen["reductions"]

@@ -151,6 +151,7 @@ def decays(step: Step) -> bool:
     return step.weight_decay > 0 or any(group.weight_decay for group in step.groups)
 
 
-def coupled_decay(step: Step) -> bool:
+def coupled_decay(plan: Plan) -> bool:
     """Whether weight decay is part of the gradients."""
+    step = plan.get(Step)
     return step.optimizer in ("sgd", "adam") and decays(step)
