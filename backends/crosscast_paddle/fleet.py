@@ -10,8 +10,8 @@ from crosscast.emit.lowering import clip_constants, divisor, shared_view
 from crosscast.emit.render import py_literal
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
-from crosscast.plan import predicates
 from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.modes import modes
 from crosscast_paddle.overrides import PaddleOverrides
 
@@ -83,7 +83,8 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
     view = modes(plan, frame, PaddleOverrides(), form)
     view |= shared_view(plan, frame, dialect.title, form)
     view["versions"] = version_view("paddle", dialect.title, dialect.oldest, dialect.until)
-    clip, mixed = plan.get(ops.Clip), predicates.mixed(plan)
+    clip, has = plan.get(ops.Clip), plan.adapted.__contains__
+    mixed, own_clip = has(PaddleAdaptation.AMP), has(PaddleAdaptation.OWN_CLIP)
     view |= {
         "recompute": False,
         "length": "paddle.shape(input_ids)[1]",  # known only when the program runs
@@ -96,11 +97,11 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
         "reseed": "paddle.seed(SEED + state.windows)" if view["has_dropout"] else "",
         "half": mixed,
         "float32_ops": FLOAT32_OPS,
-        "merges": frame.micro_batches > 1,
+        "merges": has(PaddleAdaptation.MERGE),
         "divisor": divisor(plan.get(ops.Normalize), distributed=False),
         "clip": clip.mode,
-        "clipped_norm": "norm + CLIP_EPS" if clip.eps else "norm",
-        "clip_constants": clip_constants(plan, with_eps=True),
+        "clipped_norm": "norm + CLIP_EPS" if own_clip else "norm",
+        "clip_constants": clip_constants(plan, with_eps=own_clip),
         "optimizer": _optimizer(plan.get(ops.Step)),
         **_scaling(plan),
     }
@@ -108,14 +109,15 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
 
 
 def _scaling(plan: ops.Plan) -> dict[str, Any]:
-    machine = predicates.dynamic(plan)
+    machine = PaddleAdaptation.LOSS_SCALE in plan.adapted
+    constant = PaddleAdaptation.CONSTANT_SCALE in plan.adapted
     return {
         "machine": machine,
-        "scaling_code": "CC340" if machine else "CC342",
-        "scaling_owner": "LossScale decides about the scale"
-        if machine
-        else "the scale is constant",
-        "first_scale": "INIT_SCALE" if machine else "LOSS_SCALE",
+        "scaling_code": "CC342" if constant else "CC340",
+        "scaling_owner": "the scale is constant"
+        if constant
+        else "LossScale decides about the scale",
+        "first_scale": "LOSS_SCALE" if constant else "INIT_SCALE",
     }
 
 

@@ -10,10 +10,9 @@ from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import divisor, factory_import, print_ops, shared_view
 from crosscast.plan import operations as ops
-from crosscast.recipe.document import BertModel
 from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.clipping import clip_view
-from crosscast_paddle.dialects import RECOMPUTES_DROPOUT_ON_CPU, SCALER_TELLS_WHEN_OFF
 from crosscast_paddle.modes import launch_flags, modes
 from crosscast_paddle.optimizer import optimizer_view
 from crosscast_paddle.overrides import PaddleOverrides
@@ -27,13 +26,13 @@ def files(
     view = shared_view(plan, frame, dialect.title, form)
     view["versions"] = version_view("paddle", dialect.title, dialect.since, dialect.until)
     view |= modes(plan, frame, overrides, form)
-    optimizer = optimizer_view(plan.get(ops.Step))
+    optimizer = optimizer_view(plan)
     wrapped = view["distributed"] and not view["full"]  # DataParallel would reduce in half
     view |= {
         "wrapped": wrapped,
+        "late_sums": PaddleAdaptation.LATE_SUMS in plan.adapted,
         "recompute": frame.recomputes,
-        "needs_gpu": _recomputes_dropout(frame)
-        and RECOMPUTES_DROPOUT_ON_CPU not in dialect.features,
+        "needs_gpu": PaddleAdaptation.GPU_RECOMPUTATION in plan.adapted,
         "math": view["schedule"]["math"] or view["machine"] or optimizer["math"],
         "field": view["machine"] or view["full"] or view["ema"],
         "optimizer": optimizer,
@@ -45,7 +44,7 @@ def files(
         "reseed": _reseed(view),
         "launch_flags": launch_flags(plan),
         "requirements": dialect.requirements,
-        "told_scale": _told_scale(dialect, view["scaling_optional"]),
+        "told_scale": _told_scale(plan, view["scaling_optional"]),
         **clip_view(plan),
     }
     view["micro_loop"] = _micro_loop(templates, plan, view)
@@ -55,15 +54,10 @@ def files(
     return _files(frame, view, form)
 
 
-def _recomputes_dropout(frame: Frame) -> bool:
-    model = frame.model
-    return frame.recomputes and isinstance(model, BertModel) and model.dropout > 0
-
-
-def _told_scale(dialect: Dialect, optional: bool) -> str:
+def _told_scale(plan: ops.Plan, optional: bool) -> str:
     """Return how a window learns its scale; the scaler of a script may be off."""
     scale = "state.scaler.get_init_loss_scaling()"
-    if optional and SCALER_TELLS_WHEN_OFF not in dialect.features:
+    if optional and PaddleAdaptation.SCALE_WHEN_OFF in plan.adapted:
         return f"{scale} if state.amp else 1.0"
     return f"{scale}  # the current one"
 
@@ -88,7 +82,7 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Accumulate():
             # A sum in half is made by Paddle itself and collected behind the last micro-batch.
-            return {"collect": view["full"] and op.dtype == "float32"}
+            return {"collect": view["full"] and not view["late_sums"]}
         case ops.AllReduce():
             return {"own_reduction": view["full"]}
         case ops.Clip():
@@ -117,8 +111,7 @@ def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str
     body = print_ops(templates, "paddle/ops", plan.micro, lambda op: _values(op, view), by)
     copy = f"{' ' * by}batch = to_device(batch)"
     if not view["wrapped"]:
-        once = view["full"] and plan.find(ops.Accumulate) != ops.Accumulate()
-        behind = "\n    collect_gradients(state)" if once else ""
+        behind = "\n    collect_gradients(state)" if view["late_sums"] else ""
         return f"    for batch in micro_batches:\n{copy}\n{body}{behind}"
     return (
         "    for index, batch in enumerate(micro_batches, start=1):\n"

@@ -12,24 +12,28 @@ from crosscast.plan.operations import Autocast, Plan, UpdateScale
 from crosscast.recipe.document import OpTypes
 from crosscast.targets.backend import Form
 from crosscast.targets.parameter_words import scaling_words
+from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.overrides import PaddleOverrides
 
 
 def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> dict[str, Any]:
     """Return what depends on precision and loss scaling; scripts have flags, steps have not."""
-    half, full = predicates.half_type(plan), predicates.half_weights(plan)
-    machine, scaled = predicates.dynamic(plan), predicates.scaled(plan)
+    has, half = plan.adapted.__contains__, predicates.half_type(plan)
+    machine, scaled = has(PaddleAdaptation.LOSS_SCALE), predicates.scaled(plan)
+    op_types = frame.op_types if has(PaddleAdaptation.EXPLICIT_CASTS) else OpTypes()
+    auto_cast = _auto_cast(half, op_types, overrides.amp_level, script=form == "script")
     script = form == "script"
     half_flag = "use_bf16" if half == "bfloat16" else "use_fp16"
     found: dict[str, Any] = {
         "half": half,
-        "full": full,
-        **_types(half, frame.op_types),
+        "full": has(PaddleAdaptation.HALF_COPY),
+        "requires_amp": has(PaddleAdaptation.REQUIRED_AMP),
+        **_types(half, op_types),
         "length": "input_ids.shape[1]",
         "working": "half_copy(self.model)" + (" if self.amp else self.model" if script else ""),
         "half_flag": half_flag,
         "amp_level": overrides.amp_level,
-        "auto_cast": _auto_cast(half, frame.op_types, overrides.amp_level, script),
+        "auto_cast": auto_cast if has(PaddleAdaptation.AUTO_CAST) else "",
         "machine": machine,
         "flags": "paddle/flags.j2" if script else "",
         "state_flags": (),
@@ -69,9 +73,7 @@ def _types(half: str, chosen: OpTypes) -> dict[str, Any]:
     return {"dense_class": "Dense", "norm_class": "Norm", "lowest": lowest, "types": types}
 
 
-def _auto_cast(half: str, op_types: OpTypes, level: str, script: bool) -> str:
-    if not half:
-        return ""
+def _auto_cast(half: str, op_types: OpTypes, level: str, *, script: bool) -> str:
     if op_types != OpTypes():
         return f'paddle.amp.auto_cast(False, dtype="{half}")'  # GradScaler asks for the type
     enable = "state.amp, " if script else ""
@@ -79,7 +81,7 @@ def _auto_cast(half: str, op_types: OpTypes, level: str, script: bool) -> str:
 
 
 def _scaler(plan: Plan) -> dict[str, str]:
-    if predicates.static(plan):
+    if PaddleAdaptation.CONSTANT_SCALE in plan.adapted:
         return {"doc": "Scales and skips; never adjusts the scale (CC342).", "init": "LOSS_SCALE"}
     return {
         "doc": "Scales and skips; LossScale decides about the scale (CC340).",

@@ -6,25 +6,31 @@ from typing import Any
 
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
-from crosscast.plan.operations import Group, Step
-from crosscast_paddle.own_optimizer import own_optimizer
+from crosscast.plan.operations import Group, Plan, Step
+from crosscast_paddle.own_optimizer import OWN_CLASSES, own_optimizer
 
 _EXEMPT_LAYERS = {"layer_norm": "nn.LayerNorm", "embedding": "nn.Embedding"}
-_CLASSES = {"adam": "Adam", "adamw": "AdamW", "lamb": "Lamb"}
+_CLASSES = {
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "lamb": "Lamb",
+    "lion": "Lion",
+    "adafactor": "Adafactor",
+}
 _WIDTH = 88
 
 
-def optimizer_view(step: Step) -> dict[str, Any]:
+def optimizer_view(plan: Plan) -> dict[str, Any]:
     """Return class, constants and arguments of the optimizer, and the names of its moments.
 
     `form` is how settings reach some parameters only: `names` (AdamW asks a function about
     generated names), `groups`, or empty. `own` describes a class the script brings itself.
     """
-    exempt = _exempt(step)
-    decays = predicates.decays(step)
+    step = plan.get(Step)
+    exempt, decays = _exempt(step), predicates.decays(step)
     patterns = tuple(map(_pattern, step.groups))
-    grouped = bool(patterns or (exempt and not _asks_by_name(step)))
-    own = own_optimizer(step, grouped=grouped, decays=decays)
+    grouped = bool(patterns or (exempt and not _asks_by_name(plan)))
+    own = own_optimizer(plan, grouped=grouped, decays=decays)
     view = _stock(step) if own is None else own | {"slots": "", "counts_steps": False}
     form = "groups" if grouped else "names" if exempt else ""
     key = _decay_key(step, own)
@@ -46,9 +52,8 @@ def optimizer_view(step: Step) -> dict[str, Any]:
     }
 
 
-def _asks_by_name(step: Step) -> bool:
-    plain = step.bias_correction and step.eps_placement == "after_correction"
-    return step.optimizer == "adamw" and plain
+def _asks_by_name(plan: Plan) -> bool:
+    return plan.get(Step).optimizer == "adamw" and not plan.adapted & OWN_CLASSES
 
 
 def _decay_key(step: Step, own: dict[str, Any] | None) -> str:

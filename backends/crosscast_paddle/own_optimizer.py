@@ -5,23 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.emit.render import py_literal
-from crosscast.plan.operations import Step
+from crosscast.plan.operations import Plan, Step
+from crosscast_paddle.adaptations import PaddleAdaptation
 
+OWN_CLASSES = {
+    PaddleAdaptation.OWN_OPTIMIZER,
+    PaddleAdaptation.OWN_MOMENTUM,
+    PaddleAdaptation.UNCORRECTED,
+    PaddleAdaptation.RAW_EPSILON,
+}
+"""Adaptations by a class that the script defines."""
+_FAMILIES = {"adam": "Adam", "adamw": "AdamW"}
 _UNPACK: tuple[str, ...] = (
     "weight, gradient = param_and_grad",
     "rate = self._create_param_lr(param_and_grad)",
 )
 
 
-def own_optimizer(step: Step, *, grouped: bool, decays: bool) -> dict[str, Any] | None:
+def own_optimizer(plan: Plan, *, grouped: bool, decays: bool) -> dict[str, Any] | None:
     """Return the view of the class that the script brings; None where Paddle's means the same.
 
     Args:
-        step: The optimizer.
+        plan: The plan.
         grouped: Whether the parameters come in groups with settings of their own.
         decays: Whether weight decay applies to any parameter.
     """
-    view = _own(step)
+    step = plan.get(Step)
+    view = _own(step, plan.adapted)
     if view is None:
         return None
     base: dict[str, Any] = {"numbered": False, "math": False, "constants": (), "arguments": ()}
@@ -38,30 +48,25 @@ def own_optimizer(step: Step, *, grouped: bool, decays: bool) -> dict[str, Any] 
     return view | {"unpack": lines, "adapt": _adapt(step, grouped=grouped, decays=decays)}
 
 
-def _own(step: Step) -> dict[str, Any] | None:
-    match step.optimizer:
-        case "sgd" if step.rate_in_momentum:
-            return _rate_in_momentum(step)
-        case "adam" | "adamw":
-            return _adam(step)
-        case "lamb" if not step.bias_correction:
-            return {
-                "kind": "lamb",
-                "cls": "UncorrectedLamb",
-                "doc": "LAMB without bias correction; Paddle's always corrects (CC351).",
-                "constants": _adam_constants(step),
-            }
-        case "lion":
-            return {
-                "kind": "lion",
-                "cls": "Lion",
-                "doc": "Lion: steps by the sign of an average; not in Paddle (CC349).",
-                "constants": (f"BETAS = {py_literal(step.betas)}",),
-            }
-        case "adafactor":
-            return _adafactor(step)
-        case _:
-            return None
+def _own(step: Step, adapted: frozenset[str]) -> dict[str, Any] | None:
+    if PaddleAdaptation.OWN_MOMENTUM in adapted:
+        return _rate_in_momentum(step)
+    if PaddleAdaptation.UNCORRECTED in adapted:
+        return _uncorrected(step)
+    if PaddleAdaptation.RAW_EPSILON in adapted:
+        return _epsilon_hat(step)
+    if PaddleAdaptation.OWN_OPTIMIZER in adapted:
+        return _adafactor(step) if step.optimizer == "adafactor" else _lion(step)
+    return None
+
+
+def _lion(step: Step) -> dict[str, Any]:
+    return {
+        "kind": "lion",
+        "cls": "Lion",
+        "doc": "Lion: steps by the sign of an average; not in Paddle (CC349).",
+        "constants": (f"BETAS = {py_literal(step.betas)}",),
+    }
 
 
 def _rate_in_momentum(step: Step) -> dict[str, Any]:
@@ -74,16 +79,33 @@ def _rate_in_momentum(step: Step) -> dict[str, Any]:
     }
 
 
-def _adam(step: Step) -> dict[str, Any] | None:
-    if step.bias_correction and step.eps_placement == "after_correction":
-        return None
-    family = "AdamW" if step.optimizer == "adamw" else "Adam"
-    view: dict[str, Any] = {"kind": "adam", "constants": _adam_constants(step)}
-    if not step.bias_correction:
-        doc = f"{family} without bias correction; Paddle's always corrects (CC351)."
-        return view | {"cls": f"Uncorrected{family}", "doc": doc}
-    doc = f"{family} with epsilon before the bias correction, as in Keras (CC351)."
-    return view | {"cls": f"EpsilonHat{family}", "doc": doc, "numbered": True, "math": True}
+def _uncorrected(step: Step) -> dict[str, Any]:
+    if step.optimizer == "lamb":
+        return {
+            "kind": "lamb",
+            "cls": "UncorrectedLamb",
+            "doc": "LAMB without bias correction; Paddle's always corrects (CC351).",
+            "constants": _adam_constants(step),
+        }
+    family = _FAMILIES[step.optimizer]
+    return {
+        "kind": "adam",
+        "constants": _adam_constants(step),
+        "cls": f"Uncorrected{family}",
+        "doc": f"{family} without bias correction; Paddle's always corrects (CC351).",
+    }
+
+
+def _epsilon_hat(step: Step) -> dict[str, Any]:
+    family = _FAMILIES[step.optimizer]
+    return {
+        "kind": "adam",
+        "constants": _adam_constants(step),
+        "cls": f"EpsilonHat{family}",
+        "doc": f"{family} with epsilon before the bias correction, as in Keras (CC351).",
+        "numbered": True,
+        "math": True,
+    }
 
 
 def _adam_constants(step: Step) -> tuple[str, ...]:

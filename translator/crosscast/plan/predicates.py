@@ -12,7 +12,6 @@ from crosscast.plan.operations import (
     Ema,
     Plan,
     Scale,
-    Schedule,
     Step,
     UpdateScale,
 )
@@ -90,12 +89,6 @@ def clips_some(plan: Plan) -> bool:
 def clips_norm(plan: Plan) -> bool:
     """Whether gradients are clipped by a norm."""
     return plan.get(Clip).mode in ("global_norm", "per_param_norm")
-
-
-def moving_rate(plan: Plan) -> bool:
-    """Whether the learning rate changes."""
-    schedule = plan.get(Schedule)
-    return schedule.name != "constant" or schedule.warmup_steps > 0
 
 
 def is_adam(step: Step) -> bool:
