@@ -123,7 +123,7 @@ ROWS = (
         adapt=Adapt.OWN_CLIP,
     ),
     Row(path="clipping", how="clip_grad_value_ after unscale_", step=predicates.clips),
-    Row(path="clipping", how="only the norm of all gradients, after unscale_"),
+    Row(path="clipping", how="gradients are not clipped: only their norm is reported"),
     *KNOB_ROWS,
     Row(path="optimizer", how="paddle.optimizer, the neutral formulas"),
     Row(path="optimizer.no_decay", how="parameter names for AdamW, parameter groups otherwise"),

@@ -171,7 +171,8 @@ _WINDOW = (
         step=when.norm_clip,
         adapt=Adapt.OWN_CLIP,
     ),
-    Row(path="clipping", how="tf.clip_by_value, or only the norm, after unscaling"),
+    Row(path="clipping", how="tf.clip_by_value, after unscaling", step=predicates.clips),
+    Row(path="clipping", how="gradients are not clipped: only their norm is reported"),
     Row(
         path="ema",
         verdict=_ADAPTED,

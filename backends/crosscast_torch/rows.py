@@ -43,7 +43,7 @@ ROWS = (
         how="clip_grad_norm_ or clip_grad_value_ after unscale_",
         step=predicates.clips,
     ),
-    Row(path="clipping", how="only the norm of all gradients, after unscale_"),
+    Row(path="clipping", how="gradients are not clipped: only their norm is reported"),
     Row(
         path="clipping.eps",
         verdict=Verdict.ADAPTED,
