@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from crosscast.emit.frame import Frame
+from crosscast.emit.printer import print_script
 from crosscast.emit.render import template_root
 from crosscast.memory.records import Device, TracedModel
 from crosscast.messages.codes import Code
+from crosscast.plan.canonical import canonical_plan, scale_before_schedule
+from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe, Section
-from crosscast.targets.backend import Dialect, Form, Lowered
-from crosscast.targets.capability import Row
+from crosscast.targets.backend import Dialect, File, Form, Lowered
+from crosscast.targets.capability import Judgement, Row
 from crosscast.targets.defaults import Defaults
 from crosscast.targets.framework import Framework
 from crosscast.targets.harness import Harness
@@ -50,13 +55,23 @@ class PaddleBackend:
     harness: Harness = HARNESS
     traces_models: bool = False
 
-    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
+    def lower(
+        self, recipe: Recipe, judgements: Sequence[Judgement], dialect: Dialect, form: Form
+    ) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
         if LAUNCH_ONLY in dialect.features:
-            return classic.lower(recipe, self.templates, dialect, form)
+            return classic.lower(recipe, judgements, self.templates, dialect, form)
+        # GradScaler tells of a skip by the counters that its update() changes, and so does fleet.
+        plan = scale_before_schedule(canonical_plan(recipe))
+        return print_script(self, plan, recipe, judgements, dialect, form)
+
+    def print_plan(
+        self, plan: Plan, frame: Frame, dialect: Dialect, form: Form
+    ) -> tuple[File, ...]:
+        """Return the files of a plan for a dialect that emits a script."""
         if fleet.STATIC in dialect.features:
-            return fleet.lower(recipe, dialect, form)
-        return lowering.lower(recipe, self.templates, dialect, form)
+            return fleet.files(plan, frame, dialect, form)
+        return lowering.files(plan, frame, self.templates, dialect, form)
 
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None

@@ -21,10 +21,8 @@ def spelling(dialect: Dialect, half: str, tf32: bool) -> dict[str, Any]:
         "requirements": dialect.requirements,
         "half": half,
         "autocast": _autocast(dialect, half),
-        "needs_gpu": bool(half) and not has("device_amp"),
         "grad_scaler": f"{namespace}.GradScaler",
         "scaler_device": has("device_amp"),
-        "grows_to_inf": not has("finite_growth"),
         "total_norm": (
             "torch.linalg.vector_norm(torch.stack(norms))"
             if has("vector_norm")

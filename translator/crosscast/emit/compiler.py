@@ -109,7 +109,7 @@ def _compile_one(
     found: tuple[Diagnostic, ...],
 ) -> Compiled:
     backend = target.backend
-    lowered = backend.lower(recipe, target.dialect, form)
+    lowered = backend.lower(recipe, judgements, target.dialect, form)
     broken = verify(lowered.plan)
     if broken:  # a bug in the backend, not in the recipe
         raise AssertionError(f"{target.name}: {broken[0].code}: {broken[0].message}")

@@ -15,7 +15,7 @@ from crosscast.messages.codes import Code
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe, Section
-from crosscast.targets.capability import Evidence, Row
+from crosscast.targets.capability import Evidence, Judgement, Row
 from crosscast.targets.defaults import Defaults
 from crosscast.targets.framework import Framework
 from crosscast.targets.harness import Harness
@@ -132,8 +132,13 @@ class Backend(Protocol):
     def harness(self) -> Harness | None:
         """Information for `crosscast parity` to observe the scripts; None only runs them."""
 
-    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
-        """Return plan and files for a recipe accepted by the rows. Imports no framework."""
+    def lower(
+        self, recipe: Recipe, judgements: Sequence[Judgement], dialect: Dialect, form: Form
+    ) -> Lowered:
+        """Return plan and files for a recipe that the rows accept with these judgements.
+
+        Imports no framework.
+        """
 
 
 @cache
