@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, FileSystemLoader
 
-from crosscast.emit import template_cache
 from crosscast.emit.template_cache import TemplateCache, cache_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners")
@@ -101,7 +100,8 @@ def test_planted_bytecode_is_not_loaded(
     only(cache).chmod(0o620)
     assert rendered(templates, cache) == "one X"
     plant(only(cache))
-    monkeypatch.setattr(template_cache.os, "geteuid", lambda: os.getuid() + 1)
+    other = os.geteuid() + 1
+    monkeypatch.setattr("os.geteuid", lambda: other)
     assert rendered(templates, cache) == "one X"
 
 

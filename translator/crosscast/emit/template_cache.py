@@ -54,15 +54,11 @@ class TemplateCache(BytecodeCache):
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Fill the bucket if the cache has its bytecode."""
-        try:
-            with (self._folder / bucket.key).open("rb") as file:
-                content = file.read() if _belongs_to_user(file.fileno()) else b""
-        except OSError:
-            return
+        content = _read_private(f"{self._folder}/{bucket.key}")
         checksum = bucket.checksum.encode()
         if content.startswith(checksum):
             with suppress(EOFError, ValueError, TypeError):  # a damaged file
-                bucket.code = marshal.loads(content[len(checksum) :])
+                bucket.code = marshal.loads(memoryview(content)[len(checksum) :])
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         """Write the bucket's bytecode, unless Python is told to write none or the disk refuses."""
@@ -77,7 +73,18 @@ class TemplateCache(BytecodeCache):
                 file.replace(self._folder / bucket.key)
 
 
-def _belongs_to_user(descriptor: int) -> bool:
-    """Whether an open file is the user's own, and no other user may write it."""
-    status = os.fstat(descriptor)
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def _read_private(file: str) -> bytes:
+    """Return the content of a file of the user's that no other user may write; else nothing."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return b""
+        return os.read(descriptor, status.st_size)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
