@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from crosscast.messages.codes import Code
 from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     Adam,
@@ -16,15 +15,6 @@ from crosscast.recipe.document import (
 )
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast_paddle.conditions import clip_eps, wide_norm_eps
-
-FLEET_CODES = (
-    Code(
-        "CC397",
-        "gradient merge counts micro-batches",
-        "It divides by their number, if at all, and waits until a window is full. The script "
-        "divides in the program and fills short windows with micro-batches that weigh nothing.",
-    ),
-)
 
 
 def _other_types(recipe: Recipe) -> bool:
