@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from crosscast.messages.codes import Code
 from crosscast.plan import predicates
 from crosscast.recipe import predicates as recipes
 from crosscast.recipe.document import (
@@ -18,15 +17,6 @@ from crosscast.recipe.document import (
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast_paddle.adaptations import PaddleAdaptation as Adapt
 from crosscast_paddle.conditions import adds_to_norm, wide_norm_eps
-
-FLEET_CODES = (
-    Code(
-        "CC397",
-        "gradient merge counts micro-batches",
-        "It divides by their number, if at all, and waits until a window is full. The script "
-        "divides in the program and fills short windows with micro-batches that weigh nothing.",
-    ),
-)
 
 
 def _other_types(recipe: Recipe) -> bool:

@@ -122,7 +122,7 @@ def _compile_one(
 
 def check_override_names(recipe: Recipe) -> list[Diagnostic]:
     """Return a diagnostic for every override of a backend that is not installed."""
-    names = backend_names()
+    names = backend_names() if recipe.overrides else []
     return [
         Diagnostic(
             code="CC106",
