@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.emit.lowering import recipe_hash, slot_names
+from crosscast.emit.frame import recipe_hash
+from crosscast.emit.lowering import slot_names
+from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state.slots import slot_shape
@@ -51,7 +53,7 @@ def state_of(recipe: Recipe, seed: int = 0, windows: int = 8) -> TrainingState:
     return TrainingState(
         recipe=recipe_hash(recipe),
         weights=arrays("weight"),
-        moments={slot: arrays(slot) for slot in slot_names(recipe)},
+        moments={slot: arrays(slot) for slot in slot_names(canonical_plan(recipe))},
         averages=arrays("average") if recipe.ema.decay is not None else {},
         windows=windows,
         updates=windows - 2 if scaled else windows,

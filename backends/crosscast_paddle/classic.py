@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from crosscast.emit.frame import frame_of
 from crosscast.emit.lowering import shared_view
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import BertModel, Recipe, SyntheticData
 from crosscast.targets.backend import Dialect, File, Form, Lowered
-from crosscast.targets.capability import Verdict, judge
-from crosscast_paddle.classic_rows import CLASSIC_ROWS
+from crosscast.targets.capability import Judgement, Verdict
 from crosscast_paddle.classic_scripts import SCRIPTS, Script, Variable
 from crosscast_paddle.classic_values import encoder_config, flag_text, flag_values
 
 WIDTH = 86
 
 
-def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowered:
+def lower(
+    recipe: Recipe,
+    judgements: Sequence[Judgement],
+    templates: Path,
+    dialect: Dialect,
+    form: Form,
+) -> Lowered:
     """Return plan and files of a recipe for a script that the user has.
 
     Raises:
@@ -37,9 +44,9 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
         )
     script = SCRIPTS[dialect.name]
     plan = canonical_plan(recipe)
-    view = shared_view(recipe, plan, dialect.title, form)
+    view = shared_view(plan, frame_of(recipe), dialect.title, form)
     view |= {
-        "notes": _notes(recipe, script),
+        "notes": _notes(judgements),
         "source": script.source,
         "variables": tuple(_assignment(variable, recipe, script) for variable in script.variables),
         "config": script.config,
@@ -61,10 +68,9 @@ def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowe
     return Lowered(plan=plan, files=files)
 
 
-def _notes(recipe: Recipe, script: Script) -> tuple[str, ...]:
+def _notes(judgements: Sequence[Judgement]) -> tuple[str, ...]:
     """Return comment lines, from the rows, on deviations of the script from the recipe."""
-    rows = [row for row in CLASSIC_ROWS if script.name in row.dialects]
-    decided = (judgement.row for judgement in judge(recipe, rows))
+    decided = (judgement.row for judgement in judgements)
     comments = dict.fromkeys(
         f"{row.code} {row.path}: {row.how}" for row in decided if row.verdict is not Verdict.EXACT
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import partial
 
 import crosscast_paddle.classic_conditions as no
-from crosscast.recipe import predicates
+from crosscast.plan import predicates
+from crosscast.recipe import predicates as recipes
 from crosscast.targets.capability import Evidence, Row, Verdict
-from crosscast_paddle.conditions import clip_eps
+from crosscast_paddle.conditions import adds_to_norm
 
 ALL = frozenset({"lark", "ernie", "models-bert"})
 LARK = frozenset({"lark"})
@@ -30,7 +31,7 @@ MODEL_ROWS = (
         path="model",
         how="the script builds BERT, no model of yours",
         code="CC388",
-        when=predicates.own_model,
+        when=recipes.own_model,
     ),
     _not(
         path="model.intermediate_size",
@@ -93,7 +94,7 @@ DATA_ROWS = (
         path="accumulation.steps",
         how="one batch is one step",
         code="CC386",
-        when=predicates.accumulates,
+        when=recipes.accumulates,
     ),
     _near(
         path="accumulation.tail",
@@ -113,7 +114,7 @@ DATA_ROWS = (
         path="accumulation.normalize_by",
         how="the loss is the mean of all rows: none is without a label",
         code="CC386",
-        when=predicates.by_tokens,
+        when=recipes.by_tokens,
     ),
     _near(
         path="accumulation.normalize_by",
@@ -125,20 +126,20 @@ DATA_ROWS = (
         path="accumulation.dtype",
         how="one batch is one step: which gradients are float16 is the script's choice",
         code="CC389",
-        when=predicates.half_sums,
+        step=predicates.half_sums,
     ),
     _row(path="accumulation", how="one batch is one step"),
-    _not(path="distributed.nodes", how="one machine", code="CC386", when=predicates.several_nodes),
+    _not(path="distributed.nodes", how="one machine", code="CC386", when=recipes.several_nodes),
     _row(path="distributed", how="one process for all GPUs, mean of their gradients"),
     _near(path="launch", how="run.sh starts the script, and no scheduler does", code="CC386"),
     _not(
         path="activation_checkpointing",
         how="activations are kept",
         code="CC386",
-        when=predicates.recomputes,
+        when=recipes.recomputes,
     ),
     _row(path="activation_checkpointing", how="activations are kept"),
-    _not(path="ema", how="weights are not averaged", code="CC386", when=predicates.averages),
+    _not(path="ema", how="weights are not averaged", code="CC386", step=predicates.averages),
 )
 PRECISION_ROWS = (
     _row(path="precision.tf32", how="NVIDIA_TF32_OVERRIDE"),
@@ -146,27 +147,27 @@ PRECISION_ROWS = (
         path="precision",
         how="float16 is the only half type",
         code="CC389",
-        when=predicates.bfloat16,
+        step=predicates.bfloat16,
     ),
     _near(
         path="precision",
         how="all but LayerNorm is float16, weights and loss too, with float32 masters",
         code="CC389",
-        when=predicates.float16,
+        when=recipes.float16,
         dialects=LARK,
     ),
     _near(
         path="precision",
         how="the encoder but its LayerNorm is float16, weights too, with float32 masters",
         code="CC389",
-        when=predicates.float16,
+        when=recipes.float16,
         dialects=ERNIE,
     ),
     _near(
         path="precision",
         how="Paddle's lists of static graphs decide, word embeddings are float32",
         code="CC389",
-        when=predicates.float16,
+        when=recipes.float16,
         dialects=MODELS,
     ),
     _row(path="precision", how="float32"),
@@ -176,7 +177,7 @@ SCALING_ROWS = (
         path="loss_scaling",
         how="the scale is constant",
         code="CC393",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
         dialects=LARK,
     ),
     _not(
@@ -204,14 +205,14 @@ SCALING_ROWS = (
         path="loss_scaling.mode",
         how="on overflow Adam steps with zero gradients: moments fade, weights coast and decay",
         code="CC390",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
         dialects=ERNIE | MODELS,
     ),
     _near(
         path="loss_scaling.mode",
         how="nothing is looked for: an overflow ruins the weights",
         code="CC390",
-        when=predicates.static,
+        step=predicates.static,
     ),
     _near(
         path="loss_scaling.scale",
@@ -257,7 +258,7 @@ STEP_ROWS = (
         when=no.other_clipping,
         dialects=ERNIE | MODELS,
     ),
-    _near(path="clipping.eps", how="nothing is added to the norm", code="CC394", when=clip_eps),
+    _near(path="clipping.eps", how="nothing is added to the norm", code="CC394", step=adds_to_norm),
     _row(path="clipping", how="fixed in the script"),
     _not(
         path="optimizer",
@@ -277,13 +278,13 @@ STEP_ROWS = (
         path="optimizer.groups",
         how="one rate and one decay for all",
         code="CC395",
-        when=predicates.grouped,
+        step=predicates.grouped,
     ),
     _not(
         path="optimizer.bias_correction",
         how="the bias correction is on",
         code="CC395",
-        when=predicates.uncorrected_adam,
+        step=predicates.uncorrected_adam,
     ),
     _near(
         path="optimizer.eps_placement",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from crosscast.recipe.document import BertModel, GlobalNormClipping, Recipe
+from crosscast.plan.operations import Clip, Plan
+from crosscast.recipe.document import BertModel, Recipe
 
 
 def wide_norm_eps(recipe: Recipe) -> bool:
@@ -10,6 +11,7 @@ def wide_norm_eps(recipe: Recipe) -> bool:
     return isinstance(recipe.model, BertModel) and recipe.model.layer_norm_eps > 1e-3
 
 
-def clip_eps(recipe: Recipe) -> bool:
-    """Whether the norm is clipped with an epsilon, which Paddle has not."""
-    return isinstance(recipe.clipping, GlobalNormClipping) and recipe.clipping.eps > 0
+def adds_to_norm(plan: Plan) -> bool:
+    """Whether the global norm is clipped with an epsilon, which Paddle has not."""
+    clip = plan.get(Clip)
+    return clip.mode == "global_norm" and clip.eps > 0

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from crosscast.targets.backend import Dialect
 
-SCALER_TELLS_WHEN_OFF = "scaler_tells_when_off"
-"""A GradScaler that is off tells a scale of 1; in Paddle 2 it has no scale to tell."""
-
-RECOMPUTES_DROPOUT_ON_CPU = "recomputes_dropout_on_cpu"
-"""recompute() that is not reentrant restores the random state of a CPU, too."""
-
 _GPU = "# On a GPU install paddlepaddle-gpu of the same version instead, as Paddle's guide says."
 
 DYGRAPH = Dialect(
@@ -23,7 +17,6 @@ DYGRAPH = Dialect(
         "numpy>=1.26,<2.4",
         "safetensors>=0.6",
     ),
-    features=frozenset({SCALER_TELLS_WHEN_OFF, RECOMPUTES_DROPOUT_ON_CPU}),
 )
 DYGRAPH2 = Dialect(
     name="dygraph2",

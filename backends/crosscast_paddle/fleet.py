@@ -1,18 +1,19 @@
-"""Recipe to a static graph that paddle.distributed.fleet builds: AMP and gradient merge."""
+"""Plan and Frame to a static graph that paddle.distributed.fleet builds: AMP and gradient merge."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
-from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.emit.lowering import clip_constants, divisor, shared_view
 from crosscast.emit.render import py_literal
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
-from crosscast.plan.canonical import canonical_plan, scale_before_schedule
-from crosscast.recipe.document import Adam, AdamW, DynamicLossScaling, Recipe, Sgd
-from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
+from crosscast.plan import predicates
+from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.modes import modes
 from crosscast_paddle.overrides import PaddleOverrides
 
@@ -66,8 +67,8 @@ _TEMPLATES = {
 }
 
 
-def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
-    """Return plan and files of a recipe as a static graph.
+def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[File, ...]:
+    """Return the files of a static graph.
 
     Raises:
         DiagnosticError: CC386 for the form `step`: the step is part of a program.
@@ -80,95 +81,92 @@ def lower(recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
                 hint="leave --form step out",
             )
         )
-    # An overflow shows in a counter that the update of the scale changes.
-    plan = scale_before_schedule(canonical_plan(recipe))
     # The plain model, which the rows insist on, is that of dynamic graphs.
-    view = modes(recipe, PaddleOverrides(), form)
-    view |= shared_view(recipe, plan, dialect.title, form)
+    view = modes(plan, frame, PaddleOverrides(), form)
+    view |= shared_view(plan, frame, dialect.title, form)
     view["versions"] = version_view(dialect.title, dialect.oldest, dialect.until)
-    normalize, clip = plan.find(ops.Normalize), plan.find(ops.Clip)
-    assert normalize is not None  # every canonical plan has both
-    assert clip is not None
-    full = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
+    clip, has = plan.get(ops.Clip), plan.adapted.__contains__
+    mixed, own_clip = has(PaddleAdaptation.AMP), has(PaddleAdaptation.OWN_CLIP)
     view |= {
         "recompute": False,
         "length": "paddle.shape(input_ids)[1]",  # known only when the program runs
-        "forks": recipe.precision.mode == "mixed",
+        "forks": mixed,
         "launch_flags": (),
         "no_gpus": "",
         "log_dir": "",
         "requirements": dialect.requirements,
-        "output": f"runs/{recipe.name}-paddle-{dialect.name}",
+        "output": f"runs/{frame.name}-paddle-{dialect.name}",
         "reseed": "paddle.seed(SETTINGS.seed + state.windows)" if view["has_dropout"] else "",
-        "half": recipe.precision.mode == "mixed",
+        "half": mixed,
         "float32_ops": FLOAT32_OPS,
-        "merges": recipe.accumulation.steps > 1,
-        "divisor": divisor(normalize, distributed=False),
+        "merges": has(PaddleAdaptation.MERGE),
+        "divisor": divisor(plan.get(ops.Normalize), distributed=False),
         "clip": clip.mode,
-        "clipped_norm": "norm + CLIP_EPS" if clip.eps else "norm",
-        "clip_constants": (*clip_constants(recipe, with_eps=True), *full),
-        "optimizer": _optimizer(recipe.optimizer),
-        **_scaling(recipe),
+        "clipped_norm": "norm + CLIP_EPS" if own_clip else "norm",
+        "clip_constants": clip_constants(plan, with_eps=own_clip),
+        "optimizer": _optimizer(plan.get(ops.Step)),
+        **_scaling(plan),
     }
     view["betas"] = "BETAS" if view["optimizer"]["counts_steps"] else ""
-    view["math"] = view["schedule"]["math"] or recipe.scaling_on
+    view["math"] = view["schedule"]["math"] or predicates.scaled(plan)
     names = ("named_parameters", *(("restore_scale",) if view["machine"] else ()), "variable")
     view["state_names"] = ", ".join((*names, "write"))
-    view["settings"] = settings_lines(view | {"half": recipe.half})
-    return Lowered(plan=plan, files=_files(recipe, view))
+    view["checked_half"] = predicates.half_type(plan) if view["requires_amp"] else ""
+    view["settings"] = settings_lines(view)
+    return _files(frame, view)
 
 
-def _scaling(recipe: Recipe) -> dict[str, Any]:
-    machine = isinstance(recipe.loss_scaling, DynamicLossScaling)
+def _scaling(plan: ops.Plan) -> dict[str, Any]:
+    machine = PaddleAdaptation.LOSS_SCALE in plan.adapted
+    constant = PaddleAdaptation.CONSTANT_SCALE in plan.adapted
     return {
         "machine": machine,
-        "scaling_code": "CC340" if machine else "CC342",
-        "scaling_owner": "LossScale decides about the scale"
-        if machine
-        else "the scale is constant",
-        "first_scale": "INIT_SCALE" if machine else "LOSS_SCALE",
+        "scaling_code": "CC342" if constant else "CC340",
+        "scaling_owner": "the scale is constant"
+        if constant
+        else "LossScale decides about the scale",
+        "first_scale": "LOSS_SCALE" if constant else "INIT_SCALE",
     }
 
 
-def _optimizer(optimizer: Any) -> dict[str, Any]:
+def _optimizer(step: ops.Step) -> dict[str, Any]:
     """Return class, constants and arguments of an optimizer that the rows accept."""
     view: dict[str, Any] = {"decays": False, "counts_steps": False, "slots": ""}
     constants: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
-    if isinstance(optimizer, Sgd):
-        view["cls"] = "Momentum" if optimizer.momentum else "SGD"
-        if optimizer.momentum:
-            constants = (f"MOMENTUM = {py_literal(optimizer.momentum)}",)
-            nesterov = ("use_nesterov=True",) if optimizer.nesterov else ()
+    if step.optimizer == "sgd":
+        view["cls"] = "Momentum" if step.momentum else "SGD"
+        if step.momentum:
+            constants = (f"MOMENTUM = {py_literal(step.momentum)}",)
+            nesterov = ("use_nesterov=True",) if step.nesterov else ()
             arguments = ("momentum=MOMENTUM", *nesterov)
             view["slots"] = '{"momentum_buffer": "velocity_0"}'
     else:
-        assert isinstance(optimizer, Adam | AdamW)
-        view["cls"] = "AdamW" if isinstance(optimizer, AdamW) else "Adam"
+        view["cls"] = "AdamW" if step.optimizer == "adamw" else "Adam"
         constants = (
-            f"BETAS = {py_literal(optimizer.betas)}",
-            f"EPS = {py_literal(optimizer.eps)}",
+            f"BETAS = {py_literal(step.betas)}",
+            f"EPS = {py_literal(step.eps)}",
         )
         arguments = ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS")
         view["slots"] = '{"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}'
         view["counts_steps"] = True
-    decoupled = isinstance(optimizer, AdamW)
-    if optimizer.weight_decay or decoupled:  # AdamW's own default is not 0
-        constants = (*constants, f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}")
+    decoupled = step.optimizer == "adamw"
+    if step.weight_decay or decoupled:  # AdamW's own default is not 0
+        constants = (*constants, f"WEIGHT_DECAY = {py_literal(step.weight_decay)}")
         arguments = (*arguments, "weight_decay=WEIGHT_DECAY")
-    if decoupled and optimizer.weight_decay and optimizer.no_decay:
-        endings = [end for role in optimizer.no_decay for end in _ENDINGS[role]]
+    if decoupled and step.weight_decay and step.no_decay:
+        endings = [end for role in step.no_decay for end in _ENDINGS[role]]
         constants = (*constants, f"NO_DECAY = {py_literal(tuple(dict.fromkeys(endings)))}")
         view["decays"] = True
         arguments = (*arguments, "apply_decay_param_fun=decaying.__contains__")
     kind = "Decoupled" if decoupled else "Coupled (L2)"
     where = "but for what has none" if view["decays"] else "on every parameter"
-    decay = f"{kind} weight decay {where}." if optimizer.weight_decay else "No weight decay."
+    decay = f"{kind} weight decay {where}." if step.weight_decay else "No weight decay."
     doc = f"{view['cls']}. {decay}"
     return view | {"constants": constants, "arguments": arguments, "doc": doc}
 
 
-def _files(recipe: Recipe, view: dict[str, Any]) -> tuple[File, ...]:
+def _files(frame: Frame, view: dict[str, Any]) -> tuple[File, ...]:
     wrapped = {"view": view}
     files = (
         File(path=path, template=template, view=wrapped, executable=path == "launch.sh")
@@ -176,4 +174,4 @@ def _files(recipe: Recipe, view: dict[str, Any]) -> tuple[File, ...]:
     )
     spelling = {"recomputes_on_cpu": True, "flags": False}
     runtime = runtime_files({"device": "paddle", "state": "paddle/fleet"}, spelling)
-    return (*files, *runtime, *job_files(recipe, view))
+    return (*files, *runtime, *job_files(frame, view))

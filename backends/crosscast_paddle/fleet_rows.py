@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from crosscast.messages.codes import Code
-from crosscast.recipe import predicates
+from crosscast.plan import predicates
+from crosscast.recipe import predicates as recipes
 from crosscast.recipe.document import (
     Adam,
     AdamW,
@@ -15,16 +15,8 @@ from crosscast.recipe.document import (
     Sgd,
 )
 from crosscast.targets.capability import Evidence, Row, Verdict
-from crosscast_paddle.conditions import clip_eps, wide_norm_eps
-
-FLEET_CODES = (
-    Code(
-        "CC397",
-        "gradient merge counts micro-batches",
-        "It divides by their number, if at all, and waits until a window is full. The script "
-        "divides in the program and fills short windows with micro-batches that weigh nothing.",
-    ),
-)
+from crosscast_paddle.adaptations import PaddleAdaptation as Adapt
+from crosscast_paddle.conditions import adds_to_norm, wide_norm_eps
 
 
 def _other_types(recipe: Recipe) -> bool:
@@ -71,7 +63,7 @@ _own = partial(_row, verdict=Verdict.ADAPTED)
 
 FLEET_ROWS = (
     _row(path="seed", how="paddle.seed; NumPy orders the rows and draws fresh weights"),
-    _not(path="model", how="only the shipped BERT", code="CC388", when=predicates.own_model),
+    _not(path="model", how="only the shipped BERT", code="CC388", when=recipes.own_model),
     _not(
         path="model.layer_norm_eps",
         how="layer_norm rejects an epsilon above 1e-3",
@@ -93,27 +85,36 @@ FLEET_ROWS = (
         how="AMP computes in float32 on a CPU: the script then exits with code 3",
         code="CC345",
         probe=f"{PROBES}test_amp_computes_in_float32_on_cpu",
-        when=predicates.mixed,
+        step=predicates.mixed,
+        adapt=Adapt.REQUIRED_AMP,
     ),
     _row(
         path="precision.tf32",
         how="NVIDIA_TF32_OVERRIDE, because Paddle's default changes between releases",
         evidence=Evidence.DOCUMENTED,
     ),
-    _row(path="precision", how="AMP with lists that run only matmul_v2 in half precision"),
+    _row(
+        path="precision",
+        how="AMP with lists that run only matmul_v2 in half precision",
+        step=predicates.mixed,
+        adapt=Adapt.AMP,
+    ),
+    _row(path="precision", how="float32 throughout"),
     _own(
         path="loss_scaling",
         how="AMP's scaler has a floor of 1 and no ceiling: it only reports overflows",
         code="CC340",
         probe=f"{PROBES}test_the_scaler_has_a_floor_of_one",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
+        adapt=Adapt.LOSS_SCALE,
     ),
     _own(
         path="loss_scaling",
         how="a dynamic scaler that never adjusts, because a static one does not report skips",
         code="CC342",
         probe=f"{PROBES}test_a_constant_scale_tells_of_no_skip",
-        when=predicates.static,
+        step=predicates.static,
+        adapt=Adapt.CONSTANT_SCALE,
     ),
     _row(path="loss_scaling", how="none"),
     _own(
@@ -121,7 +122,8 @@ FLEET_ROWS = (
         how="losses are divided in the program; short windows are padded with rows of weight 0",
         code="CC397",
         probe=f"{PROBES}test_gradient_merge_waits_for_a_full_window",
-        when=predicates.accumulates,
+        when=recipes.accumulates,
+        adapt=Adapt.MERGE,
     ),
     _row(path="accumulation", how="one micro-batch a window"),
     _not(
@@ -135,7 +137,8 @@ FLEET_ROWS = (
         how="ClipGradByGlobalNorm adds nothing to the norm: the script implements clipping",
         code="CC343",
         probe=f"{PROBES}test_the_stock_clip_adds_nothing_to_the_norm",
-        when=clip_eps,
+        step=adds_to_norm,
+        adapt=Adapt.OWN_CLIP,
     ),
     _row(path="clipping", how="in the program, after the check for overflows"),
     _not(path="optimizer", how="SGD, Adam or AdamW", code="CC395", when=_other_optimizer),
@@ -151,7 +154,7 @@ FLEET_ROWS = (
         path="optimizer.groups",
         how="one learning rate and decay for all parameters",
         code="CC395",
-        when=predicates.grouped,
+        step=predicates.grouped,
     ),
     _not(
         path="optimizer.no_decay",
@@ -161,15 +164,15 @@ FLEET_ROWS = (
     ),
     _row(path="optimizer", how="paddle.optimizer, skipped by the program on overflow"),
     _row(path="schedule", how="a formula in the script, set through LambdaDecay"),
-    _not(path="ema", how="weights are not averaged", code="CC386", when=predicates.averages),
+    _not(path="ema", how="weights are not averaged", code="CC386", step=predicates.averages),
     _not(
         path="activation_checkpointing",
         how="activations are kept",
         code="CC386",
-        when=predicates.recomputes,
+        when=recipes.recomputes,
     ),
     _row(path="activation_checkpointing", how="activations are kept"),
-    _not(path="distributed", how="one process", code="CC386", when=predicates.parallel),
+    _not(path="distributed", how="one process", code="CC386", step=predicates.parallel),
     _row(path="distributed", how="one process"),
     _row(path="launch", how="launch.sh, and job.sbatch with SLURM"),
 )

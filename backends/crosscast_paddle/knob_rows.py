@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import predicates
-from crosscast.recipe.document import (
-    Adafactor,
-    Adam,
-    AdamW,
-    BertModel,
-    Lamb,
-    Lion,
-    Recipe,
-)
+from crosscast.plan import predicates
+from crosscast.plan.operations import Plan, Step
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.recipe.predicates import own_types
 from crosscast.targets.capability import Evidence, Row, Verdict
+from crosscast_paddle.adaptations import PaddleAdaptation as Adapt
 
 
 def recomputes_dropout(recipe: Recipe) -> bool:
@@ -21,18 +16,13 @@ def recomputes_dropout(recipe: Recipe) -> bool:
     return recipe.activation_checkpointing and dropout
 
 
-def _not_in_paddle(recipe: Recipe) -> bool:
-    return isinstance(recipe.optimizer, Lion | Adafactor)
+def _not_in_paddle(plan: Plan) -> bool:
+    return plan.get(Step).optimizer in ("lion", "adafactor")
 
 
-def _uncorrected(recipe: Recipe) -> bool:
-    optimizer = recipe.optimizer
-    return isinstance(optimizer, Adam | AdamW | Lamb) and not optimizer.bias_correction
-
-
-def _eps_hat(recipe: Recipe) -> bool:
-    optimizer = recipe.optimizer
-    return isinstance(optimizer, Adam | AdamW) and optimizer.eps_placement == "before_correction"
+def _uncorrected(plan: Plan) -> bool:
+    step = plan.get(Step)
+    return step.optimizer in ("adam", "adamw", "lamb") and not step.bias_correction
 
 
 KNOB_ROWS = (
@@ -42,7 +32,8 @@ KNOB_ROWS = (
         how="a half copy of the model computes gradients; the optimizer has the float32 weights",
         code="CC353",
         probe="paddle/test_half_weights.py::test_gradients_of_half_weights_are_summed_in_half",
-        when=predicates.half_weights,
+        step=predicates.half_weights,
+        adapt=Adapt.HALF_COPY,
     ),
     Row(
         path="accumulation.dtype",
@@ -50,7 +41,8 @@ KNOB_ROWS = (
         how="Paddle sums gradients of half weights in half; cast after the last micro-batch",
         code="CC354",
         probe="paddle/test_half_weights.py::test_gradients_of_half_weights_are_summed_in_half",
-        when=predicates.half_sums,
+        step=predicates.half_sums,
+        adapt=Adapt.LATE_SUMS,
     ),
     Row(
         path="precision.ops",
@@ -59,7 +51,8 @@ KNOB_ROWS = (
         code="CC357",
         evidence=Evidence.DOCUMENTED,
         probe="paddle/test_amp.py::test_auto_cast_knows_names_of_operations_only",
-        when=predicates.own_types,
+        when=own_types,
+        adapt=Adapt.EXPLICIT_CASTS,
     ),
     Row(path="ema", how="averaged in float32 after every update"),
     Row(
@@ -70,6 +63,7 @@ KNOB_ROWS = (
         probe="paddle/test_recompute.py::test_paddle_2_recomputes_no_dropout_on_cpu",
         when=recomputes_dropout,
         dialects=frozenset({"dygraph2"}),
+        adapt=Adapt.GPU_RECOMPUTATION,
     ),
     Row(
         path="activation_checkpointing",
@@ -81,7 +75,8 @@ KNOB_ROWS = (
         how="ClipGradByNorm has no epsilon: the script clips each gradient",
         code="CC355",
         probe="paddle/test_clip.py::test_clipping_by_each_norm_has_no_epsilon",
-        when=predicates.clips_each,
+        step=predicates.clips_each,
+        adapt=Adapt.EACH_NORM,
     ),
     Row(
         path="clipping.exempt",
@@ -89,7 +84,8 @@ KNOB_ROWS = (
         how="the clip functions ignore need_clip: they get only the parameters to clip",
         code="CC356",
         probe="paddle/test_clip.py::test_need_clip_is_ignored",
-        when=predicates.clips_some,
+        step=predicates.clips_some,
+        adapt=Adapt.EXEMPT,
     ),
     Row(
         path="optimizer.name",
@@ -97,7 +93,8 @@ KNOB_ROWS = (
         how="Paddle has neither Lion nor Adafactor: the script defines the class",
         code="CC349",
         probe="paddle/test_optimizer.py::test_lion_and_adafactor_are_missing",
-        when=_not_in_paddle,
+        step=_not_in_paddle,
+        adapt=Adapt.OWN_OPTIMIZER,
     ),
     Row(
         path="optimizer.rate_in_momentum",
@@ -105,7 +102,8 @@ KNOB_ROWS = (
         how="Paddle's Momentum applies the rate outside the momentum: the script defines its own",
         code="CC350",
         probe="paddle/test_optimizer.py::test_the_rate_is_outside_the_momentum",
-        when=predicates.rate_in_momentum,
+        step=predicates.rate_in_momentum,
+        adapt=Adapt.OWN_MOMENTUM,
     ),
     Row(
         path="optimizer.bias_correction",
@@ -113,7 +111,8 @@ KNOB_ROWS = (
         how="Paddle's Adam, AdamW and Lamb always correct the bias: the script defines the class",
         code="CC351",
         probe="paddle/test_optimizer.py::test_the_bias_is_always_corrected",
-        when=_uncorrected,
+        step=_uncorrected,
+        adapt=Adapt.UNCORRECTED,
     ),
     Row(
         path="optimizer.eps_placement",
@@ -121,6 +120,7 @@ KNOB_ROWS = (
         how="Paddle adds epsilon after the bias correction: the script defines the class",
         code="CC351",
         probe="paddle/test_optimizer.py::test_epsilon_is_added_behind_the_correction",
-        when=_eps_hat,
+        step=predicates.raw_epsilon,
+        adapt=Adapt.RAW_EPSILON,
     ),
 )

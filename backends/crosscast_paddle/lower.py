@@ -1,4 +1,4 @@
-"""Recipe to Paddle: the Plan in paddle.amp's order and the view its templates print."""
+"""Plan and Frame to Paddle: the view that its templates print."""
 
 from __future__ import annotations
 
@@ -6,62 +6,62 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import divisor, factory_import, print_ops, shared_view
 from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.plan import operations as ops
-from crosscast.plan.canonical import canonical_plan, scale_before_schedule
-from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
+from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.clipping import clip_view
-from crosscast_paddle.dialects import RECOMPUTES_DROPOUT_ON_CPU, SCALER_TELLS_WHEN_OFF
-from crosscast_paddle.knob_rows import recomputes_dropout
 from crosscast_paddle.modes import launch_flags, modes
 from crosscast_paddle.optimizer import optimizer_view
 from crosscast_paddle.overrides import PaddleOverrides
 
 
-def lower(recipe: Recipe, templates: Path, dialect: Dialect, form: Form) -> Lowered:
-    """Return plan and files of a recipe for a dialect of dynamic graphs."""
-    overrides = PaddleOverrides.model_validate(recipe.overrides.get("paddle", {}))
-    # GradScaler tells of a skip by the counters that its update() changes.
-    plan = scale_before_schedule(canonical_plan(recipe))
-    view = shared_view(recipe, plan, dialect.title, form)
+def files(
+    plan: ops.Plan, frame: Frame, templates: Path, dialect: Dialect, form: Form
+) -> tuple[File, ...]:
+    """Return the files for a dialect of dynamic graphs."""
+    overrides = PaddleOverrides.model_validate(frame.overrides.get("paddle", {}))
+    view = shared_view(plan, frame, dialect.title, form)
     view["versions"] = version_view(dialect.title, dialect.since, dialect.until)
-    view |= modes(recipe, overrides, form)
-    optimizer = optimizer_view(recipe.optimizer)
+    view |= modes(plan, frame, overrides, form)
+    optimizer = optimizer_view(plan)
     wrapped = view["distributed"] and not view["full"]  # DataParallel would reduce in half
     view |= {
         "wrapped": wrapped,
-        "recompute": recipe.activation_checkpointing,
-        "needs_gpu": recomputes_dropout(recipe),
+        "late_sums": PaddleAdaptation.LATE_SUMS in plan.adapted,
+        "recompute": frame.recomputes,
+        "recomputed_dropout": PaddleAdaptation.GPU_RECOMPUTATION in plan.adapted,
+        "checked_half": view["half"] if view["requires_amp"] else "",
         "main_arguments": "SETTINGS, train, argv, add_options",
         "betas": "BETAS" if optimizer["counts_steps"] else "",
         "math": view["schedule"]["math"] or view["machine"] or optimizer["math"],
         "field": view["machine"] or view["full"] or view["ema"],
         "optimizer": optimizer,
-        "factory_import": "" if view["bert"] else factory_import(recipe, "paddle"),
+        "factory_import": factory_import(frame, "paddle"),
         "module": "state.model._layers" if wrapped else "state.model",
-        "output": f"runs/{recipe.name}-paddle",
-        "log_dir": f"runs/{recipe.name}-paddle/log",
-        "no_gpus": ",".join(["-1"] * recipe.distributed.processes_per_node),
+        "output": f"runs/{frame.name}-paddle",
+        "log_dir": f"runs/{frame.name}-paddle/log",
+        "no_gpus": ",".join(["-1"] * frame.processes_per_node),
         "reseed": _reseed(view),
-        "launch_flags": launch_flags(recipe),
+        "launch_flags": launch_flags(plan),
         "requirements": dialect.requirements,
-        "told_scale": _told_scale(dialect, view["scaling_optional"]),
-        **clip_view(recipe, plan),
+        "told_scale": _told_scale(plan, view["scaling_optional"]),
+        **clip_view(plan),
     }
     view["micro_loop"] = _micro_loop(templates, plan, view)
     view["window_code"] = print_ops(
         templates, "paddle/ops", plan.window, lambda op: _values(op, view), 4
     )
-    return Lowered(plan=plan, files=_files(recipe, view, dialect, form))
+    return _files(frame, view, dialect, form)
 
 
-def _told_scale(dialect: Dialect, optional: bool) -> str:
+def _told_scale(plan: ops.Plan, optional: bool) -> str:
     """Return how a window learns its scale; the scaler of a script may be off."""
     scale = "state.scaler.get_init_loss_scaling()"
-    if optional and SCALER_TELLS_WHEN_OFF not in dialect.features:
+    if optional and PaddleAdaptation.SCALE_WHEN_OFF in plan.adapted:
         return f"{scale} if state.amp else 1.0"
     return f"{scale}  # the current one"
 
@@ -86,7 +86,7 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Accumulate():
             # A sum in half is made by Paddle itself and collected behind the last micro-batch.
-            return {"collect": view["full"] and op.dtype == "float32"}
+            return {"collect": view["full"] and not view["late_sums"]}
         case ops.AllReduce():
             return {"own_reduction": view["full"]}
         case ops.Clip():
@@ -115,8 +115,7 @@ def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str
     body = print_ops(templates, "paddle/ops", plan.micro, lambda op: _values(op, view), by)
     copy = f"{' ' * by}batch = to_device(batch)"
     if not view["wrapped"]:
-        once = view["full"] and plan.find(ops.Accumulate) != ops.Accumulate()
-        behind = "\n    collect_gradients(state)" if once else ""
+        behind = "\n    collect_gradients(state)" if view["late_sums"] else ""
         return f"    for batch in micro_batches:\n{copy}\n{body}{behind}"
     return (
         "    for index, batch in enumerate(micro_batches, start=1):\n"
@@ -126,19 +125,19 @@ def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str
     )
 
 
-def _files(recipe: Recipe, view: dict[str, Any], dialect: Dialect, form: Form) -> tuple[File, ...]:
+def _files(frame: Frame, view: dict[str, Any], dialect: Dialect, form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="paddle/step.py.j2", view=wrapped),)
     view["settings"] = settings_lines(view)
-    on_cpu = RECOMPUTES_DROPOUT_ON_CPU in dialect.features
-    spelling = {"recomputes_on_cpu": on_cpu, "flags": True}
+    modules = dict.fromkeys(("device", "state", "flags"), "paddle")
+    spelling = {"flags": True, "recomputes_on_cpu": not dialect.until}
     files = [
         File(path="train.py", template="paddle/train.py.j2", view=wrapped),
-        *runtime_files(dict.fromkeys(("device", "state", "flags"), "paddle"), spelling),
+        *runtime_files(modules, spelling),
         File(path="launch.sh", template="paddle/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="paddle/requirements.txt.j2", view=wrapped),
-        *job_files(recipe, view),
+        *job_files(frame, view),
     ]
     if view["bert"]:
         files.insert(1, File(path="model.py", template="paddle/model.py.j2", view=wrapped))

@@ -4,36 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosscast.emit.frame import Frame
 from crosscast.emit.lowering import MACHINE_RULE
 from crosscast.emit.render import py_literal
-from crosscast.recipe.document import DynamicLossScaling, OpTypes, Recipe, StaticLossScaling
+from crosscast.plan import predicates
+from crosscast.plan.operations import Autocast, Plan, UpdateScale
+from crosscast.recipe.document import OpTypes
 from crosscast.targets.backend import Form
 from crosscast.targets.parameter_words import scaling_words
+from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.overrides import PaddleOverrides
 
 
-def modes(recipe: Recipe, overrides: PaddleOverrides, form: Form) -> dict[str, Any]:
+def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> dict[str, Any]:
     """Return what depends on precision and loss scaling; scripts have flags, steps have not."""
-    half, full = recipe.half, recipe.precision.mode == "full"
-    scaling = recipe.loss_scaling
-    machine = isinstance(scaling, DynamicLossScaling)
+    has, half = plan.adapted.__contains__, predicates.half_type(plan)
+    machine, scaled = has(PaddleAdaptation.LOSS_SCALE), predicates.scaled(plan)
+    op_types = frame.op_types if has(PaddleAdaptation.EXPLICIT_CASTS) else OpTypes()
+    auto_cast = _auto_cast(half, op_types, overrides.amp_level, script=form == "script")
     script = form == "script"
     half_flag = "use_bf16" if half == "bfloat16" else "use_fp16"
     found: dict[str, Any] = {
         "half": half,
-        "full": full,
-        **_types(recipe),
+        "full": has(PaddleAdaptation.HALF_COPY),
+        "requires_amp": has(PaddleAdaptation.REQUIRED_AMP),
+        **_types(half, op_types),
         "length": "input_ids.shape[1]",
         "working": "half_copy(self.model)" + (" if self.amp else self.model" if script else ""),
         "half_flag": half_flag,
         "amp_level": overrides.amp_level,
-        "auto_cast": _auto_cast(recipe, overrides.amp_level, script),
+        "auto_cast": auto_cast if has(PaddleAdaptation.AUTO_CAST) else "",
         "machine": machine,
-        "flag_names": _flag_names(half, scaled=recipe.scaling_on, machine=machine),
-        "model_names": _model_names(recipe),
+        "flag_names": _flag_names(half, scaled=scaled, machine=machine),
+        "model_names": _model_names(op_types),
         "state_flags": (),
-        "scaling_optional": script and recipe.scaling_on,
-        "scaler": _scaler(recipe),
+        "scaling_optional": script and scaled,
+        "scaler": _scaler(plan),
     }
     if script and half:
         found["state_flags"] = (f"amp: bool = True  # --{half_flag}",)
@@ -58,38 +64,34 @@ def _flag_names(half: str, *, scaled: bool, machine: bool) -> str:
     return "boolean" if half else "false"
 
 
-def _model_names(recipe: Recipe) -> str:
+def _model_names(op_types: OpTypes) -> str:
     """Return what train.py imports of the shipped model."""
-    if recipe.precision.ops == OpTypes():
+    if op_types == OpTypes():
         return "LIMITS, MAX_POSITIONS, build_model"
     return "LIMITS, MAX_POSITIONS, TYPES, build_model, compute_in_float32"
 
 
-def _types(recipe: Recipe) -> dict[str, Any]:
+def _types(half: str, chosen: OpTypes) -> dict[str, Any]:
     """Return the types of the classes of operations where they are not those of auto_cast O1."""
-    chosen = recipe.precision.ops
     if chosen == OpTypes():
         plain = {"dense_class": "nn.Linear", "norm_class": "nn.LayerNorm", "lowest": "-1e9"}
         return plain | {"types": {}}
-    found = {"compute": recipe.half, "float32": "float32"}
+    found = {"compute": half, "float32": "float32"}
     types = {name: found[kind] for name, kind in chosen.model_dump().items()}
     narrow = types["reductions"] == "float16"
     lowest = "-1e4" if narrow else "-1e9"  # float16 ends at 65504
     return {"dense_class": "Dense", "norm_class": "Norm", "lowest": lowest, "types": types}
 
 
-def _auto_cast(recipe: Recipe, level: str, script: bool) -> str:
-    half = recipe.half
-    if not half:
-        return ""
-    if recipe.precision.ops != OpTypes():
+def _auto_cast(half: str, op_types: OpTypes, level: str, *, script: bool) -> str:
+    if op_types != OpTypes():
         return f'paddle.amp.auto_cast(False, dtype="{half}")'  # GradScaler asks for the type
     enable = "state.amp, " if script else ""
     return f'paddle.amp.auto_cast({enable}dtype="{half}", level="{level}")'
 
 
-def _scaler(recipe: Recipe) -> dict[str, str]:
-    if isinstance(recipe.loss_scaling, StaticLossScaling):
+def _scaler(plan: Plan) -> dict[str, str]:
+    if PaddleAdaptation.CONSTANT_SCALE in plan.adapted:
         return {"doc": "Scales and skips; never adjusts the scale (CC342).", "init": "LOSS_SCALE"}
     return {
         "doc": "Scales and skips; LossScale decides about the scale (CC340).",
@@ -97,25 +99,24 @@ def _scaler(recipe: Recipe) -> dict[str, str]:
     }
 
 
-def launch_flags(recipe: Recipe) -> tuple[str, ...]:
-    """Return the flags that launch.sh spells out, with the values of the recipe."""
-    if recipe.precision.compute_dtype == "bfloat16":
+def launch_flags(plan: Plan) -> tuple[str, ...]:
+    """Return the flags that launch.sh spells out, with the values of the plan."""
+    if plan.get(Autocast).compute_dtype == "bfloat16":
         return ("--use_bf16=true",)
-    scaling = recipe.loss_scaling
-    if isinstance(scaling, StaticLossScaling):
+    update = plan.find(UpdateScale)
+    if update is None:  # also float16 without loss scaling
+        return (f"--use_fp16={py_literal(bool(predicates.half_type(plan))).lower()}",)
+    if update.mode == "static":
         return (
             "--use_fp16=true",
             "--use_dynamic_loss_scaling=false",
-            f"--init_loss_scaling={scaling.scale!r}",
+            f"--init_loss_scaling={update.init_scale!r}",
         )
-    if isinstance(scaling, DynamicLossScaling):
-        return (
-            "--use_fp16=true",
-            "--use_dynamic_loss_scaling=true",
-            *(
-                f"--{flag}={getattr(scaling, path.removeprefix('loss_scaling.'))!r}"
-                for flag, path in scaling_words("paddle").items()
-            ),
-        )
-    # Also float16 without loss scaling.
-    return (f"--use_fp16={py_literal(bool(recipe.half)).lower()}",)
+    return (
+        "--use_fp16=true",
+        "--use_dynamic_loss_scaling=true",
+        *(
+            f"--{flag}={getattr(update, path.removeprefix('loss_scaling.'))!r}"
+            for flag, path in scaling_words("paddle").items()
+        ),
+    )

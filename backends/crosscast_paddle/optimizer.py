@@ -5,36 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast.emit.render import py_literal
-from crosscast.recipe.document import (
-    Adafactor,
-    Adam,
-    AdamW,
-    Lamb,
-    Lion,
-    Optimizer,
-    ParameterGroup,
-    Sgd,
-)
-from crosscast_paddle.own_optimizer import own_optimizer
+from crosscast.plan import predicates
+from crosscast.plan.operations import Group, Plan, Step
+from crosscast_paddle.own_optimizer import OWN_CLASSES, own_optimizer
 
 _EXEMPT_LAYERS = {"layer_norm": "nn.LayerNorm", "embedding": "nn.Embedding"}
+_CLASSES = {
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "lamb": "Lamb",
+    "lion": "Lion",
+    "adafactor": "Adafactor",
+}
 _WIDTH = 88
 
 
-def optimizer_view(optimizer: Optimizer) -> dict[str, Any]:
+def optimizer_view(plan: Plan) -> dict[str, Any]:
     """Return class, constants and arguments of the optimizer, and the names of its moments.
 
     `form` is how settings reach some parameters only: `names` (AdamW asks a function about
     generated names), `groups`, or empty. `own` describes a class the script brings itself.
     """
-    exempt = _exempt(optimizer)
-    decays = _decays(optimizer)
-    patterns = tuple(map(_pattern, optimizer.groups))
-    grouped = bool(patterns or (exempt and not _asks_by_name(optimizer)))
-    own = own_optimizer(optimizer, grouped=grouped, decays=decays)
-    view = _stock(optimizer) if own is None else own | {"slots": "", "counts_steps": False}
+    step = plan.get(Step)
+    exempt, decays = _exempt(step), predicates.decays(step)
+    patterns = tuple(map(_pattern, step.groups))
+    grouped = bool(patterns or (exempt and not _asks_by_name(plan)))
+    own = own_optimizer(plan, grouped=grouped, decays=decays)
+    view = _stock(step) if own is None else own | {"slots": "", "counts_steps": False}
     form = "groups" if grouped else "names" if exempt else ""
-    key = _decay_key(optimizer, own)
+    key = _decay_key(step, own)
     return view | {
         "own": own,
         "math": bool(own and own["math"]),
@@ -42,47 +41,40 @@ def optimizer_view(optimizer: Optimizer) -> dict[str, Any]:
         "form": form,
         "exempt": exempt,
         "patterns": patterns,
-        "constants": (*view["constants"], *_decay_constant(optimizer)),
+        "constants": (*view["constants"], *_decay_constant(step)),
         "arguments": (
             "learning_rate=LEARNING_RATE",
             *view["arguments"],
             *_parameters(form, key, bool(patterns)),
-            *_decay_arguments(optimizer, form, key),
+            *_decay_arguments(step, form, key),
         ),
-        "doc": _doc(view["cls"], optimizer, bool(exempt)),
+        "doc": _doc(view["cls"], step, bool(exempt)),
     }
 
 
-def _asks_by_name(optimizer: Optimizer) -> bool:
-    return (
-        isinstance(optimizer, AdamW)
-        and optimizer.bias_correction
-        and optimizer.eps_placement == "after_correction"
-    )
+def _asks_by_name(plan: Plan) -> bool:
+    return plan.get(Step).optimizer == "adamw" and not plan.adapted & OWN_CLASSES
 
 
-def _decays(optimizer: Optimizer) -> bool:
-    return bool(optimizer.weight_decay) or any(g.weight_decay for g in optimizer.groups)
-
-
-def _decay_key(optimizer: Optimizer, own: dict[str, Any] | None) -> str:
+def _decay_key(step: Step, own: dict[str, Any] | None) -> str:
     """Return what weight decay is called in arguments and groups; an own class has its own."""
     if own is not None:
         return "decay" if own["decay"] else "" if own["decoupled"] else "weight_decay"
-    return "lamb_weight_decay" if isinstance(optimizer, Lamb) else "weight_decay"
+    return "lamb_weight_decay" if step.optimizer == "lamb" else "weight_decay"
 
 
-def _decay_constant(optimizer: Optimizer) -> tuple[str, ...]:
+def _decay_constant(step: Step) -> tuple[str, ...]:
     # Defaults of Paddle's AdamW and Lamb are not 0; groups without a decay of their own take it.
-    if not _decays(optimizer) and not isinstance(optimizer, AdamW | Lamb) and not optimizer.groups:
+    own_default = step.optimizer in ("adamw", "lamb")
+    if not predicates.decays(step) and not own_default and not step.groups:
         return ()
-    return (f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}",)
+    return (f"WEIGHT_DECAY = {py_literal(step.weight_decay)}",)
 
 
-def _decay_arguments(optimizer: Optimizer, form: str, key: str) -> tuple[str, ...]:
+def _decay_arguments(step: Step, form: str, key: str) -> tuple[str, ...]:
     if form == "names":
         return ("weight_decay=WEIGHT_DECAY", "apply_decay_param_fun=verdicts.get")
-    given = key in ("weight_decay", "lamb_weight_decay") and _decay_constant(optimizer)
+    given = key in ("weight_decay", "lamb_weight_decay") and _decay_constant(step)
     return (f"{key}=WEIGHT_DECAY",) if given and form != "groups" else ()
 
 
@@ -101,7 +93,7 @@ def _parameters(form: str, key: str, patterns: bool) -> tuple[str, ...]:
     return (f"parameters=[\n            {element}\n            {source}\n        ]",)
 
 
-def _pattern(group: ParameterGroup) -> str:
+def _pattern(group: Group) -> str:
     """Return patterns, decay and factor as a formatter would write them, with a comma."""
     rest = (py_literal(group.weight_decay), py_literal(group.rate_factor))
     patterns = py_literal(group.parameters)
@@ -114,33 +106,32 @@ def _pattern(group: ParameterGroup) -> str:
     return "    (\n" + "".join(f"        {item},\n" for item in (patterns, *rest)) + "    ),"
 
 
-def _stock(optimizer: Optimizer) -> dict[str, Any]:
-    if isinstance(optimizer, Sgd):
-        return _sgd(optimizer)
-    assert not isinstance(optimizer, Lion | Adafactor)
-    return _adam(optimizer)
+def _stock(step: Step) -> dict[str, Any]:
+    if step.optimizer == "sgd":
+        return _sgd(step)
+    return _adam(step)
 
 
-def _sgd(optimizer: Sgd) -> dict[str, Any]:
+def _sgd(step: Step) -> dict[str, Any]:
     view: dict[str, Any] = {"cls": "paddle.optimizer.SGD", "counts_steps": False, "slots": ""}
-    if not optimizer.momentum:
+    if not step.momentum:
         return view | {"constants": (), "arguments": ()}
-    nesterov = ("use_nesterov=True",) if optimizer.nesterov else ()
+    nesterov = ("use_nesterov=True",) if step.nesterov else ()
     return view | {
         "cls": "paddle.optimizer.Momentum",
-        "constants": (f"MOMENTUM = {py_literal(optimizer.momentum)}",),
+        "constants": (f"MOMENTUM = {py_literal(step.momentum)}",),
         "arguments": ("momentum=MOMENTUM", *nesterov),
         "slots": '{"momentum_buffer": "velocity_0"}',
     }
 
 
-def _adam(optimizer: Adam | AdamW | Lamb) -> dict[str, Any]:
-    adapt = ("always_adapt=True",) if getattr(optimizer, "always_adapt", False) else ()
+def _adam(step: Step) -> dict[str, Any]:
+    adapt = ("always_adapt=True",) if step.optimizer == "lamb" and step.always_adapt else ()
     return {
-        "cls": f"paddle.optimizer.{type(optimizer).__name__}",
+        "cls": f"paddle.optimizer.{_CLASSES[step.optimizer]}",
         "constants": (
-            f"BETAS = {py_literal(optimizer.betas)}",
-            f"EPS = {py_literal(optimizer.eps)}",
+            f"BETAS = {py_literal(step.betas)}",
+            f"EPS = {py_literal(step.eps)}",
         ),
         "arguments": ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS", *adapt),
         "counts_steps": True,
@@ -148,11 +139,11 @@ def _adam(optimizer: Adam | AdamW | Lamb) -> dict[str, Any]:
     }
 
 
-def _exempt(optimizer: Optimizer) -> tuple[str, ...]:
+def _exempt(step: Step) -> tuple[str, ...]:
     """Return the body of `decays`, empty where weight decay applies to everything or nothing."""
-    if not optimizer.weight_decay or not optimizer.no_decay:
+    if not step.weight_decay or not step.no_decay:
         return ()
-    return role_test(optimizer.no_decay)
+    return role_test(step.no_decay)
 
 
 def role_test(roles: tuple[str, ...]) -> tuple[str, ...]:
@@ -167,14 +158,14 @@ def role_test(roles: tuple[str, ...]) -> tuple[str, ...]:
     return ('if "bias" in name.split("_"):  # bias_ih_l0 too', "    return False", last)
 
 
-def _doc(cls: str, optimizer: Optimizer, exempt: bool) -> str:
+def _doc(cls: str, step: Step, exempt: bool) -> str:
     name = cls.removeprefix("paddle.optimizer.")
-    if not _decays(optimizer):
+    if not predicates.decays(step):
         return f"{name}. No weight decay."
-    kind = "Coupled (L2)" if isinstance(optimizer, Sgd | Adam) else "Decoupled"
-    if isinstance(optimizer, Lamb):
+    kind = "Coupled (L2)" if step.optimizer in ("sgd", "adam") else "Decoupled"
+    if step.optimizer == "lamb":
         kind = "Adapted"
     where = "where `decays` says so" if exempt else "on every parameter"
-    if optimizer.groups:
+    if step.groups:
         where = "as GROUPS say"
     return f"{name}. {kind} weight decay {where}."

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import predicates
-from crosscast.recipe.document import Recipe
+from crosscast.plan import predicates
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
+from crosscast_paddle.adaptations import PaddleAdaptation as Adapt
 from crosscast_paddle.conditions import wide_norm_eps
 from crosscast_paddle.knob_rows import KNOB_ROWS
-
-
-def _scaled(recipe: Recipe) -> bool:
-    return recipe.scaling_on
-
-
-def _by_norm(recipe: Recipe) -> bool:
-    return recipe.clipping.kind in ("global_norm", "per_param_norm")
-
 
 ROWS = (
     *neutral_rows("paddle"),
@@ -32,28 +23,37 @@ ROWS = (
     ),
     Row(path="data", how="npz read with NumPy, the same row order on every framework"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
-    Row(path="precision", how="paddle.amp.auto_cast O1 around the forward pass"),
+    Row(
+        path="precision",
+        how="paddle.amp.auto_cast O1 around the forward pass",
+        step=predicates.half,
+        adapt=Adapt.AUTO_CAST,
+    ),
+    Row(path="precision", how="float32 throughout"),
     Row(
         path="precision.mode",
         verdict=Verdict.ADAPTED,
         how="auto_cast computes in float32 on a CPU: the script then exits with code 3",
         code="CC345",
         probe="paddle/test_amp.py::test_auto_cast_computes_in_float32_on_cpu",
-        when=predicates.half,
+        step=predicates.half,
+        adapt=Adapt.REQUIRED_AMP,
     ),
     Row(
         path="precision.tf32",
         how="NVIDIA_TF32_OVERRIDE, because Paddle's default changes between releases",
         evidence=Evidence.DOCUMENTED,
     ),
-    Row(path="loss_scaling", how="paddle.amp.GradScaler"),
+    Row(path="loss_scaling", how="paddle.amp.GradScaler", step=predicates.scaled),
+    Row(path="loss_scaling", how="the loss is not scaled"),
     Row(
         path="loss_scaling.mode",
         verdict=Verdict.ADAPTED,
         how="a dynamic GradScaler that never adjusts, because a static one does not report skips",
         code="CC342",
         probe="paddle/test_scaler.py::test_static_scaler_tells_of_no_skip",
-        when=predicates.static,
+        step=predicates.static,
+        adapt=Adapt.CONSTANT_SCALE,
     ),
     Row(
         path="loss_scaling.mode",
@@ -61,7 +61,8 @@ ROWS = (
         how="GradScaler disables itself unless float16 auto_cast comes first, as in the script",
         code="CC341",
         probe="paddle/test_scaler.py::test_scaler_switches_itself_off",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
+        adapt=Adapt.AUTO_CAST,
     ),
     Row(
         path="loss_scaling.min_scale",
@@ -70,7 +71,8 @@ ROWS = (
         "the scale",
         code="CC340",
         probe="paddle/test_scaler.py::test_scale_falls_to_zero",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
+        adapt=Adapt.LOSS_SCALE,
     ),
     Row(
         path="loss_scaling.max_scale",
@@ -78,7 +80,8 @@ ROWS = (
         how="GradScaler has no ceiling: the script's LossScale sets the scale",
         code="CC340",
         probe="paddle/test_scaler.py::test_scale_grows_to_infinity",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
+        adapt=Adapt.LOSS_SCALE,
     ),
     Row(
         path="loss_scaling.init_scale",
@@ -86,8 +89,9 @@ ROWS = (
         how="a disabled GradScaler has no scale: the script does not query it",
         code="CC347",
         probe="paddle/test_amp.py::test_a_scaler_that_is_off_has_no_scale_in_paddle_2",
-        when=_scaled,
+        step=predicates.scaled,
         dialects=frozenset({"dygraph2"}),
+        adapt=Adapt.SCALE_WHEN_OFF,
     ),
     Row(
         path="loss_scaling.scale",
@@ -95,8 +99,9 @@ ROWS = (
         how="a disabled GradScaler has no scale: the script does not query it",
         code="CC347",
         probe="paddle/test_amp.py::test_a_scaler_that_is_off_has_no_scale_in_paddle_2",
-        when=_scaled,
+        step=predicates.scaled,
         dialects=frozenset({"dygraph2"}),
+        adapt=Adapt.SCALE_WHEN_OFF,
     ),
     Row(
         path="loss_scaling.backoff_factor",
@@ -104,7 +109,8 @@ ROWS = (
         how="GradScaler crashes with NumPy 2.4 when it backs off: LossScale backs off instead",
         code="CC348",
         probe="paddle/test_hazards.py::test_a_back_off_converts_as_numpy_2_4_forbids",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
+        adapt=Adapt.LOSS_SCALE,
     ),
     Row(path="accumulation", how="loss divided before backward, which sums until clear_grad"),
     Row(
@@ -113,13 +119,20 @@ ROWS = (
         how="clip_grad_norm_ loses digits in large gradients: the script sums the squares",
         code="CC352",
         probe="paddle/test_clip.py::test_the_norm_of_large_tensors_loses_digits",
-        when=_by_norm,
+        step=predicates.clips_norm,
+        adapt=Adapt.OWN_CLIP,
     ),
-    Row(path="clipping", how="clip_grad_value_ after unscale_"),
+    Row(path="clipping", how="clip_grad_value_ after unscale_", step=predicates.clips),
+    Row(path="clipping", how="gradients are not clipped: only their norm is reported"),
     *KNOB_ROWS,
     Row(path="optimizer", how="paddle.optimizer, the neutral formulas"),
     Row(path="optimizer.no_decay", how="parameter names for AdamW, parameter groups otherwise"),
-    Row(path="optimizer.groups", how="parameter groups with weight_decay and learning_rate"),
+    Row(
+        path="optimizer.groups",
+        how="parameter groups with weight_decay and learning_rate",
+        step=predicates.grouped,
+    ),
+    Row(path="optimizer.groups", how="none"),
     Row(path="schedule", how="a formula in the script, set by set_lr"),
     Row(
         path="launch.rendezvous",
@@ -129,5 +142,10 @@ ROWS = (
         probe="paddle/test_launcher.py::test_only_etcd_makes_the_launcher_elastic",
         when=is_elastic,
     ),
-    Row(path="distributed", how="DataParallel, no_sync within a window, distributed.launch"),
+    Row(
+        path="distributed",
+        how="DataParallel, no_sync within a window, distributed.launch",
+        step=predicates.parallel,
+    ),
+    Row(path="distributed", how="one process"),
 )

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import predicates
-from crosscast.recipe.document import (
-    Adam,
-    AdamW,
-    CustomModel,
-    GlobalNormClipping,
-    NoClipping,
-    PerParamNormClipping,
-    Recipe,
-    Sgd,
+from crosscast.plan.operations import Clip, Plan, Step
+from crosscast.plan.predicates import (
+    clips_norm,
+    half_weights,
+    is_adam,
+    parallel,
+    raw_epsilon,
+    uncorrected_adam,
 )
-from crosscast_tensorflow.stock import stock_call
+from crosscast.recipe import predicates
+from crosscast.recipe.document import CustomModel, NoClipping, Recipe
 
 
-def norm_clip(recipe: Recipe) -> bool:
+def norm_clip(plan: Plan) -> bool:
     """Whether gradients are clipped in a way that Keras has not."""
-    clipping = recipe.clipping
-    by_norm = isinstance(clipping, GlobalNormClipping | PerParamNormClipping)
-    return by_norm or (not isinstance(clipping, NoClipping) and bool(clipping.exempt))
+    return clips_norm(plan) or bool(plan.get(Clip).exempt)
 
 
 def clips_by_name(recipe: Recipe) -> bool:
@@ -37,39 +34,63 @@ def spares_by_name(recipe: Recipe) -> bool:
     return spared and isinstance(recipe.model, CustomModel)
 
 
-def adam_after(recipe: Recipe) -> bool:
+def adam_after(plan: Plan) -> bool:
     """Whether epsilon comes after a bias correction."""
-    optimizer = recipe.optimizer
-    if not isinstance(optimizer, Adam | AdamW):
-        return False
-    return optimizer.bias_correction and optimizer.eps_placement == "after_correction"
+    adam = is_adam(plan.get(Step))
+    return adam and not uncorrected_adam(plan) and not raw_epsilon(plan)
 
 
-def lamb(recipe: Recipe) -> bool:
+def lamb(plan: Plan) -> bool:
     """Whether the optimizer is LAMB."""
-    return recipe.optimizer.name == "lamb"
+    return plan.get(Step).optimizer == "lamb"
 
 
-def momentum_outside(recipe: Recipe) -> bool:
+def uncorrected_lamb(plan: Plan) -> bool:
+    """Whether the optimizer is a LAMB without bias correction."""
+    return lamb(plan) and not plan.get(Step).bias_correction
+
+
+def momentum_outside(plan: Plan) -> bool:
     """Whether there is a momentum that the rate stays out of."""
-    optimizer = recipe.optimizer
-    inside = isinstance(optimizer, Sgd) and optimizer.rate_in_momentum
-    return isinstance(optimizer, Sgd) and optimizer.momentum > 0 and not inside
+    step = plan.get(Step)
+    return step.optimizer == "sgd" and step.momentum > 0 and not step.rate_in_momentum
 
 
-def stock(recipe: Recipe) -> bool:
-    """Whether a class of Keras is used as it is."""
-    return bool(stock_call(recipe, keras3=True))
+def stock(plan: Plan) -> bool:
+    """Whether a class of Keras 3 is used as it is.
+
+    Those of Keras 3 would sum the gradients of all processes again.
+    """
+    step = plan.get(Step)
+    if step.optimizer == "lion":
+        return _plain_optimizer(plan)
+    inside = step.rate_in_momentum or not step.momentum
+    return step.optimizer == "sgd" and inside and not step.weight_decay and _plain_optimizer(plan)
+
+
+def stock_of_keras2(plan: Plan) -> bool:
+    """Whether a class of Keras 2 is used as it is.
+
+    The moments of Keras 2 are held in another way by almost every release: of its optimizers only
+    SGD without momentum is used.
+    """
+    step = plan.get(Step)
+    return step.optimizer == "sgd" and not step.momentum and stock(plan)
+
+
+def _plain_optimizer(plan: Plan) -> bool:
+    special = half_weights(plan) or parallel(plan)
+    return not plan.get(Step).groups and not special
 
 
 def full_own_model(recipe: Recipe) -> bool:
     """Whether the weights of an unknown model are half."""
-    return predicates.half_weights(recipe) and isinstance(recipe.model, CustomModel)
+    return recipe.precision.mode == "full" and isinstance(recipe.model, CustomModel)
 
 
 def full_matmul_float32(recipe: Recipe) -> bool:
     """Whether half weights are multiplied in float32."""
-    return predicates.half_weights(recipe) and recipe.precision.ops.matmul == "float32"
+    return recipe.precision.mode == "full" and recipe.precision.ops.matmul == "float32"
 
 
 def recomputes_dropout(recipe: Recipe) -> bool:

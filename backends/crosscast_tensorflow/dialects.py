@@ -3,7 +3,6 @@
 Features:
     keras3: the package keras; without it tf.keras, or tf_keras where TensorFlow brings Keras 3.
     reduce_retracing: tf.function generalises shapes by that argument.
-    graph_rewrite: float32 graphs run in half where TensorFlow's graph optimizer thinks best.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ DIALECTS = (
         oldest="2.5",
         evidence=Evidence.DOCUMENTED,
         requirements=_KERAS2,
-        features=frozenset({"graph_rewrite"}),
         environment=_ALONE,
     ),
 )

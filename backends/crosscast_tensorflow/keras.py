@@ -7,14 +7,13 @@ from typing import Any
 from crosscast.targets.backend import Dialect
 
 
-def spelling(dialect: Dialect, *, mixed: bool) -> dict[str, Any]:
+def spelling(dialect: Dialect) -> dict[str, Any]:
     """Return the part of the view that depends on the dialect alone."""
     has = dialect.features.__contains__
     return {
         "requirements": dialect.requirements,
         "keras3": has("keras3"),
-        "graph_rewrite": has("graph_rewrite"),
-        "rewrite": mixed and has("graph_rewrite"),
+        "rewrites": dialect.name == "graph-rewrite",
         "variable": "keras.Variable" if has("keras3") else "tf.Variable",
         "name_of": "path" if has("keras3") else "name",
         "kind_of": "variable.name" if has("keras3") else "kind(variable)",

@@ -1,4 +1,4 @@
-"""Recipe to TensorFlow: the canonical Plan and the view its templates print."""
+"""Plan and Frame to TensorFlow: the view that its templates print."""
 
 from __future__ import annotations
 
@@ -6,54 +6,59 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
 from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.plan import operations as ops
-from crosscast.plan.canonical import canonical_plan
-from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
+from crosscast.plan import predicates
+from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_tensorflow.adaptations import TensorflowAdaptation
 from crosscast_tensorflow.keras import decorator, spelling
 from crosscast_tensorflow.literals import group_lines
 from crosscast_tensorflow.optimizer import optimizer_view, role_names
 from crosscast_tensorflow.overrides import TensorflowOverrides
 from crosscast_tensorflow.parallel import parallel_advice, parallel_view, start_view
-from crosscast_tensorflow.precision import policy, types_view
+from crosscast_tensorflow.precision import op_types, policy, types_view
 
+LOSS_SCALE = TensorflowAdaptation.LOSS_SCALE
 _HOST = (ops.Schedule, ops.UpdateScale)
 """What Python does after the compiled part of a window: it counts, and reads no gradients."""
 
 
-def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowered:
-    """Return plan and files of a recipe for a generation of Keras."""
-    overrides = TensorflowOverrides.model_validate(recipe.overrides.get("tensorflow", {}))
-    plan = canonical_plan(recipe)
-    view = shared_view(recipe, plan, dialect.title, form)
+def files(
+    plan: ops.Plan, frame: Frame, dialect: Dialect, templates: Path, form: Form
+) -> tuple[File, ...]:
+    """Return the files for a generation of Keras."""
+    overrides = TensorflowOverrides.model_validate(frame.overrides.get("tensorflow", {}))
+    view = shared_view(plan, frame, dialect.title, form)
     # Keras 2 also comes as tf_keras beside a newer TensorFlow: select_device looks at Keras itself.
     since = dialect.since or dialect.oldest
     view["versions"] = version_view(dialect.title, since)
-    view |= spelling(dialect, mixed=recipe.precision.mode == "mixed")
+    view |= spelling(dialect)
     view |= {
-        "machine": view["dynamic"],
-        "half": recipe.half,
-        "math": view["schedule"]["math"] or view["dynamic"],
-        "policy": "float32" if view["rewrite"] else policy(recipe),
+        "machine": LOSS_SCALE in plan.adapted,
+        "rewrite": TensorflowAdaptation.GRAPH_REWRITE in plan.adapted,
+        "ema": TensorflowAdaptation.OWN_AVERAGE in plan.adapted,
+        "math": view["schedule"]["math"] or LOSS_SCALE in plan.adapted,
+        "policy": policy(plan, frame),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
-        "optimizer": optimizer_view(recipe, keras3=view["keras3"]),
-        "factory_import": "" if view["bert"] else factory_import(recipe, "tensorflow"),
+        "optimizer": optimizer_view(plan),
+        "factory_import": factory_import(frame, "tensorflow"),
         "inputs": "**inputs" if view["bert"] else "inputs",
-        "output": f"runs/{recipe.name}-tensorflow",
+        "output": f"runs/{frame.name}-tensorflow",
         # The shipped BERT draws from one seed; layers of Keras 2 have none that could be set.
         "reseed": (
             _reseed(view) if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
     }
-    view |= _types(recipe, view) | _constants(recipe, plan)
+    view |= _types(plan, frame) | _constants(plan)
     if form == "step":
         view["header"] = (*view["header"], *_advice(view))
-    view |= parallel_view(view) | start_view(recipe, view)
+    view["checked_half"] = predicates.half_type(plan) if view["rewrite"] else ""
+    view |= parallel_view(view) | start_view(plan, frame, view)
     view |= _code(plan, templates, view)
-    return Lowered(plan=plan, files=_files(recipe, view, form))
+    return _files(frame, view, form)
 
 
 def _reseed(view: Mapping[str, Any]) -> str:
@@ -67,19 +72,20 @@ def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
     return (policy, *((rewrite,) if view["rewrite"] else ()), *parallel_advice(view))
 
 
-def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
+def _types(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
     """Return what depends on the types of weights, gradients and operations."""
-    full = recipe.precision.mode == "full"
-    half_sums = recipe.accumulation.dtype == "compute"
+    full = TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted
+    half_sums = predicates.half_sums(plan)
+    half, several = predicates.half_type(plan), predicates.processes(plan) > 1
     # What a strategy reduces has to stand on a device, which a read of a variable does not.
-    read = "tf.identity(total)" if recipe.processes > 1 else "total.value()"
+    read = "tf.identity(total)" if several else "total.value()"
     read_sums = f"tf.cast({read}, tf.float32)"
-    half_loss = bool(recipe.half) and recipe.precision.ops.losses == "compute"
+    half_loss = bool(half) and op_types(plan, frame).losses == "compute"
     return {
-        "types": types_view(recipe),
-        "recompute": recipe.activation_checkpointing,
+        "types": types_view(plan, frame),
+        "recompute": TensorflowAdaptation.RECOMPUTATION in plan.adapted,
         "half_loss": half_loss,
-        "loss_dtype": recipe.half if half_loss else "float32",
+        "loss_dtype": half if half_loss else "float32",
         "half_sums": half_sums,
         "sum_value": read_sums if half_sums else read,
         "sum_type": "the types of the weights" if half_sums else "float32",
@@ -88,23 +94,20 @@ def _types(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _constants(recipe: Recipe, plan: ops.Plan) -> dict[str, Any]:
+def _constants(plan: ops.Plan) -> dict[str, Any]:
     """Return what the head of the file names, and the divisor of the loss."""
-    normalize, clip = plan.find(ops.Normalize), plan.find(ops.Clip)
-    assert normalize is not None  # every canonical plan has both
-    assert clip is not None
-    by = divisor(normalize, recipe.processes > 1)
-    full_window = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
-    groups = recipe.optimizer.groups
+    clip, groups = plan.get(ops.Clip), plan.get(ops.Step).groups
+    several = predicates.processes(plan) > 1
+    by = divisor(plan.get(ops.Normalize), several)
     return {
-        "clip_constants": (*clip_constants(recipe, with_eps=True), *full_window),
+        "clip_constants": clip_constants(plan, with_eps=True),
         "group_lines": group_lines(
             tuple((g.parameters, g.rate_factor, g.weight_decay) for g in groups)
         ),
-        "fnmatch": bool(groups),
+        "fnmatch": TensorflowAdaptation.GROUPS in plan.adapted,
         "exempt": role_names(clip.exempt),
-        "exempt_by_name": recipe.model.kind == "custom" and "layer_norm" in clip.exempt,
-        "divisor": by[1:-1] if recipe.processes > 1 else by,  # without brackets
+        "exempt_by_name": TensorflowAdaptation.CLIPS_BY_NAME in plan.adapted,
+        "divisor": by[1:-1] if several else by,  # without brackets
     }
 
 
@@ -112,11 +115,14 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
     """Print the operations: recorded by the tape or not, compiled for the window or not."""
 
     def text(part: tuple[ops.Op, ...], by: int) -> str:
-        return print_ops(templates, "tensorflow/ops", part, lambda op: _values(op, view), by)
+        return print_ops(
+            templates, "tensorflow/ops", part, lambda op: _values(op, plan.adapted, view), by
+        )
 
     taped = next(i for i, op in enumerate(plan.micro) if isinstance(op, ops.Backward))
     host = tuple(op for op in plan.window if isinstance(op, _HOST))
-    reduce = tuple(op for op in plan.window if isinstance(op, ops.AllReduce))
+    own_reduction = TensorflowAdaptation.OWN_REDUCTION in plan.adapted
+    reduce = tuple(op for op in plan.window if own_reduction and isinstance(op, ops.AllReduce))
     graph = tuple(op for op in plan.window if not isinstance(op, (*_HOST, ops.AllReduce)))
     return {
         "tape_code": text(plan.micro[:taped], 8),
@@ -127,7 +133,7 @@ def _code(plan: ops.Plan, templates: Path, view: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
+def _values(op: ops.Op, adapted: frozenset[str], view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template of one operation prints."""
     scaled = view["scaled"]
     match op:
@@ -135,14 +141,16 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {"dtype": op.compute_dtype, "rewrite": view["rewrite"]}
         case ops.Accumulate():
             return {
-                "several": view["accumulation_steps"] > 1 and view["keras3"],
+                "several": TensorflowAdaptation.OWN_SUMS in adapted,
                 "half": view["optimizer"]["full"],
                 "dtype": op.dtype,
             }
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Clip():
-            return {"mode": op.mode, "eps": op.eps, "exempt": bool(op.exempt)}
+            own = TensorflowAdaptation.OWN_CLIP in adapted or op.mode == "value"
+            mode, exempt = (op.mode, bool(op.exempt)) if own else ("none", False)
+            return {"mode": mode, "eps": op.eps, "exempt": exempt}
         case ops.Step():
             keras2 = not (view["keras3"] or view["optimizer"]["own"])
             return {"scaled": scaled, "apply": "keras2" if keras2 else "apply"}
@@ -151,17 +159,18 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
         case ops.Schedule():
             return {"scaled": scaled}
         case ops.UpdateScale():
-            return {"dynamic": op.mode == "dynamic", "keras3": view["keras3"]}
+            static = TensorflowAdaptation.CONSTANT_SCALE in adapted
+            return {"dynamic": LOSS_SCALE in adapted, "static": static, "keras3": view["keras3"]}
         case _:
             return {}
 
 
-def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="tensorflow/step.py.j2", view=wrapped),)
     view["settings"] = settings_lines(view)
-    spelling = {name: view[name] for name in ("keras3", "name_of", "graph_rewrite")}
+    spelling = {name: view[name] for name in ("keras3", "name_of", "rewrites")}
     modules = ("device", "state", *(("processes",) if view["distributed"] else ()))
     names = ["train.py", "launch.sh", "requirements.txt"]
     if view["bert"]:
@@ -171,4 +180,4 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
         for n in names
     )
     runtime = runtime_files(dict.fromkeys(modules, "tensorflow"), spelling)
-    return (*files, *runtime, *job_files(recipe, view))
+    return (*files, *runtime, *job_files(frame, view))

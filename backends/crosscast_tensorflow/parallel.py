@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosscast.recipe.document import Recipe
+from crosscast.emit.frame import Frame
+from crosscast.plan.operations import Plan
+from crosscast_tensorflow.adaptations import TensorflowAdaptation
 
 _MEASURES = {
     True: "Make one optimizer step, if the gradients are finite; return norm and finding.",
@@ -31,16 +33,20 @@ def parallel_view(view: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def start_view(recipe: Recipe, view: Mapping[str, Any]) -> dict[str, Any]:
+def start_view(plan: Plan, frame: Frame, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what launch.sh prints of TF_CONFIG, which is all that TensorFlow knows of a start.
 
     Every process is told the address of every other one, so launch.sh needs those of all nodes.
     """
-    launch, each = view["launch"], recipe.distributed.processes_per_node
+    launch, each = view["launch"], frame.processes_per_node
     several = launch["several"]
     # Jobs next to each other may share a node: none takes a port of the next one's.
-    turn = {"one_address": False, "port_turn": f"SLURM_JOB_ID * {recipe.processes}"}
-    kind = "workers_of_nodes" if several else "local_workers"
+    turn = {"one_address": False, "port_turn": f"SLURM_JOB_ID * {frame.processes}"}
+    kind = (
+        "workers_of_nodes"
+        if TensorflowAdaptation.WORKERS_OF_NODES in plan.adapted
+        else "local_workers"
+    )
     return {
         "launch": launch | turn,
         "workers_file": f"tensorflow/{kind}.sh.j2",

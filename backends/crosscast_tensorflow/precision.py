@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe.document import BertModel, OpTypes, Recipe
+from crosscast.emit.frame import Frame
+from crosscast.plan import predicates
+from crosscast.plan.operations import Autocast, Plan
+from crosscast.recipe.document import OpTypes
+from crosscast_tensorflow.adaptations import TensorflowAdaptation
 
 
-def policy(recipe: Recipe) -> str:
+def policy(plan: Plan, frame: Frame) -> str:
     """Return the dtype policy of Keras under which the layers are built."""
-    precision = recipe.precision
-    if precision.mode == "none":
+    half = plan.get(Autocast).compute_dtype
+    if TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted:
+        return half
+    if TensorflowAdaptation.MIXED_POLICY not in plan.adapted:
         return "float32"
-    if precision.mode == "full":
-        return precision.compute_dtype
-    if isinstance(recipe.model, BertModel) and precision.ops.matmul == "float32":
-        return "float32"
-    return f"mixed_{precision.compute_dtype}"
+    return "float32" if op_types(plan, frame).matmul == "float32" else f"mixed_{half}"
 
 
-def types_view(recipe: Recipe) -> dict[str, Any]:
+def op_types(plan: Plan, frame: Frame) -> OpTypes:
+    """Return the types of classes of operations in the shipped model."""
+    return frame.op_types if TensorflowAdaptation.OWN_TYPES in plan.adapted else OpTypes()
+
+
+def types_view(plan: Plan, frame: Frame) -> dict[str, Any]:
     """Return the types that the template of the shipped BERT prints.
 
     `point`, `reduce` and `lookup` are the functions that cast to the type of a class of operations,
     `norm_out` and `dropout_in` the one needed where a value goes from one class to the other.
     """
-    half, full = recipe.half, recipe.precision.mode == "full"
-    ops = recipe.precision.ops if half else OpTypes()
+    half = predicates.half_type(plan)
+    full, ops = TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted, op_types(plan, frame)
     chosen = {name: half if value == "compute" else "float32" for name, value in ops}
     embedding = chosen["embeddings"]
     point, reduce = chosen["pointwise"], chosen["reductions"]

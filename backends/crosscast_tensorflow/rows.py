@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import crosscast_tensorflow.conditions as when
-from crosscast.recipe import predicates
+from crosscast.plan import predicates
+from crosscast.recipe import predicates as recipes
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
+from crosscast_tensorflow.adaptations import TensorflowAdaptation as Adapt
 
 KERAS3 = frozenset({"keras3"})
 KERAS2 = frozenset({"keras2", "graph-rewrite"})
@@ -24,7 +26,7 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="none: the rewrite does nothing without a GPU",
-        when=predicates.bfloat16,
+        step=predicates.bfloat16,
         dialects=REWRITE,
     ),
     Row(
@@ -34,7 +36,7 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="none: the rewrite does nothing without a GPU",
-        when=predicates.half_weights,
+        step=predicates.half_weights,
         dialects=REWRITE,
     ),
     Row(
@@ -45,8 +47,9 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="tensorflow/test_keras2.py::test_the_graph_rewrite_does_nothing_on_a_cpu",
-        when=predicates.mixed,
+        step=predicates.mixed,
         dialects=REWRITE,
+        adapt=Adapt.GRAPH_REWRITE,
     ),
     Row(
         path="precision.mode",
@@ -67,6 +70,8 @@ _PRECISION = (
     Row(
         path="precision.ops",
         how="casts and layer policies in the emitted model",
+        when=recipes.own_types,
+        adapt=Adapt.OWN_TYPES,
         dialects=POLICIES,
     ),
     Row(
@@ -76,7 +81,7 @@ _PRECISION = (
         code="CC371",
         evidence=Evidence.DOCUMENTED,
         probe="none: the rewrite does nothing without a GPU",
-        when=predicates.own_types,
+        when=recipes.own_types,
         dialects=REWRITE,
     ),
     Row(path="precision.tf32", how="enable_tensor_float_32_execution"),
@@ -86,9 +91,18 @@ _PRECISION = (
         how="Keras updates half weights: the script's optimizer keeps float32 copies",
         code="CC377",
         probe="tensorflow/test_half_weights.py::test_small_updates_of_half_weights_are_lost",
-        when=predicates.half_weights,
+        step=predicates.half_weights,
+        adapt=Adapt.MASTER_WEIGHTS,
+        dialects=POLICIES,
     ),
-    Row(path="precision", how="a mixed dtype policy for the dense layers; float32 variables"),
+    Row(
+        path="precision",
+        how="a mixed dtype policy for the dense layers; float32 variables",
+        step=predicates.mixed,
+        adapt=Adapt.MIXED_POLICY,
+        dialects=POLICIES,
+    ),
+    Row(path="precision", how="float32 throughout"),
 )
 
 _SCALING = (
@@ -99,8 +113,9 @@ _SCALING = (
         "the scale",
         code="CC320",
         probe="tensorflow/test_loss_scale.py::test_scale_grows_to_infinity",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
         dialects=KERAS3,
+        adapt=Adapt.LOSS_SCALE,
     ),
     Row(
         path="loss_scaling",
@@ -108,8 +123,9 @@ _SCALING = (
         how="LossScaleOptimizer counts skipped steps: the script's LossScale sets the scale",
         code="CC370",
         probe="tensorflow/test_keras2.py::test_a_skipped_step_counts",
-        when=predicates.dynamic,
+        step=predicates.dynamic,
         dialects=KERAS2,
+        adapt=Adapt.LOSS_SCALE,
     ),
     Row(
         path="loss_scaling",
@@ -117,9 +133,10 @@ _SCALING = (
         how="Keras does not check under a static scale: the script scales, checks and skips",
         code="CC321",
         probe="tensorflow/test_loss_scale.py::test_static_scale_applies_infinite_gradients",
-        when=predicates.static,
+        step=predicates.static,
+        adapt=Adapt.CONSTANT_SCALE,
     ),
-    Row(path="loss_scaling", how="unscaled gradients"),
+    Row(path="loss_scaling", how="the loss is not scaled"),
 )
 
 _WINDOW = (
@@ -130,8 +147,9 @@ _WINDOW = (
         "Keras 3.5.0; updates before that): the script sums the gradients",
         code="CC326",
         probe="tensorflow/test_accumulation.py::test_keras_drops_the_overflowed_micro_batch",
-        when=predicates.accumulates,
+        when=recipes.accumulates,
         dialects=KERAS3,
+        adapt=Adapt.OWN_SUMS,
     ),
     Row(path="accumulation", how="gradients summed in variables of the script"),
     Row(
@@ -141,6 +159,7 @@ _WINDOW = (
         code="CC329",
         probe="tensorflow/test_optimizer.py::test_normalization_layers_share_their_names",
         when=when.clips_by_name,
+        adapt=Adapt.CLIPS_BY_NAME,
     ),
     Row(
         path="clipping",
@@ -149,16 +168,19 @@ _WINDOW = (
         "float32: the script implements it",
         code="CC325",
         probe="tensorflow/test_clip.py::test_clip_by_global_norm_has_no_epsilon",
-        when=when.norm_clip,
+        step=when.norm_clip,
+        adapt=Adapt.OWN_CLIP,
     ),
-    Row(path="clipping", how="tf.clip_by_value, or only the norm, after unscaling"),
+    Row(path="clipping", how="tf.clip_by_value, after unscaling", step=predicates.clips),
+    Row(path="clipping", how="gradients are not clipped: only their norm is reported"),
     Row(
         path="ema",
         verdict=_ADAPTED,
         how="use_ema averages after every micro-batch: the script averages after every update",
         code="CC379",
         probe="tensorflow/test_optimizer.py::test_use_ema_averages_every_micro_batch",
-        when=predicates.averages,
+        step=predicates.averages,
+        adapt=Adapt.OWN_AVERAGE,
     ),
     Row(
         path="activation_checkpointing",
@@ -168,8 +190,14 @@ _WINDOW = (
         code="CC373",
         probe="tensorflow/test_recompute.py::test_recompute_grad_draws_new_masks",
         when=when.recomputes_dropout,
+        adapt=Adapt.RECOMPUTATION,
     ),
-    Row(path="activation_checkpointing", how="tf.recompute_grad around every encoder layer"),
+    Row(
+        path="activation_checkpointing",
+        how="tf.recompute_grad around every encoder layer",
+        when=recipes.recomputes,
+        adapt=Adapt.RECOMPUTATION,
+    ),
 )
 
 _OPTIMIZER = (
@@ -179,7 +207,8 @@ _OPTIMIZER = (
         how="Keras adds epsilon before the bias correction: the script's Adam adds it after",
         code="CC322",
         probe="tensorflow/test_optimizer.py::test_adam_adds_epsilon_before_the_bias_correction",
-        when=when.adam_after,
+        step=when.adam_after,
+        adapt=Adapt.EPSILON_AFTER,
     ),
     Row(
         path="optimizer.eps",
@@ -187,7 +216,8 @@ _OPTIMIZER = (
         how="Keras adds epsilon to every square: the script's Adafactor uses it as a floor",
         code="CC376",
         probe="tensorflow/test_optimizer.py::test_adafactor_adds_epsilon_to_every_square",
-        when=predicates.adafactor,
+        step=predicates.adafactor,
+        adapt=Adapt.EPSILON_FLOOR,
     ),
     Row(
         path="optimizer.eps_placement",
@@ -195,7 +225,8 @@ _OPTIMIZER = (
         how="Keras computes its bias corrections in float32: the script's Adam in float64",
         code="CC332",
         probe="tensorflow/test_optimizer.py::test_adam_rounds_its_corrections",
-        when=predicates.raw_epsilon,
+        step=predicates.raw_epsilon,
+        adapt=Adapt.WIDE_CORRECTIONS,
     ),
     Row(
         path="optimizer.bias_correction",
@@ -203,7 +234,14 @@ _OPTIMIZER = (
         how="Keras always corrects the bias: the script defines an Adam that does not",
         code="CC375",
         probe="tensorflow/test_optimizer.py::test_adam_cannot_leave_its_correction_out",
-        when=predicates.uncorrected_adam,
+        step=predicates.uncorrected_adam,
+        adapt=Adapt.UNCORRECTED,
+    ),
+    Row(
+        path="optimizer.bias_correction",
+        how="the script's own Lamb leaves it out",
+        step=when.uncorrected_lamb,
+        adapt=Adapt.UNCORRECTED_LAMB,
     ),
     Row(
         path="optimizer.momentum",
@@ -211,7 +249,8 @@ _OPTIMIZER = (
         how="the momentum in Keras includes past learning rates: the script's does not",
         code="CC324",
         probe="tensorflow/test_optimizer.py::test_momentum_holds_past_learning_rates",
-        when=when.momentum_outside,
+        step=when.momentum_outside,
+        adapt=Adapt.MOMENTUM_OUTSIDE,
     ),
     Row(
         path="optimizer.weight_decay",
@@ -219,7 +258,8 @@ _OPTIMIZER = (
         how="weight_decay of Keras is decoupled: the script adds the decay to the gradients",
         code="CC323",
         probe="tensorflow/test_optimizer.py::test_weight_decay_of_adam_is_decoupled",
-        when=predicates.coupled_decay,
+        step=predicates.coupled_decay,
+        adapt=Adapt.COUPLED_DECAY,
     ),
     Row(
         path="optimizer.weight_decay",
@@ -227,7 +267,8 @@ _OPTIMIZER = (
         how="Lamb in Keras applies the decay outside the adapted step: the script's inside it",
         code="CC374",
         probe="tensorflow/test_optimizer.py::test_lamb_decays_beside_its_step",
-        when=when.lamb,
+        step=when.lamb,
+        adapt=Adapt.ADAPTED_DECAY,
     ),
     Row(
         path="optimizer.no_decay",
@@ -236,6 +277,7 @@ _OPTIMIZER = (
         code="CC329",
         probe="tensorflow/test_optimizer.py::test_normalization_layers_share_their_names",
         when=when.spares_by_name,
+        adapt=Adapt.SPARES_BY_NAME,
     ),
     Row(path="optimizer.no_decay", how="by the variable's name: bias, gamma, beta, embeddings"),
     Row(
@@ -245,9 +287,23 @@ _OPTIMIZER = (
         "for every weight",
         code="CC378",
         probe="tensorflow/test_optimizer.py::test_optimizers_have_no_groups",
-        when=predicates.grouped,
+        step=predicates.grouped,
+        adapt=Adapt.GROUPS,
     ),
-    Row(path="optimizer", how="the class of that name in Keras", when=when.stock, dialects=KERAS3),
+    Row(
+        path="optimizer",
+        how="the class of that name in Keras",
+        step=when.stock,
+        adapt=Adapt.STOCK_OPTIMIZER,
+        dialects=KERAS3,
+    ),
+    Row(
+        path="optimizer",
+        how="the class of that name in Keras",
+        step=when.stock_of_keras2,
+        adapt=Adapt.STOCK_OPTIMIZER,
+        dialects=KERAS2,
+    ),
     Row(path="optimizer", how="a small class in the script"),
 )
 
@@ -259,7 +315,7 @@ ROWS = (
         how="dropout in your model draws different masks after resuming",
         code="CC372",
         probe="tensorflow/test_keras2.py::test_dropout_has_no_state_to_restore",
-        when=predicates.own_model,
+        when=recipes.own_model,
         dialects=KERAS2,
     ),
     Row(
@@ -276,7 +332,7 @@ ROWS = (
     *_OPTIMIZER,
     Row(path="schedule", how="a formula in the script, assigned to optimizer.learning_rate"),
     Row(
-        path="distributed",
+        path="distributed.strategy",
         verdict=_APPROXIMATE,
         how="MultiWorkerMirroredStrategy; statistics of normalization layers are those of the "
         "first process",
@@ -302,7 +358,8 @@ ROWS = (
         code="CC327",
         probe="tensorflow/test_distributed.py::"
         "test_an_overflow_of_another_replica_destroys_the_weights",
-        when=predicates.parallel,
+        step=predicates.parallel,
+        adapt=Adapt.OWN_REDUCTION,
     ),
     Row(path="distributed", how="one process"),
     Row(
@@ -311,7 +368,8 @@ ROWS = (
         how="launch.sh writes TF_CONFIG with the addresses of all nodes, a port for every process",
         code="CC381",
         probe="tensorflow/test_distributed.py::test_a_process_listens_on_all_addresses",
-        when=predicates.several_nodes,
+        when=recipes.several_nodes,
+        adapt=Adapt.WORKERS_OF_NODES,
     ),
     Row(
         path="launch.rendezvous",

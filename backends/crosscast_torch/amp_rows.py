@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import predicates
-from crosscast.targets.capability import Condition, Evidence, Row, Verdict
-from crosscast_torch.conditions import cumulative_hysteresis, own_half_model
-from crosscast_torch.types import explicit_types
+from crosscast.plan import predicates
+from crosscast.targets.capability import Evidence, Row, StepCondition, Verdict
+from crosscast_torch.adaptations import TorchAdaptation
+from crosscast_torch.conditions import (
+    bounded_scale,
+    cumulative_hysteresis,
+    own_half_model,
+    writes_casts,
+)
 
 NEW = frozenset({"torch.amp"})
 OLD = frozenset({"torch.cuda.amp", "torch.cuda.amp-1.6"})
 NO_GPU = "none: needs a GPU and a PyTorch before 2.4"
 
 
-def _gpu_only(path: str, when: Condition) -> Row:
+def _gpu_only(path: str, step: StepCondition) -> Row:
     return Row(
         path=path,
         verdict=Verdict.ADAPTED,
@@ -20,7 +25,8 @@ def _gpu_only(path: str, when: Condition) -> Row:
         code="CC316",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        when=when,
+        step=step,
+        adapt=TorchAdaptation.GPU_ONLY,
         dialects=OLD,
     )
 
@@ -28,33 +34,44 @@ def _gpu_only(path: str, when: Condition) -> Row:
 AMP_ROWS = (
     Row(
         path="precision",
-        how="half weights: the emitted model casts between operations; in your model, autocast "
-        "does",
-        when=predicates.half_weights,
+        how="half weights: the emitted model casts between operations",
+        when=writes_casts,
+        step=predicates.half_weights,
+        adapt=TorchAdaptation.EXPLICIT_CASTS,
     ),
     Row(
         path="precision",
         how="casts written out in the emitted model; float32 parameters",
-        when=explicit_types,
+        when=writes_casts,
+        adapt=TorchAdaptation.EXPLICIT_CASTS,
+    ),
+    Row(
+        path="precision",
+        how="half weights: in your model, autocast casts between operations",
+        step=predicates.half_weights,
+        adapt=TorchAdaptation.AUTOCAST,
     ),
     Row(
         path="precision",
         how="torch.autocast around the forward pass; float32 parameters",
-        when=predicates.mixed,
+        step=predicates.mixed,
+        adapt=TorchAdaptation.AUTOCAST,
         dialects=NEW,
     ),
     Row(
         path="precision",
         how="torch.cuda.amp.autocast around the forward pass; float32 parameters",
         evidence=Evidence.DOCUMENTED,
-        when=predicates.mixed,
+        step=predicates.mixed,
+        adapt=TorchAdaptation.AUTOCAST,
         dialects=OLD,
     ),
     Row(path="precision", how="float32 parameters, float32 operations"),
     Row(
         path="precision.ops",
         how="casts written out in the emitted model",
-        when=explicit_types,
+        when=writes_casts,
+        adapt=TorchAdaptation.EXPLICIT_CASTS,
     ),
     Row(
         path="precision.ops",
@@ -64,13 +81,21 @@ AMP_ROWS = (
     Row(
         path="precision.ops",
         how="autocast, and .float() where it differs between devices",
-        when=predicates.mixed,
+        step=predicates.mixed,
     ),
     Row(path="precision.ops", how="everything in float32"),
     Row(
         path="precision.param_dtype",
+        how="files hold the float32 masters and your model's half weights, between which autocast "
+        "casts",
+        when=own_half_model,
+        step=predicates.half_weights,
+        adapt=TorchAdaptation.AUTOCAST,
+    ),
+    Row(
+        path="precision.param_dtype",
         how="files hold the float32 masters and the model's half weights",
-        when=predicates.half_weights,
+        step=predicates.half_weights,
     ),
     Row(
         path="precision.mode",
@@ -79,7 +104,7 @@ AMP_ROWS = (
         code="CC318",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        when=predicates.bfloat16,
+        step=predicates.bfloat16,
         dialects=frozenset({"torch.cuda.amp-1.6"}),
     ),
     Row(
@@ -88,19 +113,27 @@ AMP_ROWS = (
         how="torch.optim would update half weights in half: it updates float32 masters instead",
         code="CC364",
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
-        when=predicates.half_weights,
+        step=predicates.half_weights,
+        adapt=TorchAdaptation.MASTER_WEIGHTS,
     ),
     _gpu_only("precision.mode", predicates.mixed),
     _gpu_only("precision.compute_dtype", predicates.half_weights),
     Row(path="precision.tf32", how="set_float32_matmul_precision", dialects=NEW),
     Row(path="precision.tf32", how="torch.backends.cuda.matmul.allow_tf32", dialects=OLD),
-    Row(path="loss_scaling", how="torch.amp.GradScaler", dialects=NEW),
+    Row(
+        path="loss_scaling",
+        how="torch.amp.GradScaler",
+        step=predicates.scaled,
+        dialects=NEW,
+    ),
     Row(
         path="loss_scaling",
         how="torch.cuda.amp.GradScaler",
         evidence=Evidence.DOCUMENTED,
+        step=predicates.scaled,
         dialects=OLD,
     ),
+    Row(path="loss_scaling", how="the loss is not scaled"),
     Row(
         path="loss_scaling.growth_factor",
         verdict=Verdict.ADAPTED,
@@ -108,8 +141,9 @@ AMP_ROWS = (
         code="CC317",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        when=predicates.dynamic,
+        step=bounded_scale,
         dialects=OLD,
+        adapt=TorchAdaptation.FINITE_GROWTH,
     ),
     Row(
         path="loss_scaling.mode",
@@ -117,7 +151,8 @@ AMP_ROWS = (
         how="GradScaler, its scale reset to the constant after every step",
         code="CC312",
         probe="torch/test_scaler.py::test_scaler_is_always_dynamic",
-        when=predicates.static,
+        step=predicates.static,
+        adapt=TorchAdaptation.CONSTANT_SCALE,
     ),
     Row(
         path="loss_scaling.min_scale",
@@ -125,7 +160,8 @@ AMP_ROWS = (
         how="GradScaler has no floor: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_falls_below_any_floor",
-        when=predicates.dynamic,
+        step=bounded_scale,
+        adapt=TorchAdaptation.SCALE_BOUNDS,
     ),
     Row(
         path="loss_scaling.max_scale",
@@ -133,7 +169,8 @@ AMP_ROWS = (
         how="GradScaler has no ceiling: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_grows_above_any_ceiling",
-        when=predicates.dynamic,
+        step=bounded_scale,
+        adapt=TorchAdaptation.SCALE_BOUNDS,
     ),
     Row(
         path="loss_scaling.hysteresis",
@@ -141,7 +178,8 @@ AMP_ROWS = (
         how="GradScaler only reports overflows; the script's LossScale sets the scale",
         code="CC311",
         probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
-        when=predicates.hysteresis,
+        step=predicates.hysteresis,
+        adapt=TorchAdaptation.LOSS_SCALE,
     ),
     Row(
         path="loss_scaling.hysteresis_mode",
@@ -149,6 +187,7 @@ AMP_ROWS = (
         how="GradScaler only reports overflows; the script's LossScale counts them",
         code="CC311",
         probe="torch/test_scaler.py::test_scaler_backs_off_at_first_overflow",
-        when=cumulative_hysteresis,
+        step=cumulative_hysteresis,
+        adapt=TorchAdaptation.LOSS_SCALE,
     ),
 )

@@ -23,7 +23,6 @@ def spelling(dialect: Dialect, half: str) -> dict[str, Any]:
         "device_amp": has("device_amp"),
         "grad_scaler": f"{namespace}.GradScaler",
         "scaler_device": has("device_amp"),
-        "grows_to_inf": not has("finite_growth"),
         "total_norm": (
             "torch.linalg.vector_norm(torch.stack(norms))"
             if has("vector_norm")
@@ -53,9 +52,7 @@ def _autocast(dialect: Dialect, half: str) -> str:
 
 def _tf32(dialect: Dialect) -> tuple[str, ...]:
     if "matmul_precision" in dialect.features:
-        return (
-            'torch.set_float32_matmul_precision("high" if settings.tf32 else "highest")',
-        )
+        return ('torch.set_float32_matmul_precision("high" if settings.tf32 else "highest")',)
     switch = "torch.backends.cuda.matmul.allow_tf32 = settings.tf32"
     if "matmul_tf32" in dialect.features:
         return (switch,)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from crosscast.plan import predicates
+from crosscast.plan.operations import Clip, Plan, Step, UpdateScale
+from crosscast.recipe.document import BertModel, CustomModel, OpTypes, Recipe
 
-from crosscast.recipe import predicates
-from crosscast.recipe.document import (
-    Adam,
-    AdamW,
-    CustomModel,
-    GlobalNormClipping,
-    Lamb,
-    Lion,
-    PerParamNormClipping,
-    Recipe,
-    Sgd,
-)
+STOCK_CLIP_EPS = 1e-6
+"""What torch.nn.utils.clip_grad_norm_ adds to the norm."""
 
 
-def cumulative_hysteresis(recipe: Recipe) -> bool:
+def bounded_scale(plan: Plan) -> bool:
+    """Whether GradScaler adjusts the scale, within the recipe's bounds."""
+    return predicates.dynamic(plan) and not predicates.hysteresis(plan)
+
+
+def cumulative_hysteresis(plan: Plan) -> bool:
     """Whether clean steps between these overflows do not matter."""
-    scaling = recipe.loss_scaling
-    return predicates.hysteresis(recipe) and getattr(scaling, "hysteresis_mode", "") == "cumulative"
+    return predicates.hysteresis(plan) and plan.get(UpdateScale).hysteresis_mode == "cumulative"
 
 
 def own_half_model(recipe: Recipe) -> bool:
@@ -29,35 +25,30 @@ def own_half_model(recipe: Recipe) -> bool:
     return isinstance(recipe.model, CustomModel) and recipe.precision.mode != "none"
 
 
-def half_weights_float32_sums(recipe: Recipe) -> bool:
+def writes_casts(recipe: Recipe) -> bool:
+    """Whether the emitted model casts explicitly, because autocast would cast differently."""
+    precision = recipe.precision
+    other = precision.mode == "full" or precision.ops != OpTypes()
+    return isinstance(recipe.model, BertModel) and other
+
+
+def half_weights_float32_sums(plan: Plan) -> bool:
     """Whether their gradients are summed in float32."""
-    return predicates.half_weights(recipe) and recipe.accumulation.dtype == "float32"
+    return predicates.half_weights(plan) and not predicates.half_sums(plan)
 
 
-def scaled_momentum(recipe: Recipe) -> bool:
+def scaled_momentum(plan: Plan) -> bool:
     """Whether the momentum of torch.optim.SGD could meet a skipped first step."""
-    optimizer = recipe.optimizer
-    stock = isinstance(optimizer, Sgd) and not optimizer.rate_in_momentum
-    return stock and getattr(optimizer, "momentum", 0.0) > 0 and recipe.scaling_on
+    step = plan.get(Step)
+    stock = step.optimizer == "sgd" and not step.rate_in_momentum
+    return stock and step.momentum > 0 and predicates.scaled(plan)
 
 
-def raw_moments(recipe: Recipe) -> Literal["", "epsilon", "both"]:
-    """Return which terms of Adam use moments without bias correction: none, epsilon, or both."""
-    optimizer = recipe.optimizer
-    if not isinstance(optimizer, Adam | AdamW):
-        return ""
-    if not optimizer.bias_correction:
-        return "both"
-    return "epsilon" if optimizer.eps_placement == "before_correction" else ""
-
-
-def lamb_or_lion(recipe: Recipe) -> bool:
+def lamb_or_lion(plan: Plan) -> bool:
     """Whether the optimizer is one that torch.optim has in no version."""
-    return isinstance(recipe.optimizer, Lamb | Lion)
+    return plan.get(Step).optimizer in ("lamb", "lion")
 
 
-def own_clip(recipe: Recipe) -> bool:
+def own_clip(plan: Plan) -> bool:
     """Whether a norm is clipped with another epsilon than PyTorch's."""
-    clipping = recipe.clipping
-    norm = isinstance(clipping, GlobalNormClipping | PerParamNormClipping)
-    return norm and getattr(clipping, "eps", 0.0) != 1e-6
+    return predicates.clips_norm(plan) and plan.get(Clip).eps != STOCK_CLIP_EPS

@@ -13,8 +13,6 @@ Features:
     dashes: its options have dashes.
     zero_to_none: zero_grad() removes gradients.
     step_tensors: the state of an optimizer counts its updates in tensors.
-    finite_growth: the loss scale never grows to inf.
-    adafactor: torch.optim.Adafactor, since 2.5: scripts that use it ask for that.
 """
 
 from __future__ import annotations
@@ -42,8 +40,6 @@ DIALECTS = (
                 "dashes",
                 "zero_to_none",
                 "step_tensors",
-                "finite_growth",
-                "adafactor",
             }
         ),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crosscast.recipe.document import Recipe
+from crosscast.emit.frame import Frame
 from crosscast.targets.backend import Dialect
 
 _ELASTIC = (
@@ -14,13 +14,13 @@ _ELASTIC = (
 _STATIC = ('--node-rank "$node" --master-addr "$address" --master-port "$port"',)
 
 
-def launcher(recipe: Recipe, dialect: Dialect) -> tuple[str, ...]:
+def launcher(frame: Frame, dialect: Dialect) -> tuple[str, ...]:
     """Return the launcher's module and its options as lines of a shell command.
 
     `nodes.sh.j2` sets the shell variables in them.
     """
     modern = "run" in dialect.features
-    nodes, launch = recipe.distributed.nodes, recipe.launch
+    nodes, launch = frame.nodes, frame.launch
     elastic = launch.rendezvous == "elastic"
     first = "torch.distributed.run" if modern else "torch.distributed.launch --use_env"
     if nodes > 1:
@@ -30,7 +30,7 @@ def launcher(recipe: Recipe, dialect: Dialect) -> tuple[str, ...]:
     if elastic:
         first += f" --max-restarts {launch.max_restarts}"
     meeting = _ELASTIC if elastic else _STATIC
-    each = f"--nproc-per-node {recipe.distributed.processes_per_node}"
+    each = f"--nproc-per-node {frame.processes_per_node}"
     lines = (first, *(meeting if nodes > 1 else ()), each)
     return lines if "dashes" in dialect.features else tuple(map(_underscored, lines))
 

@@ -1,4 +1,4 @@
-"""Recipe to PyTorch: the Plan in torch.amp's order and the view its templates print."""
+"""Plan and Frame to PyTorch: the view that its templates print."""
 
 from __future__ import annotations
 
@@ -6,73 +6,70 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, factory_import, shared_view
 from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
-from crosscast.plan.canonical import canonical_plan, scale_before_schedule
-from crosscast.recipe import predicates
-from crosscast.recipe.document import Recipe
-from crosscast.targets.backend import Dialect, File, Form, Lowered, version_view
+from crosscast.plan import predicates
+from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.api import spelling
 from crosscast_torch.launcher import launcher
 from crosscast_torch.optimizer import optimizer_view
 from crosscast_torch.overrides import TorchOverrides
 from crosscast_torch.roles import without_roles
 from crosscast_torch.types import types_view
-from crosscast_torch.window import STOCK_CLIP_EPS, micro_loop, rate_lines, window_code
+from crosscast_torch.window import micro_loop, rate_lines, window_code
 
 _NEVER = "2**31 - 1"
 
 
-def lower(recipe: Recipe, dialect: Dialect, templates: Path, form: Form) -> Lowered:
-    """Return plan and files of a recipe for an API generation of PyTorch.
+def files(
+    plan: ops.Plan, frame: Frame, dialect: Dialect, templates: Path, form: Form
+) -> tuple[File, ...]:
+    """Return the files for an API generation of PyTorch.
 
     Raises:
         DiagnosticError: CC208 for an override that the dialect does not know, CC212 for one about
             the model that a step is given.
     """
-    overrides = _overrides(recipe, dialect, form)
-    # GradScaler tells of a skip by lowering its scale.
-    plan = scale_before_schedule(canonical_plan(recipe))
-    optimizer = optimizer_view(recipe, overrides, dialect.features)
-    view = shared_view(recipe, plan, optimizer["title"] or dialect.title, form)
-    view["versions"] = version_view(optimizer["title"] or dialect.title,
+    overrides = _overrides(frame, dialect, form)
+    optimizer = optimizer_view(plan, overrides, dialect.features)
+    view = shared_view(plan, frame, optimizer["title"] or dialect.title, form)
+    view["versions"] = version_view(
+        optimizer["title"] or dialect.title,
         optimizer["since"] or dialect.since,
         dialect.until,
     )
-    view |= spelling(dialect, recipe.half)
-    view |= _precision(recipe, form)
-    view["launcher"] = launcher(recipe, dialect)
-    if view["types"]["explicit"]:
-        view["autocast"] = ""
+    view |= spelling(dialect, predicates.half_type(plan))
+    view |= _adapted(plan, view, form)
+    view |= _precision(plan, frame, form)
+    view["launcher"] = launcher(frame, dialect)
     if optimizer["requirement"]:
         view["requirements"] = (optimizer["requirement"], *dialect.requirements[1:])
     view |= {
-        "machine": predicates.hysteresis(recipe),
         "contextlib": view["distributed"] and not view["full"],
         "compile": overrides.compile,
         "optimizer": optimizer,
-        "scaler": _scaler(recipe),
-        "factory_import": "" if view["bert"] else factory_import(recipe, "torch"),
+        "scaler": _scaler(plan),
+        "factory_import": factory_import(frame, "torch"),
         "module": "state.model.module" if view["distributed"] else "state.model",
-        "main_arguments": "SETTINGS, train, argv",
-        "output": f"runs/{recipe.name}-torch",
+        "output": f"runs/{frame.name}-torch",
         "reseed": _reseed(view),
         "fnmatch": bool(optimizer["groups"]),
-        "keeps_averages": view["ema"],
         "rate_lines": rate_lines(optimizer),
     }
-    view |= _clipping(recipe, plan, dialect)
+    view |= _clipping(plan, dialect)
     view["math"] = _needs_math(view)
     view["micro_loop"] = micro_loop(templates, plan, view)
     view["window_code"] = window_code(templates, plan, view)
-    return Lowered(plan=plan, files=_files(recipe, view, form))
+    return _files(frame, view, form)
 
 
-def _overrides(recipe: Recipe, dialect: Dialect, form: Form) -> TorchOverrides:
-    overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
+def _overrides(frame: Frame, dialect: Dialect, form: Form) -> TorchOverrides:
+    overrides = TorchOverrides.model_validate(frame.overrides.get("torch", {}))
     if not overrides.compile:
         return overrides
     if "compile" not in dialect.features:
@@ -89,14 +86,28 @@ def _not_compiled(code: str, message: str, hint: str) -> DiagnosticError:
     return DiagnosticError(Diagnostic(code=code, path=path, message=message, hint=hint))
 
 
-def _precision(recipe: Recipe, form: Form) -> dict[str, Any]:
-    """Return what follows from the types of weights and operations."""
-    full = recipe.precision.mode == "full"
+def _adapted(plan: ops.Plan, view: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    """Return the parts of the script that the rows asked for."""
+    has = plan.adapted.__contains__
+    # A step is given its model, whose casts are the program's own.
+    casts = has(TorchAdaptation.AUTOCAST) or (form == "step" and view["half"])
     return {
-        "full": full,
-        "half_sums": recipe.accumulation.dtype == "compute",
-        "types": types_view(recipe, form),
-        "activation_checkpointing": recipe.activation_checkpointing,
+        "autocast": view["autocast"] if casts else "",
+        "checked_half": view["half"] if has(TorchAdaptation.GPU_ONLY) else "",
+        "grows_to_inf": has(TorchAdaptation.FINITE_GROWTH),
+        "machine": has(TorchAdaptation.LOSS_SCALE),
+        "keeps_averages": has(TorchAdaptation.OWN_AVERAGE),
+        "full": has(TorchAdaptation.MASTER_WEIGHTS),
+    }
+
+
+def _precision(plan: ops.Plan, frame: Frame, form: Form) -> dict[str, Any]:
+    """Return what follows from the types of weights and operations."""
+    full = TorchAdaptation.MASTER_WEIGHTS in plan.adapted
+    return {
+        "half_sums": predicates.half_sums(plan),
+        "types": types_view(plan, frame, form),
+        "activation_checkpointing": frame.recomputes,
         # How the float32 weights are called: of the parameter `p`, of `parameter`, of all.
         "weight_type": "torch.Tensor" if full else "nn.Parameter",
         "weight": "master(p)" if full else "p",
@@ -105,16 +116,12 @@ def _precision(recipe: Recipe, form: Form) -> dict[str, Any]:
     }
 
 
-def _clipping(recipe: Recipe, plan: ops.Plan, dialect: Dialect) -> dict[str, Any]:
-    clip, normalize = plan.find(ops.Clip), plan.find(ops.Normalize)
-    assert clip is not None  # every canonical plan has both
-    assert normalize is not None
-    own = clip.mode in ("global_norm", "per_param_norm") and clip.eps != STOCK_CLIP_EPS
-    full = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
+def _clipping(plan: ops.Plan, dialect: Dialect) -> dict[str, Any]:
+    clip, own = plan.get(ops.Clip), TorchAdaptation.OWN_CLIP in plan.adapted
     return {
         "own_norm": own or clip.mode != "global_norm",
         "exempt": without_roles(clip.exempt, dialect.features),
-        "clip_constants": (*clip_constants(recipe, with_eps=own), *full),
+        "clip_constants": clip_constants(plan, with_eps=own),
     }
 
 
@@ -134,15 +141,15 @@ def _reseed(view: Mapping[str, Any]) -> str:
     return "torch.manual_seed(SETTINGS.seed + state.windows)"
 
 
-def _scaler(recipe: Recipe) -> dict[str, Any]:
-    if not recipe.scaling_on:
+def _scaler(plan: ops.Plan) -> dict[str, Any]:
+    if not predicates.scaled(plan):
         return {"arguments": (), "doc": ""}
-    if recipe.loss_scaling.mode == "static":
+    if TorchAdaptation.CONSTANT_SCALE in plan.adapted:
         return {
             "doc": "Constant loss scale: it backs off only to tell of a skipped step (CC312).",
             "arguments": ("init_scale=LOSS_SCALE", f"growth_interval={_NEVER}"),
         }
-    if predicates.hysteresis(recipe):
+    if TorchAdaptation.LOSS_SCALE in plan.adapted:
         return {
             "doc": "Scales and skips; LossScale decides about the scale (CC311).",
             "arguments": ("init_scale=INIT_SCALE", f"growth_interval={_NEVER}"),
@@ -184,7 +191,7 @@ def _usage(view: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         view["header"] = (*view["header"], *_usage(view))
@@ -196,7 +203,7 @@ def _files(recipe: Recipe, view: dict[str, Any], form: Form) -> tuple[File, ...]
         *runtime_files(dict.fromkeys(("device", "state"), "torch"), spelling),
         File(path="launch.sh", template="torch/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="torch/requirements.txt.j2", view=wrapped),
-        *job_files(recipe, view),
+        *job_files(frame, view),
     ]
     if view["bert"]:
         files.insert(1, File(path="model.py", template="torch/model.py.j2", view=wrapped))

@@ -11,10 +11,11 @@ from crosscast.memory.records import Device, TracedModel
 from crosscast.memory.tape import Block, Tape, Weight
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import Dialect
+from crosscast_torch.conditions import writes_casts
 from crosscast_torch.memory_ops import CPU, CUDA, STEPS
 from crosscast_torch.optimizer import STOCK_ADAFACTOR, optimizer_view
 from crosscast_torch.overrides import TorchOverrides
-from crosscast_torch.types import explicit_types
+from crosscast_torch.rows import adapted_plan
 
 NOTES = MappingProxyType(
     {
@@ -112,7 +113,7 @@ def _micro_batch(recipe: Recipe, done: TorchRehearsal, weights: dict[str, Weight
     bert = Bert(
         tape,
         model,
-        types_of(recipe, autocast=not explicit_types(recipe)),
+        types_of(recipe, autocast=not writes_casts(recipe)),
         recipe.batch.micro_batch_size,
         recipe.data.sequence_length,
         weights,
@@ -195,7 +196,10 @@ def _step(
 def step_form(recipe: Recipe, dialect: Dialect, device: Device) -> str:
     """Return the row of `STEPS` that says how the script updates."""
     overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
-    view, optimizer = optimizer_view(recipe, overrides, dialect.features), recipe.optimizer
+    view, optimizer = (
+        optimizer_view(adapted_plan(recipe, dialect), overrides, dialect.features),
+        recipe.optimizer,
+    )
     decay = " decay" if optimizer.weight_decay else ""
     if view["cls"] == STOCK_ADAFACTOR:
         return STOCK_ADAFACTOR

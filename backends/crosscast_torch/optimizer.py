@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from crosscast.emit.render import py_literal
-from crosscast.recipe import predicates
-from crosscast.recipe.document import Adafactor, Adam, AdamW, Lamb, Lion, Recipe, Sgd
-from crosscast_torch.conditions import raw_moments, scaled_momentum
+from crosscast.plan import predicates
+from crosscast.plan.operations import Plan, Step
+from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.literals import assignment
 from crosscast_torch.overrides import TorchOverrides
 from crosscast_torch.roles import without_roles
 
 STOCK_ADAFACTOR = "torch.optim.Adafactor"
+_CLASSES = {
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "lamb": "Lamb",
+    "lion": "Lion",
+    "adafactor": "Adafactor",
+}
 _DECAYS = {
     "sgd": "Coupled (L2) weight decay",
     "adam": "Coupled (L2) weight decay",
@@ -33,96 +40,112 @@ class _Family:
     counts_steps: bool = True
 
 
-def _family(recipe: Recipe, features: frozenset[str]) -> _Family:
+def _family(plan: Plan) -> _Family:
     values: dict[str, Any]
-    match recipe.optimizer:
-        case Sgd(rate_in_momentum=True) as sgd:
+    step, own = plan.get(Step), TorchAdaptation.OWN_OPTIMIZER in plan.adapted
+    match step.optimizer:
+        case "sgd" if TorchAdaptation.OWN_MOMENTUM in plan.adapted:
             return _Family(
-                "MomentumSGD", {"momentum": sgd.momentum}, own="momentum", counts_steps=False
+                "MomentumSGD", {"momentum": step.momentum}, own="momentum", counts_steps=False
             )
-        case Sgd() as sgd:
-            values = {"momentum": sgd.momentum, "nesterov": sgd.nesterov}
+        case "sgd":
+            values = {"momentum": step.momentum, "nesterov": step.nesterov}
             values = {name: value for name, value in values.items() if value}
-            fusable = not scaled_momentum(recipe)
+            fusable = TorchAdaptation.UNFUSED_MOMENTUM not in plan.adapted
             return _Family("torch.optim.SGD", values, fusable=fusable, counts_steps=False)
-        case Adam() | AdamW() as adam:
-            cls = "torch.optim.Adam" if adam.name == "adam" else "torch.optim.AdamW"
-            return _Family(cls, {"betas": adam.betas, "eps": adam.eps}, fusable=True)
-        case Lamb() as lamb:
-            return _Family("Lamb", {"betas": lamb.betas, "eps": lamb.eps}, own="lamb")
-        case Lion() as lion:
-            return _Family("Lion", {"betas": lion.betas}, own="lion", counts_steps=False)
-        case Adafactor() as adafactor:
+        case "adam" | "adamw":
+            values = {"betas": step.betas, "eps": step.eps}
+            return _Family(f"torch.optim.{_CLASSES[step.optimizer]}", values, fusable=True)
+        case "lamb":
+            values = {"betas": step.betas, "eps": step.eps}
+        case "lion":
+            values = {"betas": step.betas}
+        case "adafactor":
             values = {
-                "beta2_decay": adafactor.beta2_decay,
-                "eps": adafactor.eps,
-                "d": adafactor.clip_threshold,
+                "beta2_decay": step.beta2_decay,
+                "eps": step.factored_eps,
+                "d": step.clip_threshold,
             }
-            if "adafactor" in features:
-                return _Family(STOCK_ADAFACTOR, values)
-            return _Family("Adafactor", values, own="adafactor")
+    cls = _CLASSES[step.optimizer]
+    return _Family(
+        cls if own else f"torch.optim.{cls}",
+        values,
+        own=step.optimizer if own else "",
+        counts_steps=step.optimizer != "lion",
+    )
+
+
+def raw_moments(plan: Plan) -> Literal["", "epsilon", "both"]:
+    """Return which terms of Adam use moments without bias correction: none, epsilon, or both."""
+    if TorchAdaptation.UNCORRECTED in plan.adapted:
+        return "both"
+    return "epsilon" if TorchAdaptation.RAW_EPSILON in plan.adapted else ""
 
 
 def optimizer_view(
-    recipe: Recipe, overrides: TorchOverrides, features: frozenset[str]
+    plan: Plan, overrides: TorchOverrides, features: frozenset[str]
 ) -> dict[str, Any]:
     """Return what the template of the optimizer prints."""
-    optimizer, family = recipe.optimizer, _family(recipe, features)
+    step, family = plan.get(Step), _family(plan)
     fused = overrides.fused_optimizer and family.fusable and "fused" in features
-    decays = without_roles(optimizer.no_decay, features) if optimizer.weight_decay else ()
-    rates = any(group.rate_factor != 1.0 for group in optimizer.groups)
+    decays = without_roles(step.no_decay, features) if step.weight_decay else ()
+    rates = any(group.rate_factor != 1.0 for group in step.groups)
     names = {name: "CLIP_THRESHOLD" if name == "d" else name.upper() for name in family.values}
     arguments = ["lr=LEARNING_RATE", *(f"{name}={names[name]}" for name in family.values)]
-    if not decays and not optimizer.groups:
+    if not decays and not step.groups:
         arguments.append("weight_decay=WEIGHT_DECAY")
     if fused:
         arguments.append("fused=True")
     constants = [f"{names[name]} = {py_literal(value)}" for name, value in family.values.items()]
-    groups = tuple((g.parameters, g.weight_decay, g.rate_factor) for g in optimizer.groups)
+    groups = tuple((g.parameters, g.weight_decay, g.rate_factor) for g in step.groups)
     return {
         "cls": family.cls,
         "name": family.cls.removeprefix("torch.optim."),
         "own": family.own,
-        "constants": (*constants, f"WEIGHT_DECAY = {py_literal(optimizer.weight_decay)}"),
+        "constants": (*constants, f"WEIGHT_DECAY = {py_literal(step.weight_decay)}"),
         "groups": assignment("GROUPS", groups) if groups else (),
         "rates": rates,
         "arguments": tuple(arguments),
         "decays": decays,
-        "doc": _doc(recipe, family, decays, unfused=not fused and _would_fuse(overrides, features)),
-        "nesterov": isinstance(optimizer, Sgd) and optimizer.nesterov,
-        "bias_correction": getattr(optimizer, "bias_correction", False),
-        "always_adapt": isinstance(optimizer, Lamb) and optimizer.always_adapt,
+        "doc": _doc(plan, family, decays, unfused=not fused and _would_fuse(overrides, features)),
+        "nesterov": step.nesterov,
+        "bias_correction": step.bias_correction,
+        "always_adapt": step.always_adapt,
         "counts_steps": family.counts_steps,
         # Fused kernels keep the count of updates beside the parameter.
         "step_arguments": "float(state.updates)" + (", device=parameter.device" if fused else ""),
-        "raw_moments": raw_moments(recipe),
-        "math": _needs_math(recipe, family),
+        "raw_moments": raw_moments(plan),
+        "math": _needs_math(plan, family),
         # Younger than the dialect.
         "since": "2.5" if family.cls == STOCK_ADAFACTOR else "",
         "title": "PyTorch 2.5 or newer" if family.cls == STOCK_ADAFACTOR else "",
         "requirement": "torch>=2.5" if family.cls == STOCK_ADAFACTOR else "",
-        "decoupled": optimizer.name == "adamw" and predicates.decays(recipe),
+        "decoupled": step.optimizer == "adamw" and predicates.decays(step),
     }
 
 
-def _needs_math(recipe: Recipe, family: _Family) -> bool:
+def _needs_math(plan: Plan, family: _Family) -> bool:
     if family.own == "lamb":
-        return bool(getattr(recipe.optimizer, "bias_correction", False))
-    return family.own == "adafactor" or bool(raw_moments(recipe))
+        return plan.get(Step).bias_correction
+    return family.own == "adafactor" or bool(raw_moments(plan))
 
 
 def _would_fuse(overrides: TorchOverrides, features: frozenset[str]) -> bool:
     return overrides.fused_optimizer and "fused" in features
 
 
-def _doc(recipe: Recipe, family: _Family, decays: tuple[str, ...], *, unfused: bool) -> str:
-    cls = family.cls.removeprefix("torch.optim.")
-    decay = _DECAYS.get(recipe.optimizer.name, "Decoupled weight decay")
+def _doc(plan: Plan, family: _Family, decays: tuple[str, ...], *, unfused: bool) -> str:
+    step, cls = plan.get(Step), family.cls.removeprefix("torch.optim.")
+    decay = _DECAYS.get(step.optimizer, "Decoupled weight decay")
     doc = f"{cls}. {decay} on every parameter."
-    if recipe.optimizer.groups:
+    if step.groups:
         doc = f"{cls}. {decay} and rates by name."
     elif decays:
         doc = f"{cls}. {decay} where `decays` says so."
-    elif not recipe.optimizer.weight_decay:
+    elif not step.weight_decay:
         doc = f"{cls} without weight decay."
-    return f"{doc} Not fused (CC315)." if unfused and scaled_momentum(recipe) else doc
+    return (
+        f"{doc} Not fused (CC315)."
+        if unfused and TorchAdaptation.UNFUSED_MOMENTUM in plan.adapted
+        else doc
+    )

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from crosscast.recipe import predicates
-from crosscast.targets.capability import Evidence, Row, Verdict
+from dataclasses import replace
+
+from crosscast.plan import predicates
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Plan
+from crosscast.recipe.document import Recipe
+from crosscast.recipe.predicates import recomputes
+from crosscast.targets.backend import Dialect
+from crosscast.targets.capability import Evidence, Row, Verdict, adaptations, judge
 from crosscast.targets.neutral_rows import is_elastic, neutral_rows
+from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.amp_rows import AMP_ROWS, NEW, NO_GPU, OLD
 from crosscast_torch.conditions import (
     half_weights_float32_sums,
@@ -27,16 +35,23 @@ ROWS = (
         how="half gradients are added to the float32 gradient of the master weight",
         code="CC364",
         probe="torch/test_optimizer.py::test_optimizers_update_half_weights_in_half",
-        when=half_weights_float32_sums,
+        step=half_weights_float32_sums,
+        adapt=TorchAdaptation.FLOAT32_SUMS,
     ),
-    Row(path="clipping", how="clip_grad_norm_ or clip_grad_value_ after unscale_"),
+    Row(
+        path="clipping",
+        how="clip_grad_norm_ or clip_grad_value_ after unscale_",
+        step=predicates.clips,
+    ),
+    Row(path="clipping", how="gradients are not clipped: only their norm is reported"),
     Row(
         path="clipping.eps",
         verdict=Verdict.ADAPTED,
         how="clip_grad_norm_ has a fixed epsilon of 1e-6: the script clips without it",
         code="CC313",
         probe="torch/test_clip.py::test_clip_adds_a_fixed_epsilon",
-        when=own_clip,
+        step=own_clip,
+        adapt=TorchAdaptation.OWN_CLIP,
     ),
     Row(
         path="clipping.kind",
@@ -44,7 +59,8 @@ ROWS = (
         how="clip_grad_norm_ called separately for each gradient",
         code="CC360",
         probe="torch/test_clip.py::test_clip_takes_the_norm_of_all",
-        when=predicates.clips_each,
+        step=predicates.clips_each,
+        adapt=TorchAdaptation.EACH_NORM,
     ),
     Row(path="clipping.exempt", how="the clip functions get only the parameters to clip"),
     Row(path="optimizer", how="torch.optim, the neutral formulas"),
@@ -54,7 +70,8 @@ ROWS = (
         how="not in torch.optim: the script defines a subclass of Optimizer",
         code="CC365",
         probe="torch/test_optimizer.py::test_there_is_no_lamb_and_no_lion",
-        when=lamb_or_lion,
+        step=lamb_or_lion,
+        adapt=TorchAdaptation.OWN_OPTIMIZER,
     ),
     Row(
         path="optimizer.name",
@@ -62,8 +79,9 @@ ROWS = (
         how="torch.optim has Adafactor since 2.5: the script defines it",
         code="CC365",
         probe="torch/test_optimizer.py::test_adafactor_is_the_stock_one",
-        when=predicates.adafactor,
+        step=predicates.adafactor,
         dialects=OLD,
+        adapt=TorchAdaptation.OWN_OPTIMIZER,
     ),
     Row(
         path="optimizer.rate_in_momentum",
@@ -71,7 +89,8 @@ ROWS = (
         how="torch.optim.SGD applies the rate outside the momentum: the script defines its own",
         code="CC361",
         probe="torch/test_optimizer.py::test_sgd_has_the_rate_outside_the_momentum",
-        when=predicates.rate_in_momentum,
+        step=predicates.rate_in_momentum,
+        adapt=TorchAdaptation.OWN_MOMENTUM,
     ),
     Row(
         path="optimizer.eps_placement",
@@ -80,7 +99,8 @@ ROWS = (
         "correction",
         code="CC362",
         probe="torch/test_optimizer.py::test_adam_adds_epsilon_behind_the_correction",
-        when=predicates.raw_epsilon,
+        step=predicates.raw_epsilon,
+        adapt=TorchAdaptation.RAW_EPSILON,
     ),
     Row(
         path="optimizer.bias_correction",
@@ -88,7 +108,8 @@ ROWS = (
         how="Adam always corrects the bias: the script sets rate and epsilon so that it cancels",
         code="CC362",
         probe="torch/test_optimizer.py::test_adam_always_corrects_the_bias",
-        when=predicates.uncorrected_adam,
+        step=predicates.uncorrected_adam,
+        adapt=TorchAdaptation.UNCORRECTED,
     ),
     Row(
         path="optimizer.momentum",
@@ -96,11 +117,17 @@ ROWS = (
         how="SGD without fused kernels, whose momentum is uninitialised after a skipped first step",
         code="CC315",
         probe="torch/test_scaler.py::test_fused_momentum_starts_uninitialised",
-        when=scaled_momentum,
+        step=scaled_momentum,
         dialects=NEW,
+        adapt=TorchAdaptation.UNFUSED_MOMENTUM,
     ),
     Row(path="optimizer.no_decay", how="parameter groups by module type and name"),
-    Row(path="optimizer.groups", how="parameter groups by name patterns"),
+    Row(
+        path="optimizer.groups",
+        how="parameter groups by name patterns",
+        step=predicates.grouped,
+    ),
+    Row(path="optimizer.groups", how="none"),
     Row(path="schedule", how="a formula in the script, set on the parameter groups"),
     Row(
         path="ema",
@@ -108,7 +135,8 @@ ROWS = (
         how="AveragedModel copies the weights at its first update: the script computes the average",
         code="CC363",
         probe="torch/test_optimizer.py::test_the_average_copies_at_first",
-        when=predicates.averages,
+        step=predicates.averages,
+        adapt=TorchAdaptation.OWN_AVERAGE,
     ),
     Row(
         path="activation_checkpointing",
@@ -117,7 +145,7 @@ ROWS = (
         code="CC319",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        when=predicates.recomputes,
+        when=recomputes,
         dialects=frozenset({"torch.cuda.amp-1.6"}),
     ),
     Row(path="activation_checkpointing", how="torch.utils.checkpoint of every layer"),
@@ -131,5 +159,17 @@ ROWS = (
         when=is_elastic,
         dialects=frozenset({"torch.cuda.amp-1.6"}),
     ),
-    Row(path="distributed", how="DistributedDataParallel, no_sync within a window, torchrun"),
+    Row(
+        path="distributed",
+        how="DistributedDataParallel, no_sync within a window, torchrun",
+        step=predicates.parallel,
+    ),
+    Row(path="distributed", how="one process"),
 )
+
+
+def adapted_plan(recipe: Recipe, dialect: Dialect) -> Plan:
+    """Return the training step of a recipe, with the adaptations of a dialect."""
+    rows = [row for row in ROWS if not row.dialects or dialect.name in row.dialects]
+    plan = canonical_plan(recipe)
+    return replace(plan, adapted=adaptations(judge(recipe, rows, plan)))

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe.document import BertModel, OpTypes, Recipe
+from crosscast.emit.frame import Frame
+from crosscast.plan.operations import Autocast, Plan
 from crosscast.targets.backend import Form
+from crosscast_torch.adaptations import TorchAdaptation
 
 
-def explicit_types(recipe: Recipe) -> bool:
-    """Whether the model casts explicitly, because autocast would cast differently."""
-    precision = recipe.precision
-    return isinstance(recipe.model, BertModel) and (
-        precision.mode == "full" or precision.ops != OpTypes()
-    )
-
-
-def types_view(recipe: Recipe, form: Form) -> dict[str, Any]:
+def types_view(plan: Plan, frame: Frame, form: Form) -> dict[str, Any]:
     """Return how the templates of the model write layers and casts."""
-    chosen = recipe.precision.ops.model_dump()
-    half = recipe.precision.compute_dtype
+    half = plan.get(Autocast).compute_dtype
+    chosen = frame.op_types.model_dump()
     classes = {name: half if kind == "compute" else "float32" for name, kind in chosen.items()}
-    explicit = explicit_types(recipe) and form == "script"
+    explicit = TorchAdaptation.EXPLICIT_CASTS in plan.adapted and form == "script"
     half_loss = explicit and classes["losses"] != "float32"
     losses = {
         "classes": classes,

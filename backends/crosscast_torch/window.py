@@ -8,14 +8,13 @@ from typing import Any
 
 from crosscast.emit.lowering import divisor, print_ops
 from crosscast.plan import operations as ops
-
-STOCK_CLIP_EPS = 1e-6  # what torch.nn.utils.clip_grad_norm_ adds to the norm
+from crosscast_torch.adaptations import TorchAdaptation
 
 
 def micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:
     """Return the loop over the micro-batches of a window."""
     by = 12 if view["distributed"] else 8
-    body = print_ops(templates, "torch/ops", plan.micro, lambda op: _values(op, view), by)
+    body = print_ops(templates, "torch/ops", plan.micro, lambda op: _values(op, plan, view), by)
     copy = f"{' ' * by}batch = to_device(batch, device)"
     if not view["distributed"]:
         return f"    for batch in micro_batches:\n{copy}\n{body}"
@@ -35,7 +34,7 @@ def micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:
 
 def window_code(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:
     """Return what follows the loop: everything up to clearing the gradients."""
-    code = print_ops(templates, "torch/ops", plan.window, lambda op: _values(op, view), 4)
+    code = print_ops(templates, "torch/ops", plan.window, lambda op: _values(op, plan, view), 4)
     return f"    collect_gradients(model)\n{code}" if view["half_sums"] else code
 
 
@@ -70,7 +69,7 @@ def rate_lines(optimizer: Mapping[str, Any]) -> tuple[str, ...]:
     return (loop, f'    group["lr"] = {rate}')
 
 
-def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
+def _values(op: ops.Op, plan: ops.Plan, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the template of one operation prints."""
     scaled, full = view["scaled"], view["full"]
     match op:
@@ -81,19 +80,18 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
         case ops.Backward():
             return {"loss": "scaled_loss" if scaled else "loss"}
         case ops.Accumulate():
-            return {"collect": full and not view["half_sums"]}
+            return {"collect": TorchAdaptation.FLOAT32_SUMS in plan.adapted}
         case ops.AllReduce():
             return {"full": full}
         case ops.Clip():
-            return _clip(op, view)
+            return _clip(op, plan.adapted, view)
         case ops.Step():
             return {"scaled": scaled, "full": full}
         case ops.Schedule() | ops.Ema():
             return {"scaled": scaled}
         case ops.UpdateScale():
-            form = "machine" if view["machine"] else "static" if op.mode == "static" else "stock"
             return {
-                "form": form,
+                "form": _update_form(plan.adapted),
                 "has_max": op.max_scale is not None,
                 "grows_to_inf": view["grows_to_inf"],
             }
@@ -103,10 +101,20 @@ def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
             return {}
 
 
-def _clip(op: ops.Clip, view: Mapping[str, Any]) -> dict[str, Any]:
+def _update_form(adapted: frozenset[str]) -> str:
+    """Return what follows GradScaler's own update of the scale."""
+    if TorchAdaptation.LOSS_SCALE in adapted:
+        return "machine"
+    if TorchAdaptation.CONSTANT_SCALE in adapted:
+        return "static"
+    return "bounds" if TorchAdaptation.SCALE_BOUNDS in adapted else ""
+
+
+def _clip(op: ops.Clip, adapted: frozenset[str], view: Mapping[str, Any]) -> dict[str, Any]:
+    each = op.mode == "per_param_norm" and TorchAdaptation.EACH_NORM in adapted
     return {
-        "mode": op.mode,
-        "stock": op.eps == STOCK_CLIP_EPS,
+        "mode": op.mode if each or op.mode != "per_param_norm" else "global_norm",
+        "stock": TorchAdaptation.OWN_CLIP not in adapted,
         "exempt": bool(op.exempt),
         "parameters": "clipped" if op.exempt else view["parameters"],
         "denominator": "(grad_norm + CLIP_EPS)" if op.eps else "grad_norm",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe, Section
 from crosscast.targets.backend import Dialect, File, Form, Lowered, without_script
-from crosscast.targets.capability import Row
+from crosscast.targets.capability import Judgement, Row
 from crosscast.targets.defaults import Defaults
 from crosscast_trainers.codes import CODES
 
@@ -41,7 +41,9 @@ class LayerBackend:
     framework: None = None
     harness: None = None
 
-    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
+    def lower(
+        self, recipe: Recipe, judgements: Sequence[Judgement], dialect: Dialect, form: Form
+    ) -> Lowered:
         """Return the neutral plan and the files.
 
         Raises:

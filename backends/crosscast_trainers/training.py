@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from crosscast import __version__
-from crosscast.emit.lowering import recipe_hash, shared_view
-from crosscast.plan.canonical import canonical_plan
+from crosscast.emit.frame import frame_of, recipe_hash
+from crosscast.emit.lowering import shared_view
 from crosscast.recipe.document import (
     DynamicLossScaling,
     GlobalNormClipping,
@@ -17,6 +17,7 @@ from crosscast.recipe.document import (
 from crosscast_torch.dialects import DIALECTS
 from crosscast_torch.optimizer import optimizer_view
 from crosscast_torch.overrides import TorchOverrides
+from crosscast_torch.rows import adapted_plan
 
 _UNFUSED = TorchOverrides(fused_optimizer=False)
 """A fused optimizer does not tell trainers of a skipped step."""
@@ -37,8 +38,9 @@ def heading(recipe: Recipe, what: str) -> dict[str, Any]:
 
 def training_view(recipe: Recipe, title: str) -> dict[str, Any]:
     """Return what templates of Python on PyTorch print."""
-    optimizer = optimizer_view(recipe, _UNFUSED, DIALECTS[0].features)
-    view = shared_view(recipe, canonical_plan(recipe), title, "script")
+    plan = adapted_plan(recipe, DIALECTS[0])
+    optimizer = optimizer_view(plan, _UNFUSED, DIALECTS[0].features)
+    view = shared_view(plan, frame_of(recipe), title, "script")
     view |= heading(recipe, f"training with {title}")
     own_rates = optimizer["rates"]
     view |= {

@@ -209,7 +209,7 @@ RECOMPUTED = {"activation_checkpointing": True}
         (PLAIN | RECOMPUTED | {"model": MODELS[1]}, {"CC373"}),
         (PLAIN | {"model": MODELS[1]}, set()),
         (PLAIN | TWO, {"CC304", "CC327"}),
-        (PLAIN | TWO | {"model": MODELS[2]}, {"CC302", "CC304", "CC380"}),
+        (PLAIN | TWO | {"model": MODELS[2]}, {"CC302", "CC304", "CC327", "CC380"}),
     ],
 )
 def test_what_is_said_about_a_recipe(sections: dict[str, Any], expected: set[str]) -> None:

@@ -16,7 +16,7 @@ from functools import cache
 import pytest
 
 from crosscast.emit.compiler import check_all_overrides, compile_recipe
-from crosscast.emit.lowering import recipe_hash
+from crosscast.emit.frame import recipe_hash
 from crosscast.emit.render import assign
 from crosscast.messages.diagnostics import DiagnosticError, render
 from crosscast.recipe.document import Recipe

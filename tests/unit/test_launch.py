@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.emit.lowering import recipe_hash
+from crosscast.emit.frame import recipe_hash
 from crosscast.lift.recipe_diff import differences, side_of
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe import rules

@@ -1,4 +1,4 @@
-"""Predicates over a recipe: every one stands once, and says yes and no."""
+"""Predicates over a recipe and over a Plan: every one stands once, and says yes and no."""
 
 from __future__ import annotations
 
@@ -32,14 +32,18 @@ def test_no_predicate_stands_twice() -> None:
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.FunctionDef) and _is_predicate(node):
                     body = node.body[1:] if ast.get_docstring(node) else node.body
-                    text = "\n".join(map(ast.unparse, body))
+                    text = "\n".join((ast.unparse(node.args), *map(ast.unparse, body)))
                     places[text].append(f"{path.relative_to(ROOT)}:{node.name}")
     assert [names for names in places.values() if len(names) > 1] == []
 
 
 def _is_predicate(node: ast.FunctionDef) -> bool:
     types = [ast.unparse(arg.annotation) for arg in node.args.args if arg.annotation is not None]
-    return types == ["Recipe"] and node.returns is not None and ast.unparse(node.returns) == "bool"
+    return (
+        types in (["Recipe"], ["Plan"])
+        and node.returns is not None
+        and ast.unparse(node.returns) == "bool"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

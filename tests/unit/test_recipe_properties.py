@@ -17,7 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.emit.lowering import recipe_hash
+from crosscast.emit.frame import recipe_hash
 from crosscast.emit.render import py_literal
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.canonical import canonical_plan

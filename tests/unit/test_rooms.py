@@ -30,7 +30,7 @@ CORE = {
     "edits": "pysource",
     "readers": "messages facts recipe targets pysource trainstep",
     "sources": "messages facts pysource trainstep readers",
-    "state": "messages recipe targets emit readers",
+    "state": "messages recipe plan targets emit readers",
     "fit": "messages recipe targets memory",
     "lint": "messages facts pysource trainstep edits readers sources",
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",

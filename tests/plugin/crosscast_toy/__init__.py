@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from crosscast.emit.frame import Frame
+from crosscast.emit.printer import print_script
 from crosscast.messages.codes import Code
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Recipe, Section
-from crosscast.targets.backend import Dialect, Form, Lowered
-from crosscast.targets.capability import Row
+from crosscast.targets.backend import Dialect, File, Form, Lowered
+from crosscast.targets.capability import Judgement, Row
 from crosscast.targets.defaults import Defaults
 from crosscast.targets.framework import Framework, OwnModel, Weights
 from crosscast.targets.harness import Harness
@@ -57,9 +62,18 @@ class ToyBackend:
     framework: Framework = FRAMEWORK
     harness: Harness = HARNESS
 
-    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
+    def lower(
+        self, recipe: Recipe, judgements: Sequence[Judgement], dialect: Dialect, form: Form
+    ) -> Lowered:
         """Return plan and files for a recipe that the rows accept."""
-        return lowering.lower(recipe, dialect, self.templates, form)
+        plan = canonical_plan(recipe)
+        return print_script(self, plan, recipe, judgements, dialect, form)
+
+    def print_plan(
+        self, plan: Plan, frame: Frame, dialect: Dialect, form: Form
+    ) -> tuple[File, ...]:
+        """Return the files of a plan."""
+        return lowering.files(plan, frame, dialect, self.templates, form)
 
 
 BACKEND = ToyBackend()

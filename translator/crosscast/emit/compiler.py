@@ -109,7 +109,7 @@ def _compile_one(
     found: tuple[Diagnostic, ...],
 ) -> Compiled:
     backend = target.backend
-    lowered = backend.lower(recipe, target.dialect, form)
+    lowered = backend.lower(recipe, judgements, target.dialect, form)
     broken = verify(lowered.plan)
     if broken:  # a bug in the backend, not in the recipe
         raise AssertionError(f"{target.name}: {broken[0].code}: {broken[0].message}")
@@ -122,7 +122,7 @@ def _compile_one(
 
 def check_override_names(recipe: Recipe) -> list[Diagnostic]:
     """Return a diagnostic for every override of a backend that is not installed."""
-    names = backend_names()
+    names = backend_names() if recipe.overrides else []
     return [
         Diagnostic(
             code="CC106",

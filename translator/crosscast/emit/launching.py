@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosscast.recipe.document import Launch, Recipe
+from crosscast.emit.frame import Frame
+from crosscast.recipe.document import Launch
 from crosscast.targets.backend import File
 
 JOB = "job.sbatch"
 
 
-def launch_view(recipe: Recipe) -> dict[str, Any]:
+def launch_view(frame: Frame) -> dict[str, Any]:
     """Return the view for starting a recipe's processes, which is equal for every framework."""
-    launch = recipe.launch
+    launch = frame.launch
     requeues = launch.max_requeues > 0
     return {
-        "nodes": recipe.distributed.nodes,
-        "each": recipe.distributed.processes_per_node,
-        "several": recipe.distributed.nodes > 1,
+        "nodes": frame.nodes,
+        "each": frame.processes_per_node,
+        "several": frame.nodes > 1,
         # Address of node 0; the framework's launcher distributes the rest.
-        "one_address": recipe.distributed.nodes > 1,
+        "one_address": frame.nodes > 1,
         "port_turn": "SLURM_JOB_ID",
-        "last_node": recipe.distributed.nodes - 1,
+        "last_node": frame.nodes - 1,
         "elastic": launch.rendezvous == "elastic",
         # Restarted with the same arguments every time.
         "resumes": requeues or launch.rendezvous == "elastic",
@@ -30,25 +31,25 @@ def launch_view(recipe: Recipe) -> dict[str, Any]:
         "max_requeues": launch.max_requeues,
         "saving_seconds": launch.signal_seconds // 2,
         "threads": launch.cpus_per_process,
-        "sbatch": _sbatch(recipe),
+        "sbatch": _sbatch(frame),
     }
 
 
-def job_files(recipe: Recipe, view: dict[str, Any]) -> tuple[File, ...]:
+def job_files(frame: Frame, view: dict[str, Any]) -> tuple[File, ...]:
     """Return the file for the recipe's scheduler, if it has one."""
-    if recipe.launch.scheduler == "none":
+    if frame.launch.scheduler == "none":
         return ()
     return (File(path=JOB, template="_shared/job.sbatch.j2", view={"view": view}),)
 
 
-def _sbatch(recipe: Recipe) -> tuple[str, ...]:
+def _sbatch(frame: Frame) -> tuple[str, ...]:
     """Return the options of a job. Every value is a number, a slug or a validated name, because a
     line of #SBATCH cannot be quoted."""
-    launch, each = recipe.launch, recipe.distributed.processes_per_node
+    launch, each = frame.launch, frame.processes_per_node
     cores = launch.cpus_per_process
     options = {
-        "job-name": recipe.name,
-        "nodes": recipe.distributed.nodes,
+        "job-name": frame.name,
+        "nodes": frame.nodes,
         "ntasks-per-node": 1,  # launch.sh, which starts the processes of its node
         "cpus-per-task": None if cores is None else cores * each,
         "gpus-per-node": launch.gpus_per_node,

@@ -5,29 +5,29 @@ Decisions are made here and in the backends' `lower` modules; templates only pri
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 from crosscast import __version__
+from crosscast.emit.frame import Frame
 from crosscast.emit.launching import launch_view
 from crosscast.emit.render import py_literal, render
-from crosscast.plan.operations import Normalize, Op, Plan
-from crosscast.recipe.document import (
-    BertModel,
-    CustomModel,
-    DynamicLossScaling,
-    NoClipping,
-    NpzData,
-    Recipe,
-    StaticLossScaling,
-    SyntheticData,
-    ValueClipping,
+from crosscast.plan import predicates
+from crosscast.plan.operations import (
+    Clip,
+    Ema,
+    Normalize,
+    Op,
+    Plan,
+    Schedule,
+    Step,
+    UpdateScale,
 )
+from crosscast.recipe.document import BertModel, NpzData, SyntheticData
 
 OpValues = Callable[[Op], Mapping[str, Any]]
 
@@ -38,19 +38,6 @@ MARKED: ContextVar[bool] = ContextVar("MARKED", default=False)
 
 MACHINE_RULE = ("growth_factor", "backoff_factor", "growth_interval", "hysteresis")
 """Values used by the emitted LossScale: constants of the script unless overridden."""
-
-
-def recipe_hash(recipe: Recipe) -> str:
-    """Return a short fingerprint of all recipe fields that affect the training.
-
-    Checkpoints can be resumed if it matches; the launch of the processes and the number of machines
-    are not included.
-    """
-    data = recipe.model_dump(mode="json")
-    del data["launch"], data["distributed"]["nodes"]
-    data["distributed"]["processes_per_node"] = recipe.processes
-    text = json.dumps(data, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def print_ops(templates: Path, folder: str, ops: Iterable[Op], values: OpValues, by: int) -> str:
@@ -69,12 +56,11 @@ def print_ops(templates: Path, folder: str, ops: Iterable[Op], values: OpValues,
     return indent("".join(text for _, text in pieces), " " * by).rstrip("\n")
 
 
-def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, Any]:
+def shared_view(plan: Plan, frame: Frame, title: str, form: str) -> dict[str, Any]:
     """Return the part of the view that does not depend on the framework."""
-    digest = recipe_hash(recipe)
     header = (
-        f"{recipe.name}: {'training step' if form == 'step' else 'training'} for {title}.",
-        f"Written by crosscast {__version__} from recipe {digest}.",
+        f"{frame.name}: {'training step' if form == 'step' else 'training'} for {title}.",
+        f"Written by crosscast {__version__} from recipe {frame.fingerprint}.",
         "Edit freely: nothing here imports crosscast.",
     )
     return {
@@ -84,54 +70,58 @@ def shared_view(recipe: Recipe, plan: Plan, title: str, form: str) -> dict[str, 
         "versions": None,  # a backend's own, see target.version_view
         # Optional parts of a script, enabled by backends.
         "contextlib": False,
-        "flags": "",
         "fnmatch": False,
         "keeps_averages": False,
-        "importlib": False,
         "machine": False,
-        "meets": False,
-        "needs_gpu": False,
         "own_norm": False,
-        "random": False,
         "reseed": "",
         "main_arguments": "SETTINGS, train, argv",
-        "name": recipe.name,
-        "recipe_hash": digest,
-        "seed": recipe.seed,
-        "micro_batch_size": recipe.batch.micro_batch_size,
-        "global_batch_size": recipe.batch.global_batch_size,
-        "accumulation_steps": recipe.accumulation.steps,
-        "processes": recipe.processes,
-        "distributed": recipe.processes > 1,
-        "windows": recipe.schedule.total_steps,
-        "checkpoint_every": max(1, min(500, recipe.schedule.total_steps // 10)),
-        "tail": recipe.accumulation.tail,
-        "tf32": recipe.precision.tf32,
-        "compute_dtype": recipe.precision.compute_dtype,
-        "position": "state.updates" if recipe.schedule.tick == "update" else "state.windows",
-        "reduction": "mean" if recipe.accumulation.normalize_by == "microbatch" else "sum",
-        "tokens": recipe.accumulation.normalize_by == "token",
-        "ema": recipe.ema.decay is not None,
-        "ema_decay": recipe.ema.decay,
-        "loss_doc": _loss_doc(recipe),
-        "schedule": _schedule(recipe),
-        "slot_names": slot_names(recipe),
-        "mean_squares": tuple(n for n in slot_names(recipe) if n in MEAN_SQUARES),
-        "factored": recipe.optimizer.name == "adafactor",
-        "launch": launch_view(recipe),
-        **_scaling(recipe),
-        **_model(recipe),
-        **_data(recipe),
+        "checked_half": "",
+        "recomputed_dropout": False,
+        "name": frame.name,
+        "recipe_hash": frame.fingerprint,
+        "seed": frame.seed,
+        "micro_batch_size": frame.micro_batch_size,
+        "global_batch_size": frame.global_batch_size,
+        "accumulation_steps": frame.micro_batches,
+        "tail": frame.tail,
+        "tf32": frame.tf32,
+        "launch": launch_view(frame),
+        **_step(plan),
+        **_scaling(plan),
+        **_model(frame),
+        **_data(frame),
     }
 
 
-def _loss_doc(recipe: Recipe) -> str:
+def _step(plan: Plan) -> dict[str, Any]:
+    """Return what every framework prints of the training step, without the loss scale."""
+    schedule, unit = plan.get(Schedule), plan.get(Normalize).unit
+    processes, average = predicates.processes(plan), plan.find(Ema)
+    slots = slot_names(plan)
     return {
-        "sample": "Summed cross-entropy",
-        "microbatch": "Mean cross-entropy",
-        "token": "Summed cross-entropy of the labels that are not -100",
-    }[recipe.accumulation.normalize_by]
+        "processes": processes,
+        "distributed": processes > 1,
+        "windows": schedule.total_steps,
+        "checkpoint_every": max(1, min(500, schedule.total_steps // 10)),
+        "position": "state.updates" if schedule.tick == "update" else "state.windows",
+        "reduction": "mean" if unit == "microbatch" else "sum",
+        "tokens": unit == "token",
+        "loss_doc": _LOSS_DOCS[unit],
+        "ema": average is not None,
+        "ema_decay": None if average is None else average.decay,
+        "schedule": _schedule(schedule),
+        "slot_names": slots,
+        "mean_squares": tuple(name for name in slots if name in MEAN_SQUARES),
+        "factored": plan.get(Step).optimizer == "adafactor",
+    }
 
+
+_LOSS_DOCS = {
+    "sample": "Summed cross-entropy",
+    "microbatch": "Mean cross-entropy",
+    "token": "Summed cross-entropy of the labels that are not -100",
+}
 
 _REMAINING = {
     "linear": "1.0 - progress",
@@ -140,8 +130,7 @@ _REMAINING = {
 }
 
 
-def _schedule(recipe: Recipe) -> dict[str, Any]:
-    schedule = recipe.schedule
+def _schedule(schedule: Schedule) -> dict[str, Any]:
     warm = schedule.warmup_steps > 0 and schedule.decay_from == "warmup_end"
     length = schedule.total_steps - schedule.warmup_steps if warm else schedule.total_steps
     since = "(position - WARMUP_STEPS)" if warm else "position"
@@ -149,7 +138,7 @@ def _schedule(recipe: Recipe) -> dict[str, Any]:
     falls = schedule.name in _REMAINING
     return {
         "name": schedule.name,
-        "learning_rate": recipe.optimizer.learning_rate,
+        "learning_rate": schedule.learning_rate,
         "end_lr": schedule.end_lr,
         "power": schedule.power,
         "warmup_steps": schedule.warmup_steps,
@@ -173,9 +162,10 @@ def divisor(op: Normalize, distributed: bool) -> str:
     return f"({count} / PROCESSES)" if distributed else count
 
 
-def slot_names(recipe: Recipe) -> tuple[str, ...]:
+def slot_names(plan: Plan) -> tuple[str, ...]:
     """Return the names of the optimizer's moments in checkpoints."""
-    return _SLOTS[recipe.optimizer.name] if getattr(recipe.optimizer, "momentum", 1.0) else ()
+    step = plan.get(Step)
+    return () if step.optimizer == "sgd" and not step.momentum else _SLOTS[step.optimizer]
 
 
 MEAN_SQUARES = ("exp_avg_sq", "row_var", "col_var", "variance")
@@ -191,49 +181,64 @@ _SLOTS = {
 }
 
 
-def clip_constants(recipe: Recipe, *, with_eps: bool) -> tuple[str, ...]:
-    """Return the constants of the clipping; stock functions may have a fixed epsilon."""
-    clipping = recipe.clipping
-    if isinstance(clipping, NoClipping):
-        return ()
-    if isinstance(clipping, ValueClipping):
-        return (f"MAX_VALUE = {py_literal(clipping.max_value)}",)
-    eps = (f"CLIP_EPS = {py_literal(clipping.eps)}",) if clipping.eps and with_eps else ()
-    return (f"MAX_NORM = {py_literal(clipping.max_norm)}", *eps)
+def clip_constants(plan: Plan, *, with_eps: bool) -> tuple[str, ...]:
+    """Return the constants of clipping and of the divisor of the loss.
+
+    Args:
+        plan: The plan.
+        with_eps: Whether the code adds an epsilon of its own; that of stock functions may be fixed.
+    """
+    clip, normalize = plan.get(Clip), plan.get(Normalize)
+    full = () if normalize.renormalize else (f"FULL_WINDOW = {normalize.full}",)
+    if clip.mode == "none":
+        return full
+    if clip.mode == "value":
+        return (f"MAX_VALUE = {py_literal(clip.limit)}", *full)
+    eps = (f"CLIP_EPS = {py_literal(clip.eps)}",) if clip.eps and with_eps else ()
+    return (f"MAX_NORM = {py_literal(clip.limit)}", *eps, *full)
 
 
-def _scaling(recipe: Recipe) -> dict[str, Any]:
-    scaling = recipe.loss_scaling
+def _scaling(plan: Plan) -> dict[str, Any]:
+    update = plan.find(UpdateScale)
     return {
-        "scaled": recipe.scaling_on,
-        "scaling": scaling.model_dump(),
-        "dynamic": isinstance(scaling, DynamicLossScaling),
+        "scaled": predicates.scaled(plan),
+        "scaling": _scale(update),
+        "dynamic": predicates.dynamic(plan),
         "scaling_optional": False,
-        "cumulative": getattr(scaling, "hysteresis_mode", "") == "cumulative",
+        "cumulative": update is not None and update.hysteresis_mode == "cumulative",
         "machine_fields": (),
         "machine_rule": {name: name.upper() for name in MACHINE_RULE},
     }
 
 
-def _model(recipe: Recipe) -> dict[str, Any]:
-    model = recipe.model
+def _scale(update: UpdateScale | None) -> dict[str, Any]:
+    if update is None:
+        return {"mode": "none"}
+    if update.mode == "static":
+        return {"mode": "static", "scale": update.init_scale}
+    return asdict(update)
+
+
+def _model(frame: Frame) -> dict[str, Any]:
+    model = frame.model
     if isinstance(model, BertModel):
         values = model.model_dump() | {"has_dropout": model.dropout > 0}
         return {"bert": True, "model": values, "has_dropout": model.dropout > 0}
     return {"bert": False, "has_dropout": True}
 
 
-def factory_import(recipe: Recipe, backend: str) -> str:
-    """Return the statement that imports a custom model's factory as `build_model`."""
-    assert isinstance(recipe.model, CustomModel)
-    module, _, function = recipe.model.factory[backend].partition(":")
+def factory_import(frame: Frame, backend: str) -> str:
+    """Return the statement that imports a factory as `build_model`; empty for the shipped model."""
+    if isinstance(frame.model, BertModel):
+        return ""
+    module, _, function = frame.model.factory[backend].partition(":")
     name = function if function == "build_model" else f"{function} as build_model"
     line = f"from {module} import {name}"
     return line if len(line) <= 88 else f"from {module} import (\n    {name},\n)"
 
 
-def _data(recipe: Recipe) -> dict[str, Any]:
-    data = recipe.data
+def _data(frame: Frame) -> dict[str, Any]:
+    data = frame.data
     if isinstance(data, NpzData):
         return {
             "train_data": data.train,
@@ -244,16 +249,16 @@ def _data(recipe: Recipe) -> dict[str, Any]:
     return {
         "train_data": "data/train.npz",
         "eval_data": "data/eval.npz",
-        "data_hint": synthetic_command(recipe, data),
+        "data_hint": synthetic_command(frame, data),
         "shuffle": data.shuffle,
     }
 
 
-def synthetic_command(recipe: Recipe, data: SyntheticData) -> tuple[str, ...]:
+def synthetic_command(frame: Frame, data: SyntheticData) -> tuple[str, ...]:
     """Return the command that creates the recipe's synthetic data, as lines."""
-    vocab = recipe.model.vocab_size if isinstance(recipe.model, BertModel) else 0
+    vocab = frame.model.vocab_size if isinstance(frame.model, BertModel) else 0
     return (
         "make it with: crosscast data nli-synthetic -o data",
         f" --train-rows {data.train_rows} --eval-rows {data.eval_rows}",
-        f" --sequence-length {data.sequence_length} --vocab-size {vocab} --seed {recipe.seed}",
+        f" --sequence-length {data.sequence_length} --vocab-size {vocab} --seed {frame.seed}",
     )

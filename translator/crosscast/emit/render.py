@@ -11,6 +11,8 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 
+from crosscast.emit.template_cache import TemplateCache, cache_folder
+
 
 def template_root() -> Path:
     """Return the folder of the shipped templates: inside the wheel, or of the checkout."""
@@ -22,6 +24,7 @@ def template_root() -> Path:
 @cache
 def environment(folder: Path) -> Environment:
     """Return the template environment of a backend's folder, with the shared root as fallback."""
+    cached = cache_folder()
     env = Environment(
         loader=ChoiceLoader([FileSystemLoader(folder), FileSystemLoader(template_root())]),
         undefined=StrictUndefined,
@@ -30,6 +33,7 @@ def environment(folder: Path) -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # Python and shell text; every string passes `py` or `sh`
         auto_reload=False,
+        bytecode_cache=TemplateCache(cached, Path(__file__)) if cached else None,
     )
     env.filters.update(py=py_literal, sh=shell_word, assign=assign)
     return env

@@ -72,11 +72,11 @@ def _arguments(view: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "scale", _scale(view["scaling"])
     if view["ema"]:
         yield "averages", "True"
-    if view["half"]:
-        yield "half", py_literal(view["half"])
+    if view["checked_half"]:
+        yield "half", py_literal(view["checked_half"])
     if view["tf32"]:
         yield "tf32", "True"
-    if view["needs_gpu"]:
+    if view["recomputed_dropout"]:
         yield "recomputed_dropout", "True"
 
 

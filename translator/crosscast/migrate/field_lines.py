@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.emit.lowering import recipe_hash
+from crosscast.emit.frame import recipe_hash
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.migrate.alternative_values import other_recipes
 from crosscast.recipe.document import Recipe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from crosscast.plan import operations as ops
@@ -105,4 +106,4 @@ def scale_before_schedule(plan: ops.Plan) -> ops.Plan:
         return plan
     rest = [op for op in plan.window if op is not update]
     at = next(i for i, op in enumerate(rest) if isinstance(op, ops.Step)) + 1
-    return ops.Plan(micro=plan.micro, window=(*rest[:at], update, *rest[at:]))
+    return replace(plan, window=(*rest[:at], update, *rest[at:]))

@@ -8,7 +8,7 @@ window after the last micro-batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Literal, TypeVar
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -258,6 +258,9 @@ class Plan:
 
     micro: tuple[Op, ...]
     window: tuple[Op, ...]
+    adapted: frozenset[str] = field(default=frozenset(), compare=False)
+    """Names of the adaptations that the rows of a target picked: how the operations are written
+    for it, which does not change what they mean."""
 
     def __iter__(self) -> Iterator[Op]:
         yield from self.micro
@@ -266,6 +269,17 @@ class Plan:
     def find(self, op_type: type[T]) -> T | None:
         """Return the first operation of a type, or None."""
         return next((op for op in self if isinstance(op, op_type)), None)
+
+    def get(self, op_type: type[T]) -> T:
+        """Return the first operation of a type.
+
+        Raises:
+            LookupError: The plan has none.
+        """
+        found = self.find(op_type)
+        if found is None:
+            raise LookupError(f"the plan has no operation {op_type.kind!r}")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain data."""

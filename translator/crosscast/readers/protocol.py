@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from crosscast.facts.command import Command
-from crosscast.facts.fact import Fact
-from crosscast.messages.diagnostics import Diagnostic
-from crosscast.messages.source import Source
-
 if TYPE_CHECKING:
+    from crosscast.facts.command import Command
+    from crosscast.facts.fact import Fact
+    from crosscast.messages.diagnostics import Diagnostic
+    from crosscast.messages.source import Source
     from crosscast.pysource.programs.program import Program
     from crosscast.recipe.document import Recipe
 

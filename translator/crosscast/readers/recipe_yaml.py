@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import Source, read_source
-from crosscast.readers.protocol import Reading
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe, locate
 from crosscast.recipe.warnings import notices
 from crosscast.recipe.yaml_source import MAX_BYTES, YamlDocument, parse
+
+if TYPE_CHECKING:
+    from crosscast.readers.protocol import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class RecipeReader:
 
     def read(self, source: Source) -> Reading:
         """Return the recipe, or every problem of the file."""
+        from crosscast.readers.protocol import Reading
+
         try:
             return Reading(recipe=build_recipe(parse(source.text, source.name)))
         except DiagnosticError as error:

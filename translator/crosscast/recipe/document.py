@@ -1,7 +1,8 @@
 """The recipe: a framework-neutral, versioned description of a training run.
 
 Every optional value is either a default here or derived by `crosscast.recipe.derive` before
-validation, so a loaded `Recipe` is complete.
+validation, so a loaded `Recipe` is complete. Default sections are constructed without validation,
+which would build a validator for each of them at import.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Precision(Section):
     compute_dtype: Literal["float32", "float16", "bfloat16"] = "float32"
     param_dtype: Literal["float32"] = "float32"
     """Dtype of the weights that the optimizer updates, and of its moments."""
-    ops: OpTypes = OpTypes()
+    ops: OpTypes = OpTypes.model_construct()
     tf32: bool = False
     """Allow TensorFloat-32 in float32 matmuls on GPUs that support it."""
 
@@ -257,18 +258,18 @@ class Recipe(Section):
     model: Model
     data: Data
     batch: Batch
-    precision: Precision = Precision()
+    precision: Precision = Precision.model_construct()
     loss_scaling: LossScaling
     """Derived if missing: dynamic for float16, none otherwise."""
     accumulation: Accumulation
-    clipping: Clipping = NoClipping(kind="none")
+    clipping: Clipping = NoClipping.model_construct(kind="none")
     optimizer: Optimizer
     schedule: Schedule
-    ema: Ema = Ema()
+    ema: Ema = Ema.model_construct()
     activation_checkpointing: bool = False
     """Keep only the inputs of encoder layers and recompute the rest in the backward pass."""
-    distributed: Distributed = Distributed()
-    launch: Launch = Launch()
+    distributed: Distributed = Distributed.model_construct()
+    launch: Launch = Launch.model_construct()
     overrides: dict[str, dict[str, Any]] = {}  # noqa: RUF012  (pydantic copies it)
     """Backend-specific settings by backend name, validated by the backend."""
 

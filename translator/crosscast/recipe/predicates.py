@@ -1,13 +1,13 @@
-"""Predicates on recipes: the conditions of rows and the decisions of lowering.
+"""Predicates on recipes: conditions of rows.
 
-They depend on the recipe alone; conditions on a framework belong to its backend. The support matrix
-prints their names.
+They depend on the recipe alone; conditions on a framework belong to its backend, and what printing
+asks about the training step is in `crosscast.plan.predicates`. The support matrix prints their
+names.
 """
 
 from __future__ import annotations
 
 from crosscast.recipe.document import (
-    Adafactor,
     Adam,
     AdamW,
     CustomModel,
@@ -99,11 +99,6 @@ def clips_each(recipe: Recipe) -> bool:
 def clips_some(recipe: Recipe) -> bool:
     """Whether gradients are clipped, but not all of them."""
     return not isinstance(recipe.clipping, NoClipping) and bool(recipe.clipping.exempt)
-
-
-def adafactor(recipe: Recipe) -> bool:
-    """Whether the optimizer is Adafactor."""
-    return isinstance(recipe.optimizer, Adafactor)
 
 
 def uncorrected_adam(recipe: Recipe) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crosscast.emit.lowering import recipe_hash, slot_names
+from crosscast.emit.frame import recipe_hash
+from crosscast.emit.lowering import slot_names
+from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, DynamicLossScaling, Recipe, StaticLossScaling
 from crosscast.state.problems import listed
@@ -48,7 +50,7 @@ def _weights(state: TrainingState, model: BertModel) -> Iterator[str]:
 
 
 def _moments(state: TrainingState, recipe: Recipe) -> Iterator[str]:
-    wanted, found = set(slot_names(recipe)), set(state.moments)
+    wanted, found = set(slot_names(canonical_plan(recipe))), set(state.moments)
     if found - wanted:
         yield f"moments {listed(found - wanted)} are not those of {recipe.optimizer.name}"
     if not state.updates:

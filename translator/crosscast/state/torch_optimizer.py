@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosscast.emit.lowering import slot_names
 from crosscast.messages.diagnostics import Severity
+from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.state import torch_keys as keys
 from crosscast.state.problems import listed
@@ -47,6 +48,7 @@ def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Momen
         reading.problem("CC966", _decay_and_rate(group, own, reading.recipe))
     reading.account.add("learning rate", len(groups), "derived", "by the recipe's formula")
     moments: Moments = {}
+    known = slot_names(canonical_plan(reading.recipe))
     steps, unknown = set(), set()
     for index, slots in states.items():
         if index not in names or not isinstance(slots, dict):
@@ -56,7 +58,7 @@ def read_optimizer(value: Any, weights: Arrays, reading: Reading) -> tuple[Momen
         for slot, tensor in slots.items():
             if slot == "step":
                 steps.add(count(tensor))
-            elif isinstance(tensor, SavedTensor) and slot in slot_names(reading.recipe):
+            elif isinstance(tensor, SavedTensor) and slot in known:
                 moments.setdefault(str(slot), {})[names[index]] = widened(tensor)
             elif tensor is not None:
                 unknown.add(str(slot))

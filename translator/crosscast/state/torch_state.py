@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosscast.emit.lowering import recipe_hash
+from crosscast.emit.frame import recipe_hash
 from crosscast.messages.diagnostics import Collector, Diagnostic
 from crosscast.recipe.document import Recipe
 from crosscast.state.torch_optimizer import read_optimizer

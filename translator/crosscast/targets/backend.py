@@ -7,18 +7,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from crosscast.messages.codes import Code
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast.plan.operations import Plan
-from crosscast.recipe.document import Recipe, Section
-from crosscast.targets.capability import Evidence, Row
-from crosscast.targets.defaults import Defaults
-from crosscast.targets.framework import Framework
-from crosscast.targets.harness import Harness
+from crosscast.targets.capability import Evidence, Judgement, Row
+
+if TYPE_CHECKING:
+    from crosscast.messages.code import Code
+    from crosscast.plan.operations import Plan
+    from crosscast.recipe.document import Recipe, Section
+    from crosscast.targets.defaults import Defaults
+    from crosscast.targets.framework import Framework
+    from crosscast.targets.harness import Harness
 
 GROUP = "crosscast.backends"
 Form = Literal["script", "step"]
@@ -132,13 +134,28 @@ class Backend(Protocol):
     def harness(self) -> Harness | None:
         """Information for `crosscast parity` to observe the scripts; None only runs them."""
 
-    def lower(self, recipe: Recipe, dialect: Dialect, form: Form) -> Lowered:
-        """Return plan and files for a recipe accepted by the rows. Imports no framework."""
+    def lower(
+        self, recipe: Recipe, judgements: Sequence[Judgement], dialect: Dialect, form: Form
+    ) -> Lowered:
+        """Return plan and files for a recipe that the rows accept with these judgements.
+
+        Imports no framework.
+        """
 
 
 @cache
 def _entry_points() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    return {entry.name: entry for entry in entry_points(group=GROUP)} | _own_entry_points()
+
+
+@cache
+def _own_entry_points() -> dict[str, EntryPoint]:
+    """Return the backends of this distribution; reading one distribution is faster than all."""
+    try:
+        own = distribution("crosscast").entry_points
+    except PackageNotFoundError:
+        return {}
+    return {entry.name: entry for entry in own.select(group=GROUP)}
 
 
 def backend_names() -> list[str]:
@@ -152,7 +169,7 @@ def load_backend(name: str) -> Backend:
     Raises:
         DiagnosticError: CC106 if no such backend is installed, CC107 if it does not load.
     """
-    entry = _entry_points().get(name)
+    entry = _own_entry_points().get(name) or _entry_points().get(name)
     if entry is None:
         from crosscast.recipe.suggestions import suggest
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.operations import Plan
 from crosscast.recipe.document import Launch, Recipe, Section
 from crosscast.targets.evidence import (
     Evidence as Evidence,
@@ -24,10 +26,16 @@ class Verdict(StrEnum):
 
 
 Condition = Callable[[Recipe], bool]
+StepCondition = Callable[[Plan], bool]
 
 
 def always(recipe: Recipe) -> bool:
     """Return True for every recipe."""
+    return True
+
+
+def any_step(plan: Plan) -> bool:
+    """Return True for every training step."""
     return True
 
 
@@ -37,7 +45,7 @@ class Row:
 
     `exact`: stock APIs have the same meaning. `adapted`: stock APIs differ, but the emitted code
     has the same meaning. The first row whose path is the longest prefix of a field and whose
-    condition holds decides. A row that is not exact has a code, and a probe: a test that fails when
+    conditions hold decides. A row that is not exact has a code, and a probe: a test that fails when
     the framework changes.
     """
 
@@ -48,6 +56,10 @@ class Row:
     evidence: Evidence = Evidence.MEASURED_CPU
     probe: str = ""
     when: Condition = always
+    step: StepCondition = any_step
+    """What has to hold for the recipe's training step."""
+    adapt: StrEnum | None = None
+    """Name of what the row adds to the emitted code; lowering asks for it and decides nothing."""
     dialects: frozenset[str] = frozenset()
     """Names of the dialects to which the row applies; empty for all of them."""
 
@@ -91,23 +103,32 @@ def _leaves(prefix: str, section: Section) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def judge(recipe: Recipe, rows: Sequence[Row]) -> list[Judgement]:
-    """Return a judgement for every field; a field without a row is unsupported."""
+def judge(recipe: Recipe, rows: Sequence[Row], plan: Plan | None = None) -> list[Judgement]:
+    """Return a judgement for every field; a field without a row is unsupported.
+
+    Args:
+        recipe: The recipe.
+        rows: The rows of a target.
+        plan: The training step, if it is not that of the recipe.
+    """
+    step = canonical_plan(recipe) if plan is None else plan
+    holding = [row for row in rows if row.step(step) and row.when(recipe)]
     return [
-        Judgement(path=path, value=value, row=_decide(path, recipe, rows))
+        Judgement(path=path, value=value, row=_decide(path, holding))
         for path, value in leaves(recipe)
     ]
 
 
-def _decide(path: str, recipe: Recipe, rows: Sequence[Row]) -> Row:
-    matching = [
-        row
-        for row in rows
-        if (path == row.path or path.startswith(f"{row.path}.")) and row.when(recipe)
-    ]
+def _decide(path: str, holding: Sequence[Row]) -> Row:
+    matching = [row for row in holding if path == row.path or path.startswith(f"{row.path}.")]
     if not matching:
         return Row(path=path, verdict=Verdict.UNSUPPORTED, how="no row says how", code="CC300")
     return max(matching, key=lambda row: len(row.path))  # max keeps the first of equals
+
+
+def adaptations(judgements: Sequence[Judgement]) -> frozenset[str]:
+    """Return the names of what the picked rows add to the emitted code."""
+    return frozenset(found.row.adapt for found in judgements if found.row.adapt is not None)
 
 
 def diagnose(target: str, judgements: Sequence[Judgement]) -> list[Diagnostic]:

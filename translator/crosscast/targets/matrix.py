@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from crosscast.targets.backend import Backend, Dialect, rows_of, window
-from crosscast.targets.capability import Row, Verdict
+from crosscast.targets.capability import Row, Verdict, always, any_step
 
 _HEAD = """\
 # Support matrix
@@ -53,9 +53,16 @@ def _cells(backend: Backend, row: Row) -> dict[str, str]:
         "code": row.code,
         "evidence": str(row.evidence),
         "how": row.how,
-        "when": row.when.__name__.strip("_").replace("_", " "),
+        "when": _when(row),
         "probe": row.probe,
     }
+
+
+def _when(row: Row) -> str:
+    """Return the conditions of a row in words."""
+    names = [row.when.__name__] if row.when is not always or row.step is any_step else []
+    names += [row.step.__name__] if row.step is not any_step else []
+    return " and ".join(name.strip("_").replace("_", " ") for name in names)
 
 
 def dialect_rows(backends: Sequence[Backend]) -> list[dict[str, str | int]]:

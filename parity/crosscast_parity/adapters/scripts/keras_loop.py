@@ -8,6 +8,7 @@ from typing import Any
 import emitted
 import keras
 import tensorflow as tf
+from runtime.rows import epoch_order
 
 
 class MicroBatches(keras.utils.PyDataset):
@@ -24,7 +25,7 @@ class MicroBatches(keras.utils.PyDataset):
         return int(-(-len(self.rows["labels"]) // emitted.SETTINGS.micro_batch_size))
 
     def __getitem__(self, index: int) -> tuple[dict[str, Any], Any]:
-        order = order_of(len(self.rows["labels"]), self.epoch)
+        order = epoch_order(len(self.rows["labels"]), self.epoch, emitted.SETTINGS.seed)
         first = index * emitted.SETTINGS.micro_batch_size
         chosen = order[first : first + emitted.SETTINGS.micro_batch_size]
         batch = {name: array[chosen] for name, array in self.rows.items()}
@@ -160,6 +161,8 @@ def train(
         )
     model = Fitted(state.model)
     model.compile(optimizer=optimizer, loss=loss)
-    epochs = -(-args.windows * emitted.SETTINGS.accumulation_steps // len(data)) * 2  # skips take more
+    epochs = (
+        -(-args.windows * emitted.SETTINGS.accumulation_steps // len(data)) * 2
+    )  # skips take more
     watch = Watch(trace, loss, norm, data)
     model.fit(data, epochs=epochs, shuffle=False, callbacks=[watch], verbose=0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import emitted
 import torch
+from runtime.rows import epoch_order
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 
@@ -33,7 +34,7 @@ class Order(Sampler[int]):
         return self.n_rows
 
     def __iter__(self) -> Iterator[int]:
-        return iter(order_of(self.n_rows, self.epoch).tolist())
+        return iter(epoch_order(self.n_rows, self.epoch, emitted.SETTINGS.seed).tolist())
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch, counted from 0."""

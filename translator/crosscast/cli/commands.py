@@ -1,0 +1,152 @@
+"""The commands by name. A command is imported and built when it is called, or for its help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from crosscast.cli.error_handling import guarded
+
+NAMES = (
+    "compile",
+    "check",
+    "show",
+    "explain",
+    "lift",
+    "lint",
+    "diff",
+    "migrate",
+    "plan",
+    "parity",
+    "check-scaling",
+    "sweep",
+    "init",
+    "schema",
+    "matrix",
+    "doctor",
+    "data",
+    "state",
+)
+"""In the order of the help."""
+
+
+def load(name: str) -> Callable[..., Any] | typer.Typer:
+    """Return the function of a command, or the application of a group of commands.
+
+    Raises:
+        KeyError: No command has that name.
+    """
+    match name:
+        case "compile":
+            from crosscast.cli.compile import compile_command
+
+            return compile_command
+        case "check":
+            from crosscast.cli.compile import check
+
+            return check
+        case "show":
+            from crosscast.cli.compile import show
+
+            return show
+        case "explain":
+            from crosscast.cli.compile import explain
+
+            return explain
+        case "lift":
+            from crosscast.cli.lift import lift
+
+            return lift
+        case "lint":
+            from crosscast.cli.lint import lint
+
+            return lint
+        case "diff":
+            from crosscast.cli.diff import diff
+
+            return diff
+        case "migrate":
+            from crosscast.cli.migrate import migrate
+
+            return migrate
+        case "plan":
+            from crosscast.cli.plan import plan
+
+            return plan
+        case "parity":
+            from crosscast.cli.parity import parity
+
+            return parity
+        case "check-scaling":
+            from crosscast.cli.check_scaling import check_scaling
+
+            return check_scaling
+        case "sweep":
+            from crosscast.cli.sweep import sweep
+
+            return sweep
+        case "init":
+            from crosscast.cli.environment import init
+
+            return init
+        case "schema":
+            from crosscast.cli.environment import schema
+
+            return schema
+        case "matrix":
+            from crosscast.cli.environment import matrix
+
+            return matrix
+        case "doctor":
+            from crosscast.cli.environment import doctor
+
+            return doctor
+        case "data":
+            from crosscast.cli.data import data_app
+
+            return data_app
+        case "state":
+            from crosscast.cli.state import state_app
+
+            return state_app
+    raise KeyError(name)
+
+
+@cache
+def build(name: str) -> Any:
+    """Return a command, or a group with its commands, as typer runs it; each is guarded."""
+    found = load(name)
+    parent = typer.Typer()
+    if isinstance(found, typer.Typer):
+        for command in found.registered_commands:
+            assert command.callback is not None
+            command.callback = guarded(command.callback)
+        parent.add_typer(found, name=name)
+    else:
+        parent.command(name)(guarded(found))
+    return get_group(parent).commands[name]
+
+
+class _Commands(Mapping[str, Any]):
+    """All commands by name; a command is built when it is looked up."""
+
+    def __getitem__(self, name: str) -> Any:
+        return build(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+class CommandGroup(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings | {"commands": _Commands()})
