@@ -90,7 +90,6 @@ def _types(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
         "sum_value": read_sums if half_sums else read,
         "sum_type": "the types of the weights" if half_sums else "float32",
         "weights": "optimizer.variables" if full else "model.trainable_variables",
-        "named_weights": "weights(state)" if full else "named_parameters(state.model)",
     }
 
 

@@ -98,7 +98,6 @@ def _step(plan: Plan) -> dict[str, Any]:
     """Return what every framework prints of the training step, without the loss scale."""
     schedule, unit = plan.get(Schedule), plan.get(Normalize).unit
     processes, average = predicates.processes(plan), plan.find(Ema)
-    slots = slot_names(plan)
     return {
         "processes": processes,
         "distributed": processes > 1,
@@ -111,9 +110,7 @@ def _step(plan: Plan) -> dict[str, Any]:
         "ema": average is not None,
         "ema_decay": None if average is None else average.decay,
         "schedule": _schedule(schedule),
-        "slot_names": slots,
-        "mean_squares": tuple(name for name in slots if name in MEAN_SQUARES),
-        "factored": plan.get(Step).optimizer == "adafactor",
+        "slot_names": slot_names(plan),
     }
 
 
