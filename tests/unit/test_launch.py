@@ -160,6 +160,8 @@ def test_how_it_is_started_is_no_part_of_what_is_trained() -> None:
         first, second = files(plain, target), files(spread(), target)
         for path in ("train.py", "model.py", "requirements.txt"):
             assert first[path] == second[path]
+        parts = [{p: t for p, t in f.items() if p.startswith("runtime/")} for f in (first, second)]
+        assert parts[0] == parts[1] != {}
 
 
 def test_without_a_word_about_the_start_nothing_is_judged() -> None:
@@ -237,8 +239,16 @@ def test_a_job_asks_for_what_the_recipe_says() -> None:
 def test_a_job_that_is_not_requeued_says_so() -> None:
     emitted = files(spread("{scheduler: slurm}"))
     assert "#SBATCH --no-requeue\n" in emitted["job.sbatch"]
-    assert "USR1" not in emitted["job.sbatch"] + emitted["launch.sh"] + emitted["train.py"]
-    assert "auto-resume" not in emitted["train.py"]
+    started = emitted["job.sbatch"] + emitted["launch.sh"]
+    assert "USR1" not in started
+    assert "auto-resume" not in started
+
+
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+def test_every_script_can_be_requeued(target: str) -> None:
+    emitted = files(recipe_of(), target)
+    assert '"--auto-resume"' in emitted["runtime/run.py"]
+    assert "signal.signal(signal.SIGUSR1, " in emitted["runtime/run.py"]
 
 
 @pytest.mark.parametrize(
@@ -291,11 +301,12 @@ def test_an_elastic_start_finds_its_nodes_and_resumes() -> None:
     assert '--rdzv-backend c10d --rdzv-endpoint "$address:$port"' in emitted["launch.sh"]
     assert '"$here/train.py" --auto-resume "$@"' in emitted["launch.sh"]
     assert "node-rank" not in emitted["launch.sh"]
-    assert "--auto-resume" in emitted["train.py"]
+    assert "--auto-resume" in emitted["runtime/run.py"]
 
 
 def launched(tmp_path: Path, variables: dict[str, str], target: str = "torch") -> Any:
     """Run launch.sh with a stand-in for Python that prints its arguments."""
+    (tmp_path / "runtime").mkdir()
     for path, text in files(spread(), target).items():
         (tmp_path / path).write_text(text)
     stand_in = tmp_path / "python"
