@@ -30,7 +30,7 @@ SCALED_STEP = (
     + UPDATE
     + "    new_scale = state.scaler.scale(unit)\n"
     + "    values = torch.cat([window_loss.view(1), grad_norm.view(1), scale, new_scale])\n"
-    + "    window_loss, grad_norm, scale, new_scale = values.tolist()  # the only wait\n"
+    + "    window_loss, grad_norm, scale, new_scale = values.tolist()  # waits for the device\n"
     + SKIPPED
     + "    if new_scale < MIN_SCALE:\n        state.scaler.update(MIN_SCALE)\n"
     + f"    if not skipped:\n    {AVERAGE}"
