@@ -71,7 +71,7 @@ def train(script: Any, rows: Any, windows: int, counts: Any = None) -> tuple[lis
 def arrays_of(script: Any, state: Any) -> dict[str, Any]:
     """Return weights, moments and averages."""
     averages = script.ema_arrays(state) if hasattr(script, "ema_arrays") else {}
-    found = script.model_arrays(state) | script.optimizer_arrays(state)
+    found: dict[str, Any] = script.model_arrays(state) | script.optimizer_arrays(state)
     return found | {f"ema/{name}": array for name, array in averages.items()}
 
 
@@ -79,7 +79,7 @@ def main() -> None:
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     folder = Path(sys.argv[1])
-    script = load_script(folder / "train.py")
+    script: Any = load_script(folder / "train.py")
     rows = script.read_rows(folder.parent / "train.npz")
     with counted(script) as counts:
         trace, state = train(script, rows, WINDOWS, counts)

@@ -358,7 +358,7 @@ def train_window(
         for batch in micro_batches:
             window_loss += micro_step(state, loss_fn, batch, divisor, scale_tensor)
         result = window_step(state, window_loss, scale_tensor)
-    loss, grad_norm, finite = result.numpy().tolist()  # the window's only fetch
+    loss, grad_norm, finite = result.numpy().tolist()  # in one fetch
     skipped = not finite
     state.updates += not skipped
     state.loss_scale.adjust(skipped)  # LossScaleOptimizer knows no bounds (CC320)

@@ -316,7 +316,7 @@ def train_window(
         for batch in micro_batches:
             window_loss += micro_step(state, loss_fn, batch, divisor)
         result = window_step(state, window_loss)
-    loss, grad_norm = result.numpy().tolist()  # the window's only fetch
+    loss, grad_norm = result.numpy().tolist()  # in one fetch
     state.updates += 1
     state.windows += 1
     return {

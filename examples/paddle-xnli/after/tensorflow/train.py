@@ -398,7 +398,7 @@ def train_window(
             arguments = (state, loss_fn, batch, divisor, scale_tensor)
             window_loss += state.strategy.run(micro_step, arguments)
         result = reduced_step(state, window_loss, scale_tensor)
-    loss, grad_norm, finite = result.numpy().tolist()  # the window's only fetch
+    loss, grad_norm, finite = result.numpy().tolist()  # in one fetch
     skipped = not finite
     state.updates += not skipped
     state.loss_scale.adjust(skipped)  # LossScaleOptimizer knows no bounds (CC320)
