@@ -61,6 +61,7 @@ def measure(folder: Path, reads: Reads) -> dict[str, Any]:
     """Run a script and return its reads."""
     ends: list[Counter[str]] = []
     evaluations: list[int] = []
+    script: Any
     with loaded(folder / "train.py") as script:
         train_window, evaluate = script.train_window, script.evaluate
 
