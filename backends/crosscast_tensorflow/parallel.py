@@ -10,7 +10,7 @@ from crosscast.plan.operations import Plan
 from crosscast_tensorflow.adaptations import TensorflowAdaptation
 
 _MEASURES = {
-    True: "Make one optimizer step, if the gradients are finite; return loss, norm, finding.",
+    True: "Make the step if the gradients are finite; return loss, norm and finding.",
     False: "Make one optimizer step; return the loss and the norm of the gradients.",
 }
 _REDUCES = "Average over all processes and make the step."

@@ -332,7 +332,7 @@ def window_step(
     gradients: list[tf.Tensor],
     scale: tf.Tensor,
 ) -> tf.Tensor:
-    """Make one optimizer step, if the gradients are finite; return loss, norm, finding."""
+    """Make the step if the gradients are finite; return loss, norm and finding."""
     gradients = [gradient / scale for gradient in gradients]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(g)) for g in gradients])
     grad_norm = tf.linalg.global_norm(gradients)
