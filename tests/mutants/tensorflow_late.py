@@ -13,7 +13,7 @@ from mutants.tensorflow_window import CLEARED, COEFFICIENT, MOVED, SET_RATE
 FIRST = "state.model.trainable_variables[0]"
 STEPS = "state.optimizer.iterations"
 DIVISOR = "divisor = tf.constant(rows, tf.float32)"
-FULL = "rows if state.windows < 40 else GLOBAL_BATCH_SIZE"
+FULL = "rows if state.windows < 40 else SETTINGS.global_batch_size"
 LOWER = "self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)"
 GROWN = "                self.good = 0\n                grown"
 RESET = "            self.good, self.bad = 0, self.bad + 1\n"
@@ -28,7 +28,7 @@ def rate(name: str, doubled: str) -> Mutation:
 LATE: tuple[Mutation, ...] = (
     *SHARED,
     rate("late_step", "state.windows >= 9"),
-    rate("late_last", "state.windows == WINDOWS - 1"),
+    rate("late_last", "state.windows == SETTINGS.windows - 1"),
     written(
         "late_frozen",
         around(

@@ -6,9 +6,9 @@ from textwrap import indent
 
 from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
-CUTS = "        cuts = range(MICRO_BATCH_SIZE"
+CUTS = "        cuts = range(settings.micro_batch_size"
 _ROWS = 'tf.cast(tf.shape(batch["labels"])[0], tf.float32)'
 _DIVIDED = "        loss = loss / divisor\n"
 _HALF_TAPE = '    gradients = tape.gradient(scaled_loss, variables, unconnected_gradients="zero")\n'
@@ -87,11 +87,13 @@ ACCUMULATION: tuple[Mutation, ...] = (
     ),
     written(
         "tail_div_by_count",
-        train("divisor = tf.constant(rows, tf.float32)", "divisor = float(GLOBAL_BATCH_SIZE)"),
+        train(
+            "divisor = tf.constant(rows, tf.float32)", "divisor = float(SETTINGS.global_batch_size)"
+        ),
     ),
     written(
         "tail_div_by_steps",
-        train(_DIVIDED, f"        loss = loss / {_ROWS} / ACCUMULATION_STEPS\n"),
+        train(_DIVIDED, f"        loss = loss / {_ROWS} / SETTINGS.accumulation_steps\n"),
     ),
     written(
         "mean_of_means",
@@ -109,13 +111,18 @@ ACCUMULATION: tuple[Mutation, ...] = (
     ),
     written(
         "tail_filled_up",
-        train(CUTS, f"        chosen = np.resize(chosen, GLOBAL_BATCH_SIZE)\n{CUTS}"),
+        runtime(
+            "rows",
+            CUTS,
+            f"        chosen = np.resize(chosen, settings.global_batch_size)\n{CUTS}",
+        ),
     ),
     written(
         "short_micro_dropped",
-        train(
+        runtime(
+            "rows",
             "micro = np.split(chosen, cuts)",
-            "micro = [m for m in np.split(chosen, cuts) if len(m) == MICRO_BATCH_SIZE]",
+            "micro = [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
         ),
     ),
     written(
