@@ -67,7 +67,7 @@ ALONE_IN_TENSORFLOW: Edits = [("return means[:-1], means[-1]", "return gradients
 NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
 SHARED: dict[str, Edits] = {
     "sum": [("rows / PROCESSES", "rows / PROCESSES / PROCESSES")],
-    "rows given twice": [("chosen[process_rank() :: PROCESSES]", "chosen")],
+    "rows given twice": [("settings)[rank :: settings.processes]", "settings)")],
 }
 BUGS: dict[str, dict[str, Edits]] = {
     "torch": SHARED
@@ -89,7 +89,7 @@ BUGS: dict[str, dict[str, Edits]] = {
         "each process looks by itself": [*ALONE_IN_TENSORFLOW, (NORM, REDUCE["tensorflow"] + NORM)],
     },
 }
-"""By framework and name: what is replaced in train.py."""
+"""By framework and name: what is replaced in the script."""
 SHOWS = {
     "sum": ("plain", "gradient norm", "gradients are summed over the 2 processes"),
     "divided twice": ("plain", "loss", "gradients are divided twice over the 2 processes"),
