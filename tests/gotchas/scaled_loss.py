@@ -57,7 +57,8 @@ if __name__ == "__main__":
 
     found: dict[str, Any] = {}
     for name in sys.argv[2:]:
-        loss = load_script(Path(name) / "train.py").micro_batch_loss(model, {"x": HALF, "labels": ANSWERS})
+        script = load_script(Path(name) / "train.py")
+        loss = script.micro_batch_loss(model, {"x": HALF, "labels": ANSWERS})
         kind = getattr(loss.dtype, "name", str(loss.dtype).removeprefix(PREFIX))
         finite = bool(np.isfinite(float(loss * SCALE)))
         found[name] = {"type": kind, "shape": list(loss.shape), "finite": finite}

@@ -15,7 +15,7 @@ GPU = SimpleNamespace(
 
 
 def enable_scaler() -> None:
-    """Let GradScaler see a GPU under the tracer: all that it lacks on CPU, where its kernels exist."""
+    """Let GradScaler see a GPU under the tracer; its kernels for float32 exist on CPU."""
     grad_scaler._dygraph_tracer = lambda: SimpleNamespace(_expected_place=GPU)
 
 
