@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +12,9 @@ PARTS = ("settings", "rows", "device", "state", "checkpoint", "run")
 """Modules of `runtime/`."""
 NEEDS = {"ema_arrays": "averages", "scaler_counters": "scale"}
 """Functions of `runtime/` that tell nothing of some recipes, and the setting of the others."""
+
+UNSCALED = {"scale": 1.0, "skipped": False}
+"""What the trace has and `train_window` does not return if the recipe has no loss scale."""
 
 
 def part_of(script: Any, part: str) -> ModuleType | None:
@@ -32,6 +35,11 @@ def offered(script: Any, name: str) -> Any:
         if hasattr(module, name):
             return getattr(module, name)
     return None
+
+
+def traced(script: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row that `train_window` of a script returned, as the script's trace has it."""
+    return {**UNSCALED, **row} if part_of(script, "run") else dict(row)
 
 
 def layout_of(script: Any, state: Any) -> Callable[[str, Any], Any]:
