@@ -41,6 +41,7 @@ def files(
         "rewrite": TensorflowAdaptation.GRAPH_REWRITE in plan.adapted,
         "ema": TensorflowAdaptation.OWN_AVERAGE in plan.adapted,
         "math": view["schedule"]["math"] or LOSS_SCALE in plan.adapted,
+        "accumulation_code": "ACCUMULATION_STEPS",
         "policy": policy(plan, frame),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
         "optimizer": optimizer_view(plan),

@@ -135,6 +135,7 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
             "eager",
             train(f"{FUNCTION}def micro_step(", "def micro_step("),
             train(f"{FUNCTION}def window_step(", "def window_step("),
+            train(f"{FUNCTION}def full_window(", "def full_window("),
             train(f"{FUNCTION}def evaluate_batch(", "def evaluate_batch("),
         ),
     ),

@@ -44,6 +44,21 @@ def _after_tape(text: str) -> tuple[tuple[Edit], tuple[Edit]]:
     return (train(_HALF_TAPE, _HALF_TAPE + text),), (train(_TAPE, _TAPE + text),)
 
 
+def _stepping(scale: str, scale_tensor: str, results: int) -> tuple[Edit, ...]:
+    """Make an optimizer step in every round of both loops over the micro-batches."""
+    looped = "    window_loss = tf.zeros(())\n    for i in"
+    full = f"window_step(state, window_loss{scale})\n"
+    short = f"        result = window_step(state, window_loss{scale_tensor})\n"
+    return (
+        train(short, f"    {short}"),  # first: without a scale the other edit writes its text
+        train(
+            looped,
+            looped.replace("window_loss =", f"result = tf.zeros({results})\n    window_loss ="),
+        ),
+        train(f"    return {full}", f"        result = {full}    return result\n"),
+    )
+
+
 ACCUMULATION: tuple[Mutation, ...] = (
     written("no_accum_div", train(_DIVIDED, f"        loss = loss / {_ROWS}\n")),
     written("sum_loss", train(_DIVIDED, "")),
@@ -91,8 +106,8 @@ ACCUMULATION: tuple[Mutation, ...] = (
     ),
     written(
         "step_per_micro",
-        train("    grad_norm, finite = window_step(", "        grad_norm, finite = window_step("),
-        train("    grad_norm = window_step(", "        grad_norm = window_step("),
+        _stepping(", scale", ", scale_tensor", 3),
+        _stepping("", "", 2),
     ),
     written(
         "tail_filled_up",
@@ -110,7 +125,10 @@ ACCUMULATION: tuple[Mutation, ...] = (
             "micro = [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
         ),
     ),
-    written("loss_of_last_micro", train("window_loss += micro_step", "window_loss = micro_step")),
+    written(
+        "loss_of_last_micro",
+        train("window_loss += micro_step", "window_loss = micro_step", times=2),
+    ),
 )
 
 SCALING: tuple[Mutation, ...] = (

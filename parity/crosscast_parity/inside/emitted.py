@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 PARTS = ("settings", "rows", "device", "state", "checkpoint", "run")
 """Modules of `runtime/`."""
+NEEDS = {"ema_arrays": "averages", "scaler_counters": "scale"}
+"""Functions of `runtime/` that tell nothing of some recipes, and the setting of the others."""
+
+UNSCALED = {"scale": 1.0, "skipped": False}
+"""What the trace has and `train_window` does not return if the recipe has no loss scale."""
 
 
 def part_of(script: Any, part: str) -> ModuleType | None:
@@ -22,10 +27,19 @@ def part_of(script: Any, part: str) -> ModuleType | None:
 
 def offered(script: Any, name: str) -> Any:
     """Return a function or constant of a script by name; None if it has none."""
-    for module in (script, *(part_of(script, part) for part in PARTS)):
+    if hasattr(script, name):
+        return getattr(script, name)
+    if name in NEEDS and not getattr(getattr(script, "SETTINGS", None), NEEDS[name], None):
+        return None
+    for module in (part_of(script, part) for part in PARTS):
         if hasattr(module, name):
             return getattr(module, name)
     return None
+
+
+def traced(script: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row that `train_window` of a script returned, as the script's trace has it."""
+    return {**UNSCALED, **row} if part_of(script, "run") else dict(row)
 
 
 def layout_of(script: Any, state: Any) -> Callable[[str, Any], Any]:
@@ -36,6 +50,12 @@ def layout_of(script: Any, state: Any) -> Callable[[str, Any], Any]:
     return offered(script, "exchange_layout") or (lambda name, array: array)
 
 
+def arguments_of(script: Any, argv: Sequence[str]) -> Any:
+    """Return a command line as an emitted script reads it."""
+    options = getattr(script, "add_options", None)
+    return offered(script, "parse_arguments")(script.SETTINGS, list(argv), options)
+
+
 def prepared(script: Any, device: Any, argv: Sequence[str] = ()) -> Any:
     """Return the state that a run of an emitted script starts with.
 
@@ -44,9 +64,6 @@ def prepared(script: Any, device: Any, argv: Sequence[str] = ()) -> Any:
         device: Instead of the one that it would choose, as its framework calls it.
         argv: Its command line.
     """
-    runner, settings = part_of(script, "run"), script.SETTINGS
-    assert runner is not None  # every emitted script has one
-    options = getattr(script, "add_options", None)
-    run = runner.Run(settings, runner.parse_arguments(settings, list(argv), options))
+    run = offered(script, "Run")(script.SETTINGS, arguments_of(script, argv))
     run.device = device
     return script.make_state(run)

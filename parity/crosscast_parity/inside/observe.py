@@ -14,7 +14,7 @@ sees, poisoned or not. The other order works too; then `losses` are those before
 Files in the folder; none is ever half written:
 
 window-0000.safetensors, one for each recorded window, named by its number in the run:
-    Arrays, all float32, in canonical names and layout (the script's `exchange_layout`):
+    Arrays, all float32, in canonical names and layout (see `emitted.layout_of`):
       before/NAME, after/NAME  parameters around `train_window`; with `precision.mode: full` the
                                float32 masters (the script's `model_arrays`, if it has one)
       total/NAME               sum over the micro-batches, in their order and in float32, of the
@@ -38,7 +38,8 @@ window-0000.safetensors, one for each recorded window, named by its number in th
                                     backward delivered it (scale/rows for `normalize_by: sample`),
                                     a float32 number; null: not finite or no backward
        "gradient_dtypes": {NAME: "float32"|"float16"|"bfloat16"},  of the delivered gradients
-       "row": {...}}                what `train_window` returned; null for inf and nan
+       "row": {...}}                what `train_window` returned; null for inf and nan. Where an
+                                    emitted script leaves out `scale` and `skipped`, as in the trace
 
 average-0000.safetensors, beside it where the script keeps moving averages (`ema_arrays`):
     NAME                       the averages after the window; those before the first window are its
@@ -81,7 +82,7 @@ from typing import Any
 import numpy as np
 
 from crosscast_parity.inside import observed_files as files
-from crosscast_parity.inside.emitted import layout_of, offered
+from crosscast_parity.inside.emitted import layout_of, offered, traced
 from crosscast_parity.inside.manifest import Tap
 from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.observed_types import ObservedTypes
@@ -236,7 +237,7 @@ class Observer:
         before: dict[str, Array],
         seen: Seen,
     ) -> None:
-        row = dict(row) if isinstance(row, Mapping) else {}
+        row = traced(self._module, row) if isinstance(row, Mapping) else {}
         groups = {"before": before, "after": self._weights(state)}
         groups["total"] = self._exchanged(state, seen.total)
         groups["first"] = self._exchanged(state, seen.first)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.emitted import offered, traced
 
 Arrays = dict[str, np.ndarray]
 SLOTS = (("model_arrays", "parameters/"), ("optimizer_arrays", ""), ("ema_arrays", "ema/"))
@@ -53,7 +53,7 @@ class StepRecorder:
             np.savez(self._folder / f"{self._window}.npz", **arrays)  # type: ignore[arg-type]
         self._window += 1
         line = {
-            "row": {name: finite(value) for name, value in row.items()},
+            "row": {name: finite(value) for name, value in traced(self._module, row).items()},
             "given": [row_hashes(batch) for batch in micro_batches],
             "counters": self._counters(state),
             "digests": {name: digest(array) for name, array in arrays.items()},

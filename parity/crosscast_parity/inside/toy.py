@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.emitted import UNSCALED, offered
 from crosscast_parity.inside.modules import module_of
 
 Arrays = dict[str, np.ndarray]
@@ -85,7 +85,7 @@ def run_windows(step: Any, session: Session, toy: Toy, folder: Path) -> dict[str
     arrays: dict[str, list[np.ndarray]] = {}
     numbers: dict[str, list[int]] = {}
     for number, window in enumerate(toy.windows):
-        rows.append(step.train_window(session.state, window, session.loss))
+        rows.append({**UNSCALED, **step.train_window(session.state, window, session.loss)})
         counters.append(session.counters())
         for key, array in session.tensors().items():
             arrays.setdefault(key, []).append(array)

@@ -84,6 +84,7 @@ def shared_view(plan: Plan, frame: Frame, title: str, form: str) -> dict[str, An
         "micro_batch_size": frame.micro_batch_size,
         "global_batch_size": frame.global_batch_size,
         "accumulation_steps": frame.micro_batches,
+        "accumulation_code": str(frame.micro_batches),
         "tail": frame.tail,
         "tf32": frame.tf32,
         "launch": launch_view(frame),

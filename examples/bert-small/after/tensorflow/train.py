@@ -269,8 +269,8 @@ def micro_step(
 
 
 @tf.function(reduce_retracing=True)
-def window_step(state: TrainState) -> tf.Tensor:
-    """Make one optimizer step; return the norm of the gradients."""
+def window_step(state: TrainState, window_loss: tf.Tensor) -> tf.Tensor:
+    """Make one optimizer step; return the loss and the norm of the gradients."""
     gradients = [total.value() for total in state.gradients]
     grad_norm = tf.linalg.global_norm(gradients)
     # Not clip_by_global_norm: no epsilon, and a norm that overflows gives nan (CC325).
@@ -280,7 +280,22 @@ def window_step(state: TrainState) -> tf.Tensor:
     # In skipped windows, too. What Python does after this reads no gradients.
     for total in state.gradients:
         total.assign(tf.zeros_like(total))
-    return grad_norm
+    return tf.stack([window_loss, grad_norm])
+
+
+@tf.function(reduce_retracing=True)
+def full_window(
+    state: TrainState,
+    loss_fn: LossFunction,
+    micro_batches: dict[str, tf.Tensor],
+    divisor: tf.Tensor,
+) -> tf.Tensor:
+    """Do all that a full window does in one call, from its micro-batches stacked."""
+    window_loss = tf.zeros(())
+    for i in tf.range(ACCUMULATION_STEPS):  # a loop in the graph: it is traced once
+        batch = {name: array[i] for name, array in micro_batches.items()}
+        window_loss += micro_step(state, loss_fn, batch, divisor)
+    return window_step(state, window_loss)
 
 
 def train_window(
@@ -292,19 +307,25 @@ def train_window(
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     divisor = tf.constant(rows, tf.float32)
-    window_loss = tf.zeros(())
-    for batch in micro_batches:
-        window_loss += micro_step(state, loss_fn, batch, divisor)
-    grad_norm = window_step(state)
+    shapes = [{name: a.shape for name, a in b.items()} for b in micro_batches]
+    if shapes == shapes[:1] * ACCUMULATION_STEPS:
+        stacked = {n: np.stack([b[n] for b in micro_batches]) for n in shapes[0]}
+        result = full_window(state, loss_fn, stacked, divisor)
+    else:  # a short window has any number and size of micro-batches
+        window_loss = tf.zeros(())
+        for batch in micro_batches:
+            window_loss += micro_step(state, loss_fn, batch, divisor)
+        result = window_step(state, window_loss)
+    loss, grad_norm = result.numpy().tolist()  # in one fetch
     state.updates += 1
     state.windows += 1
     return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
-        "loss": float(window_loss),
+        "loss": loss,
         "lr": lr,
-        "grad_norm": float(grad_norm),
+        "grad_norm": grad_norm,
         "scale": 1.0,
         "skipped": False,
         "updates": state.updates,

@@ -327,9 +327,12 @@ def mean_over_processes(
 
 @tf.function(reduce_retracing=True)
 def window_step(
-    state: TrainState, gradients: list[tf.Tensor], scale: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Make one optimizer step, if the gradients are finite; return norm and finding."""
+    state: TrainState,
+    window_loss: tf.Tensor,
+    gradients: list[tf.Tensor],
+    scale: tf.Tensor,
+) -> tf.Tensor:
+    """Make the step if the gradients are finite; return loss, norm and finding."""
     gradients = [gradient / scale for gradient in gradients]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(g)) for g in gradients])
     grad_norm = tf.linalg.global_norm(gradients)
@@ -341,7 +344,34 @@ def window_step(
     # In skipped windows, too. What Python does after this reads no gradients.
     for total in state.gradients:
         total.assign(tf.zeros_like(total))
-    return grad_norm, finite
+    return tf.stack([window_loss, grad_norm, tf.cast(finite, tf.float32)])
+
+
+def reduced_step(
+    state: TrainState, window_loss: tf.Tensor, scale: tf.Tensor
+) -> tf.Tensor:
+    """Average over all processes and make the step."""
+    # Once a window, before the check: optimizers of Keras reduce too late (CC327).
+    arguments = (state, window_loss)
+    gradients, window_loss = state.strategy.run(mean_over_processes, arguments)
+    return window_step(state, window_loss, gradients, scale)
+
+
+@tf.function(reduce_retracing=True)
+def full_window(
+    state: TrainState,
+    loss_fn: LossFunction,
+    micro_batches: dict[str, tf.Tensor],
+    divisor: tf.Tensor,
+    scale: tf.Tensor,
+) -> tf.Tensor:
+    """Do all that a full window does in one call, from its micro-batches stacked."""
+    window_loss = tf.zeros(())
+    for i in tf.range(ACCUMULATION_STEPS):  # a loop in the graph: it is traced once
+        batch = {name: array[i] for name, array in micro_batches.items()}
+        arguments = (state, loss_fn, batch, divisor, scale)
+        window_loss += state.strategy.run(micro_step, arguments)
+    return reduced_step(state, window_loss, scale)
 
 
 def train_window(
@@ -358,14 +388,17 @@ def train_window(
     divisor = tf.constant(rows / PROCESSES, tf.float32)
     scale = state.loss_scale.scale
     scale_tensor = tf.constant(scale, tf.float32)
-    window_loss = tf.zeros(())
-    for batch in micro_batches:
-        arguments = (state, loss_fn, batch, divisor, scale_tensor)
-        window_loss += state.strategy.run(micro_step, arguments)
-    # Once a window, before the check: optimizers of Keras reduce too late (CC327).
-    arguments = (state, window_loss)
-    gradients, window_loss = state.strategy.run(mean_over_processes, arguments)
-    grad_norm, finite = window_step(state, gradients, scale_tensor)
+    shapes = [{name: a.shape for name, a in b.items()} for b in micro_batches]
+    if shapes == shapes[:1] * ACCUMULATION_STEPS:
+        stacked = {n: np.stack([b[n] for b in micro_batches]) for n in shapes[0]}
+        result = full_window(state, loss_fn, stacked, divisor, scale_tensor)
+    else:  # a short window has any number and size of micro-batches
+        window_loss = tf.zeros(())
+        for batch in micro_batches:
+            arguments = (state, loss_fn, batch, divisor, scale_tensor)
+            window_loss += state.strategy.run(micro_step, arguments)
+        result = reduced_step(state, window_loss, scale_tensor)
+    loss, grad_norm, finite = result.numpy().tolist()  # in one fetch
     skipped = not finite
     state.updates += not skipped
     state.loss_scale.adjust(skipped)  # LossScaleOptimizer knows no bounds (CC320)
@@ -374,9 +407,9 @@ def train_window(
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
-        "loss": float(window_loss),
+        "loss": loss,
         "lr": lr,
-        "grad_norm": float(grad_norm),
+        "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,
         "updates": state.updates,

@@ -70,8 +70,6 @@ def load_script(case: Case, target: str, build_model: Callable[[], Any]) -> Modu
     toy = ModuleType("toy")
     toy.__dict__["build_model"] = build_model
     sys.modules["toy"] = toy
-    for name in [name for name in sys.modules if name.partition(".")[0] == "runtime"]:
-        del sys.modules[name]  # of the case before
     return load_path(script)
 
 

@@ -25,9 +25,10 @@ class MicroBatches(keras.utils.PyDataset):
         return int(-(-len(self.rows["labels"]) // emitted.SETTINGS.micro_batch_size))
 
     def __getitem__(self, index: int) -> tuple[dict[str, Any], Any]:
-        order = epoch_order(len(self.rows["labels"]), self.epoch, emitted.SETTINGS.seed)
-        first = index * emitted.SETTINGS.micro_batch_size
-        chosen = order[first : first + emitted.SETTINGS.micro_batch_size]
+        settings, n_rows = emitted.SETTINGS, len(self.rows["labels"])
+        order = epoch_order(n_rows, self.epoch, settings.seed, settings.shuffle)
+        first = index * settings.micro_batch_size
+        chosen = order[first : first + settings.micro_batch_size]
         batch = {name: array[chosen] for name, array in self.rows.items()}
         labels = batch.pop("labels")
         return batch, labels
@@ -121,11 +122,8 @@ class Watch(keras.callbacks.Callback):
 
 def make_optimizer(args: argparse.Namespace, settings: dict[str, Any], model: Any) -> Any:
     """Return Keras' own optimizer with the recipe's numbers."""
-    recipe, clipping, steps = (
-        settings["optimizer"],
-        settings["clipping"],
-        emitted.SETTINGS.accumulation_steps,
-    )
+    recipe, clipping = settings["optimizer"], settings["clipping"]
+    steps = emitted.SETTINGS.accumulation_steps
     limit = {"global_norm": "global_clipnorm", "per_param_norm": "clipnorm", "value": "clipvalue"}
     common: dict[str, Any] = {"learning_rate": Rates(args.windows * steps + 1)}
     if clipping["kind"] != "none":
@@ -161,8 +159,7 @@ def train(
         )
     model = Fitted(state.model)
     model.compile(optimizer=optimizer, loss=loss)
-    epochs = (
-        -(-args.windows * emitted.SETTINGS.accumulation_steps // len(data)) * 2
-    )  # skips take more
+    micro_batches = args.windows * emitted.SETTINGS.accumulation_steps
+    epochs = -(-micro_batches // len(data)) * 2  # skips take more
     watch = Watch(trace, loss, norm, data)
     model.fit(data, epochs=epochs, shuffle=False, callbacks=[watch], verbose=0)

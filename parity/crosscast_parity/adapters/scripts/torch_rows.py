@@ -34,7 +34,8 @@ class Order(Sampler[int]):
         return self.n_rows
 
     def __iter__(self) -> Iterator[int]:
-        return iter(epoch_order(self.n_rows, self.epoch, emitted.SETTINGS.seed).tolist())
+        seed, shuffle = emitted.SETTINGS.seed, emitted.SETTINGS.shuffle
+        return iter(epoch_order(self.n_rows, self.epoch, seed, shuffle).tolist())
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch, counted from 0."""
