@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -259,8 +260,7 @@ def test_a_bfloat16_auto_cast_still_turns_the_scaler_off(tmp_path: Path) -> None
     text = script.read_text()
     assert text.count('dtype="float16"') >= 2
     broken = lab.folder / "broken"
-    broken.mkdir()
-    (broken / "model.py").write_text((script.parent / "model.py").read_text())
+    shutil.copytree(script.parent, broken)
     (broken / "train.py").write_text(text.replace('dtype="float16"', 'dtype="bfloat16"'))
     data = ["--train", lab.folder / "train.npz", "--eval", lab.folder / "eval.npz"]
     arguments = [*data, "--output", lab.folder / "out", "--device", "cpu", "--windows", 1]
