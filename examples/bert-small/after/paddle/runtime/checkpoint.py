@@ -43,7 +43,7 @@ def save_arrays(path: Path, arrays: Arrays, **metadata: Any) -> None:
 
 
 def save_checkpoint(
-    path: Path, state: TrainState, settings: Settings, counters: dict[str, int]
+    path: Path, state: TrainState, settings: Settings, n_rows: int, stuck: int
 ) -> None:
     """Write weights, moments, averages and every counter; enough to resume exactly."""
     arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
@@ -51,11 +51,11 @@ def save_checkpoint(
     arrays |= {f"optimizer/{name}": array for name, array in moments.items()}
     if settings.averages:
         arrays |= {f"ema/{name}": array for name, array in ema_arrays(state).items()}
-    counters |= {"windows": state.windows, "updates": state.updates}
-    counters["moments"] = len(moments)
+    counters: dict[str, Any] = {"windows": state.windows, "updates": state.updates}
+    counters |= {"rows": n_rows, "moments": len(moments)}
     if settings.scale is not None:
         constant = {"scale": settings.scale[0], "good": 0, "bad": 0}
-        counters |= scaler_counters(state) or constant
+        counters |= {"stuck": stuck} | (scaler_counters(state) or constant)
     save_arrays(path, arrays, recipe=settings.recipe, counters=counters)
 
 

@@ -87,9 +87,8 @@ class Run:
         if last or self.asked or state.windows % args.checkpoint_every == 0:
             self.asked.clear()
             if not self.rank:
-                counters = {"rows": self.n_rows, "stuck": self.stuck}
                 path = args.output / "checkpoint.safetensors"
-                save_checkpoint(path, state, self.settings, counters)
+                save_checkpoint(path, state, self.settings, self.n_rows, self.stuck)
 
     def stop_if_hopeless(self, state: TrainState, row: dict[str, Any]) -> None:
         """Stop a run that can no longer recover."""
