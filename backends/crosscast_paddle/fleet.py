@@ -131,7 +131,7 @@ def _scaling(plan: ops.Plan) -> dict[str, Any]:
 
 def _optimizer(step: ops.Step) -> dict[str, Any]:
     """Return class, constants and arguments of an optimizer that the rows accept."""
-    view: dict[str, Any] = {"decays": False, "counts_steps": False, "slots": ""}
+    view: dict[str, Any] = {"decays": False, "counts_steps": False}
     constants: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     if step.optimizer == "sgd":
@@ -140,7 +140,6 @@ def _optimizer(step: ops.Step) -> dict[str, Any]:
             constants = (f"MOMENTUM = {py_literal(step.momentum)}",)
             nesterov = ("use_nesterov=True",) if step.nesterov else ()
             arguments = ("momentum=MOMENTUM", *nesterov)
-            view["slots"] = '{"momentum_buffer": "velocity_0"}'
     else:
         view["cls"] = "AdamW" if step.optimizer == "adamw" else "Adam"
         constants = (
@@ -148,7 +147,6 @@ def _optimizer(step: ops.Step) -> dict[str, Any]:
             f"EPS = {py_literal(step.eps)}",
         )
         arguments = ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS")
-        view["slots"] = '{"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}'
         view["counts_steps"] = True
     decoupled = step.optimizer == "adamw"
     if step.weight_decay or decoupled:  # AdamW's own default is not 0

@@ -32,7 +32,6 @@ def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> d
         "length": "input_ids.shape[1]",
         "working": "half_copy(self.model)" + (" if self.amp else self.model" if script else ""),
         "half_flag": half_flag,
-        "amp_level": overrides.amp_level,
         "auto_cast": auto_cast if has(PaddleAdaptation.AUTO_CAST) else "",
         "machine": machine,
         "flag_names": _flag_names(half, scaled=scaled, machine=machine),

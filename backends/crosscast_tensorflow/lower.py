@@ -41,6 +41,7 @@ def files(
         "rewrite": TensorflowAdaptation.GRAPH_REWRITE in plan.adapted,
         "ema": TensorflowAdaptation.OWN_AVERAGE in plan.adapted,
         "math": view["schedule"]["math"] or LOSS_SCALE in plan.adapted,
+        "accumulation_code": "ACCUMULATION_STEPS",
         "policy": policy(plan, frame),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
         "optimizer": optimizer_view(plan),
@@ -90,7 +91,6 @@ def _types(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
         "sum_value": read_sums if half_sums else read,
         "sum_type": "the types of the weights" if half_sums else "float32",
         "weights": "optimizer.variables" if full else "model.trainable_variables",
-        "named_weights": "weights(state)" if full else "named_parameters(state.model)",
     }
 
 

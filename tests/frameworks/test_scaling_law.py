@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from crosscast.cli import app
+from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast_parity.recipes.derived import changed
 from frameworks.subprocesses import require
 from parity_recipes import plain
-from scaling_bench import Bench, Edits
+from scaling_bench import Bench, Edits, subject_of
 from tiers import cases, exhaustive
 
 FLOAT32: dict[str, Any] = {
@@ -134,6 +135,17 @@ def paddle_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def tensorflow_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     require("tensorflow")
     return Bench(tmp_path_factory.mktemp("tensorflow"), recipe_of({}), "tensorflow")
+
+
+@pytest.mark.parametrize("framework", BUGS)
+def test_every_bug_fits_the_script(tmp_path: Path, framework: str) -> None:
+    subject = subject_of(recipe_of({}))
+    recipe = subject.shapes[-1].applied(subject.recipe)
+    compile_to_folders(recipe, (framework,), tmp_path)
+    texts = [path.read_text() for path in tmp_path.rglob("*.py")]
+    for name, edits in BUGS[framework].items():
+        for old, _ in edits:
+            assert sum(text.count(old) for text in texts) == 1, (name, old)
 
 
 def found(bench: Bench, framework: str, name: str) -> None:

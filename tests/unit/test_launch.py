@@ -244,6 +244,13 @@ def test_a_job_that_is_not_requeued_says_so() -> None:
         assert word not in emitted["job.sbatch"] + emitted["launch.sh"]
 
 
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+def test_every_script_can_be_requeued(target: str) -> None:
+    emitted = files(recipe_of(), target)
+    assert '"--auto-resume"' in emitted["runtime/run.py"]
+    assert "signal.signal(signal.SIGUSR1, " in emitted["runtime/run.py"]
+
+
 @pytest.mark.parametrize(
     ("target", "lines"),
     [

@@ -48,8 +48,10 @@ GOLDENS = Path(__file__).parents[2] / "emission" / "goldens"
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDENS.iterdir() if path.is_dir()))
 def test_what_an_emitted_script_does_is_not_doubted(name: str) -> None:
     kinds = (".py", ".sh", ".sbatch")
-    files = [path for path in (GOLDENS / name).iterdir() if path.stem.endswith(kinds)]
-    lifted = lift(analyse([Source(f"out/{path.stem}", path.read_text()) for path in files]))
+    files = [path for path in (GOLDENS / name).rglob("*.txt") if path.stem.endswith(kinds)]
+    names = [path.relative_to(GOLDENS / name).with_suffix("") for path in files]
+    sources = [Source(f"out/{n}", p.read_text()) for n, p in zip(names, files, strict=True)]
+    lifted = lift(analyse(sources))
     doubts = ("divided", "train together")
     assert [o for o in lifted.diagnostics if any(word in o.message for word in doubts)] == []
 
@@ -138,7 +140,7 @@ def test_edits_of_a_script_are_read() -> None:
     steps = int(before["accumulation.steps"])
     edited = [
         type(source)(
-            source.name, source.text.replace(f"STEPS = {steps}\n", f"STEPS = {steps + 3}\n")
+            source.name, source.text.replace(f"_steps={steps},\n", f"_steps={steps + 3},\n")
         )
         for source in sources
     ]
@@ -148,5 +150,5 @@ def test_edits_of_a_script_are_read() -> None:
 def test_other_programs_are_not_taken_for_emitted_ones() -> None:
     from crosscast.messages.source import Source
 
-    text = "MICRO_BATCH_SIZE = 1\n\n\ndef train_window():\n    pass\n"
+    text = "SETTINGS = Settings(seed=1)\n\n\ndef train_window():\n    pass\n"
     assert read_back([Source("a.py", text)]) == {}

@@ -84,6 +84,7 @@ def shared_view(plan: Plan, frame: Frame, title: str, form: str) -> dict[str, An
         "micro_batch_size": frame.micro_batch_size,
         "global_batch_size": frame.global_batch_size,
         "accumulation_steps": frame.micro_batches,
+        "accumulation_code": str(frame.micro_batches),
         "tail": frame.tail,
         "tf32": frame.tf32,
         "launch": launch_view(frame),
@@ -98,7 +99,6 @@ def _step(plan: Plan) -> dict[str, Any]:
     """Return what every framework prints of the training step, without the loss scale."""
     schedule, unit = plan.get(Schedule), plan.get(Normalize).unit
     processes, average = predicates.processes(plan), plan.find(Ema)
-    slots = slot_names(plan)
     return {
         "processes": processes,
         "distributed": processes > 1,
@@ -111,9 +111,7 @@ def _step(plan: Plan) -> dict[str, Any]:
         "ema": average is not None,
         "ema_decay": None if average is None else average.decay,
         "schedule": _schedule(schedule),
-        "slot_names": slots,
-        "mean_squares": tuple(name for name in slots if name in MEAN_SQUARES),
-        "factored": plan.get(Step).optimizer == "adafactor",
+        "slot_names": slot_names(plan),
     }
 
 

@@ -50,7 +50,7 @@ def _arguments(view: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "output", py_literal(view["output"])
     yield "seed", py_literal(view["seed"])
     yield "micro_batch_size", py_literal(view["micro_batch_size"])
-    yield "accumulation_steps", py_literal(view["accumulation_steps"])
+    yield "accumulation_steps", view["accumulation_code"]
     if view["distributed"]:
         yield "processes", "PROCESSES"
     yield "windows", py_literal(view["windows"])
