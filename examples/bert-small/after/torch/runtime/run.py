@@ -39,8 +39,9 @@ Evaluate = Callable[[TrainState, Batch], dict[str, float]]
 class Run:
     """One run of a script, from its command line to its last file.
 
-    `device`: what the model is on. `args`: the command line. `rank`: number of this process
-    among the data-parallel ones; only the first writes. `state`: once training has begun.
+    `device`: what the model is on. `args`: the command line. `rank`: number of this
+    process among the data-parallel ones; only the first writes. `state`: once training
+    has begun.
     """
 
     def __init__(self, settings: Settings, args: argparse.Namespace) -> None:
