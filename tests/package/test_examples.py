@@ -12,7 +12,7 @@ from crosscast.readers.recipe_yaml import load
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MAKEFILE = EXAMPLES.parent / "Makefile"
 FIXED, DYNAMIC = 200, 260
-"""Lines that train.py of PyTorch may have in one process: without a dynamic loss scale, and with one."""
+"""Lines of train.py for PyTorch in one process: without a dynamic loss scale, and with one."""
 WITH_RUNTIME = {"bert-small", "data-parallel-from-scratch"}
 
 
