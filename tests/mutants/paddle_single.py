@@ -10,7 +10,7 @@ from mutants.spelling import around, train, written
 RETURN = "    return paddle.optimizer.AdamW(\n"
 MOVED = "        average.scale_(EMA_DECAY).add_((1 - EMA_DECAY) * weights[name])\n"
 COEFFICIENT = "coefficient = paddle.clip(MAX_NORM / (grad_norm + CLIP_EPS), max=1.0)"
-LOSS = '"loss": window_loss.item()'
+FETCHED = "paddle.stack([window_loss"
 AGAIN = f"""\
     if (kept != {FIRST}).any():
         own, t = state.optimizer.state_dict(), state.updates + 1
@@ -62,5 +62,5 @@ SINGLE: tuple[Mutation, ...] = (
             f'{MOVED}        average.set_value(average.astype("float16").astype("float32"))\n',
         ),
     ),
-    written("loss_rounded", train(LOSS, LOSS.replace(".item", '.astype("float16").item'))),
+    written("loss_rounded", train(FETCHED, f'{FETCHED}.astype("float16").astype("float32")')),
 )

@@ -26,7 +26,8 @@ CLIP = """\
 STEP, PLAIN_STEP = "    state.scaler.step(state.optimizer)\n", "    state.optimizer.step()\n"
 SCALE = "    scale = state.scaler.get_init_loss_scaling()  # the current one\n"
 UPDATE = "    state.scaler.update()\n"
-SKIPPED = '    skipped = state.amp and state.scaler.state_dict()["decr_count"] > 0\n'
+COUNTED = "    # Not state_dict(), which would wait for the device to copy the scale.\n"
+SKIPPED = "    skipped = state.amp and state.scaler._decr_count > 0\n"
 ADJUST = """\
     if state.dynamic:
         state.scaler.set_init_loss_scaling(state.loss_scale.adjust(skipped))
@@ -43,6 +44,7 @@ SCALED_WINDOW = (
     + STEP
     + SCALE
     + UPDATE
+    + COUNTED
     + SKIPPED
     + ADJUST
     + f"    if not skipped:\n    {AVERAGE}"
@@ -200,15 +202,9 @@ SCALING: tuple[Mutation, ...] = (
     ),
     written(
         "scaler_disabled",
-        (
-            train(
-                f"with {AUTOCAST}:\n            loss",
-                f"with {AUTOCAST.replace('float16', 'bfloat16')}:\n            loss",
-            ),
-            train(
-                'state.scaler.state_dict()["decr_count"] > 0',
-                'state.scaler.state_dict().get("decr_count", 0) > 0',
-            ),
+        train(
+            f"with {AUTOCAST}:\n            loss",
+            f"with {AUTOCAST.replace('float16', 'bfloat16')}:\n            loss",
         ),
     ),
 )

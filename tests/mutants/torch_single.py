@@ -10,7 +10,7 @@ from mutants.torch_window import CLIP, NORM_ONLY
 
 GROUPS = "    groups = [\n"
 MOVED = "        average.mul_(EMA_DECAY).add_(weight, alpha=1.0 - EMA_DECAY)\n"
-LOSS = '"loss": window_loss.item()'
+FETCHED = "([window_loss"
 CLIP_BY_HAND = (
     f"{NORM_ONLY}    factor = (MAX_NORM / (grad_norm + 1e-6)).clamp(max=1.0)\n"
     "    for parameter in model.parameters():\n"
@@ -56,5 +56,5 @@ SINGLE: tuple[Mutation, ...] = (
         "clip_in_half", train(CLIP, CLIP_BY_HAND.replace("(factor)", "(factor.half().float())"))
     ),
     written("averages_in_half", train(MOVED, f"{MOVED}        average.copy_(average.half())\n")),
-    written("loss_rounded", train(LOSS, LOSS.replace(".item", ".half().item"))),
+    written("loss_rounded", train(FETCHED, f"{FETCHED}.half()")),
 )

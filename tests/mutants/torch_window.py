@@ -25,9 +25,12 @@ SCALED_STEP = (
     + SEEN
     + CLIP
     + STEP
-    + "    scale = state.scaler.get_scale()\n"
+    + "    unit = torch.ones(1, device=device)\n"
+    + "    scale = state.scaler.scale(unit)  # get_scale() would wait for the device\n"
     + UPDATE
-    + "    new_scale = state.scaler.get_scale()\n"
+    + "    new_scale = state.scaler.scale(unit)\n"
+    + "    values = torch.cat([window_loss.view(1), grad_norm.view(1), scale, new_scale])\n"
+    + "    window_loss, grad_norm, scale, new_scale = values.tolist()  # waits for the device\n"
     + SKIPPED
     + "    if new_scale < MIN_SCALE:\n        state.scaler.update(MIN_SCALE)\n"
     + f"    if not skipped:\n    {AVERAGE}"

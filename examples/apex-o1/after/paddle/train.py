@@ -335,19 +335,21 @@ def train_window(
     state.scaler.step(state.optimizer)
     scale = state.scaler.get_init_loss_scaling()  # the current one
     state.scaler.update()
-    skipped = state.amp and state.scaler.state_dict()["decr_count"] > 0
+    # Not state_dict(), which would wait for the device to copy the scale.
+    skipped = state.amp and state.scaler._decr_count > 0
     if state.dynamic:
         state.scaler.set_init_loss_scaling(state.loss_scale.adjust(skipped))
     state.updates += not skipped
     state.optimizer.clear_grad(set_to_zero=False)
+    window_loss, grad_norm = paddle.stack([window_loss, grad_norm]).tolist()
     state.windows += 1
     return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
-        "loss": window_loss.item(),
+        "loss": window_loss,
         "lr": lr,
-        "grad_norm": grad_norm.item(),
+        "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,
         "updates": state.updates,
@@ -552,7 +554,8 @@ def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
         loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")
         correct += (logits.argmax(-1) == labels).sum()
     model.train()
-    return {"loss": loss.item() / n_rows, "accuracy": correct.item() / n_rows}
+    loss, correct = paddle.stack([loss, correct.astype("float64")]).tolist()
+    return {"loss": loss / n_rows, "accuracy": correct / n_rows}
 
 
 def select_device(args: argparse.Namespace) -> str:

@@ -264,14 +264,15 @@ def train_window(
     state.optimizer.step()
     state.updates += 1
     state.optimizer.clear_grad(set_to_zero=False)
+    window_loss, grad_norm = paddle.stack([window_loss, grad_norm]).tolist()
     state.windows += 1
     return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
-        "loss": window_loss.item(),
+        "loss": window_loss,
         "lr": lr,
-        "grad_norm": grad_norm.item(),
+        "grad_norm": grad_norm,
         "scale": 1.0,
         "skipped": False,
         "updates": state.updates,
@@ -478,7 +479,8 @@ def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
         loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")
         correct += (logits.argmax(-1) == labels).sum()
     model.train()
-    return {"loss": loss.item() / n_rows, "accuracy": correct.item() / n_rows}
+    loss, correct = paddle.stack([loss, correct.astype("float64")]).tolist()
+    return {"loss": loss / n_rows, "accuracy": correct / n_rows}
 
 
 def select_device(args: argparse.Namespace) -> str:

@@ -242,14 +242,15 @@ def train_window(
     state.optimizer.step()
     state.updates += 1
     state.optimizer.zero_grad()
+    window_loss, grad_norm = torch.stack([window_loss, grad_norm]).tolist()
     state.windows += 1
     return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
-        "loss": window_loss.item(),
+        "loss": window_loss,
         "lr": lr,
-        "grad_norm": grad_norm.item(),
+        "grad_norm": grad_norm,
         "scale": 1.0,
         "skipped": False,
         "updates": state.updates,

@@ -246,9 +246,12 @@ def train_window(
     # unscale_ has looked for inf and nan; step() does nothing when it found any.
     grad_norm = global_norm(model.parameters(), device)
     state.scaler.step(state.optimizer)
-    scale = state.scaler.get_scale()
+    unit = torch.ones(1, device=device)
+    scale = state.scaler.scale(unit)  # get_scale() would wait for the device
     state.scaler.update()
-    new_scale = state.scaler.get_scale()
+    new_scale = state.scaler.scale(unit)
+    values = torch.cat([window_loss.view(1), grad_norm.view(1), scale, new_scale])
+    window_loss, grad_norm, scale, new_scale = values.tolist()  # waits for the device
     skipped = new_scale < scale
     if new_scale < MIN_SCALE:
         state.scaler.update(MIN_SCALE)
@@ -259,9 +262,9 @@ def train_window(
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
-        "loss": window_loss.item(),
+        "loss": window_loss,
         "lr": lr,
-        "grad_norm": grad_norm.item(),
+        "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,
         "updates": state.updates,
