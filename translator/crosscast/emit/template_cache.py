@@ -1,6 +1,6 @@
 """Cache the bytecode of templates in the user's cache folder.
 
-Bytecode is loaded only from files that belong to the user and that nobody else may write: another
+Bytecode is loaded only from files that belong to the user and that others cannot write: another
 user cannot plant it. Where there is no such folder, templates are compiled in every process.
 """
 
