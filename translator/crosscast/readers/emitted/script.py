@@ -71,10 +71,14 @@ class Script:
                 self.places[name] = module.span(statement)
 
     def _keep(self, name: str, value: ast.expr, place: Span) -> None:
+        """Keep plain data, or what an earlier constant holds."""
+        if isinstance(value, ast.Name) and value.id in self.constants:
+            self.constants[name] = self.constants[value.id]
+            self.places[name] = self.places[value.id]
+            return
         known, plain = literal(value)
         if known:
-            self.constants[name] = plain
-            self.places[name] = place
+            self.constants[name], self.places[name] = plain, place
 
     @property
     def is_emitted(self) -> bool:
