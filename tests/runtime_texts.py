@@ -17,6 +17,13 @@ def rows_module(files: Mapping[str, str]) -> ModuleType:
     return _load(files, "rows")
 
 
+def checkpoint_module(files: Mapping[str, str], state: ModuleType) -> ModuleType:
+    """Return `runtime/checkpoint.py` on top of a stand-in for the framework's `state`."""
+    _load(files, "settings")
+    sys.modules[f"{PACKAGE}.state"] = state
+    return _load(files, "checkpoint")
+
+
 def settings_of(files: Mapping[str, str]) -> Any:
     """Return what train.py tells the runtime, without what else is in it."""
     space = dict(vars(_load(files, "settings")))

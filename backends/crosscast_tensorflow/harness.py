@@ -17,6 +17,9 @@ HARNESS = Harness(
     packages=("keras", "tf_keras"),
     rank_variable="TF_CONFIG",
     float32_betas=True,
+    # Of 9, 10 or 18 equal runs the 8th adds some gradients in another order: seen in 2.21 with one
+    # thread, with and without oneDNN. `make false-alarms` repeats it, in "no accumulation".
+    repeats_bits=False,
     bugs=Bugs(
         half_mark='DTYPE_POLICY = "mixed_',
         tanh_gelu=Edit("tf.nn.gelu(y)", "tf.nn.gelu(y, approximate=True)", file="model.py"),

@@ -23,8 +23,6 @@ from recipe_strategies import recipes
 ROOT = Path(__file__).resolve().parents[2]
 MODULE_LINES = 300
 """Every module of a runtime is shorter."""
-STEP_LINES = {"torch": (200, 260)}
-"""Lines of train.py that an example may have: with a fixed precision, with a dynamic scale."""
 
 
 def runtime(recipe: Recipe, target: str) -> dict[str, str]:

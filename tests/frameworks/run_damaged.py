@@ -41,13 +41,14 @@ class Reader:
     def fresh(self) -> Any:
         return prepared(self.script, self.device, self.flags)
 
-    def load(self, kind: str, state: Any) -> int:
+    def load(self, kind: str, state: Any) -> Any:
         """Read the file into a state; return how many windows were skipped in a row before it."""
         settings = self.script.SETTINGS
         with contextlib.redirect_stdout(io.StringIO()):
             if kind == "checkpoint":
                 load = offered(self.script, "load_checkpoint")
-                return int(load(self.file, state, settings, self.n_rows).get("stuck", 0))
+                counters: dict[str, Any] = load(self.file, state, settings, self.n_rows)
+                return counters.get("stuck", 0)
             offered(self.script, "load_weights")(self.file, state, settings)
             return 0
 

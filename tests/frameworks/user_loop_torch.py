@@ -25,7 +25,7 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
     sys.path.insert(0, str(folder))
     import model as modeling
     import train  # type: ignore[import-not-found]
-    from runtime.rows import batches, read_rows  # type: ignore[import-not-found]
+    from runtime.rows import batches, read_rows
     from safetensors.numpy import load_file
 
     half = mode == "half"

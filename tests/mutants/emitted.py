@@ -50,8 +50,9 @@ def undefined_names(framework: str, changes: Iterable[Mutation], folder: Path) -
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--quiet"]
-    command = [*ruff, "--select=F821", "--output-format=concise", folder]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout
+    command = [*ruff, "--select=F821", "--output-format=concise", str(folder)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout
 
 
 def compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:

@@ -14,23 +14,22 @@ GATE = (
     Kind(
         "gate",
         "traces",
-        "every row of the trace of two runs: bit for bit, but for rounding in loss and norm",
+        "every row of the trace of two runs, bit for bit; TensorFlow's loss and norm within limits",
         "repeated",
         "trace",
-        limit=None,
         by_type={"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2},
-        unit="relative",
-        basis="0 measured, but for some of many equal runs of TensorFlow in one process: 7e-7",
+        unit="relative; equal but for TensorFlow",
+        basis="some of many equal runs of TensorFlow in one process: 7e-7 measured",
     ),
     Kind(
         "gate",
         "weights",
-        "the final weights of two runs: bit for bit, but for rounding",
+        "the final weights of two runs, bit for bit but for TensorFlow",
         "repeated",
         "files",
-        limit=0.05,
-        unit="of what the run moved them",
-        basis="0 measured; of a resumed run, L1d compares the files",
+        by_type=dict.fromkeys(("float32", "float16", "bfloat16"), 0.05),
+        unit="of what the run moved them; equal but for TensorFlow",
+        basis="as the traces; of a resumed run, L1d compares the files",
         untested="a file of weights cannot be read",
     ),
 )
@@ -319,13 +318,13 @@ FILES = (
     Kind(
         "L1d",
         "resume",
-        "trace and files of a run that was resumed with those of one that was not: bit for bit, but"
-        " for rounding",
+        "trace and files of a run that was resumed with those of one that was not, bit for bit; of"
+        " TensorFlow within the limits of the gate",
         "repeated",
         "emitted",
         limit=1.0,
-        unit="the limits of the gate; moments and norm as the loss, averages as weights",
-        basis="0 measured, but for TensorFlow as at the gate",
+        unit="limits of the gate, moments as the loss; equal but for TensorFlow",
+        basis="of that 0.005 measured",
         untested="the program does not repeat itself (gate)",
     ),
     *(

@@ -10,6 +10,7 @@ from typing import Literal
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import harness_of
 from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
@@ -84,7 +85,9 @@ def _gate(result: StageResult, contestant: str) -> Iterator[Check]:
     if not again or not first:
         return
     runs = (Repeated(first.run.rows, first.folder), Repeated(again.run.rows, again.folder))
-    rounding = Rounding(again.spec.dtype, again.spec.weights)
+    known = harness_of(result.frameworks.get(contestant, ""))
+    allowed = known is not None and not known.repeats_bits
+    rounding = Rounding(again.spec.dtype, again.spec.weights, allowed)
     if again.spec.resume:
         yield from _stamped(check_resumed(*runs, again.spec.resume, rounding), again)
     else:

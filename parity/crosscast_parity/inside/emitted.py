@@ -18,8 +18,8 @@ UNSCALED = {"scale": 1.0, "skipped": False}
 
 
 def part_of(script: Any, part: str) -> ModuleType | None:
-    """Return a module of a script's runtime; None for a script that has none."""
-    found = sys.modules.get(f"runtime.{part}")
+    """Return a module of a script's runtime; None for a script that was not emitted."""
+    found = sys.modules.get(f"runtime.{part}") if hasattr(script, "SETTINGS") else None
     file, own = getattr(found, "__file__", None), getattr(script, "__file__", None)
     beside = file and own and Path(file).parents[1] == Path(own).parent
     return found if beside else None

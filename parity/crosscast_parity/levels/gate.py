@@ -12,7 +12,6 @@ import numpy as np
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.checks.check import Check, windows
 from crosscast_parity.checks.kinds import Level
-from crosscast_parity.checks.table import limit_of
 from crosscast_parity.inputs.weights import load
 from crosscast_parity.levels.repeated import Repeated, Rounding, row_distance
 from crosscast_parity.recordings.left_files import WEIGHTS, read_file
@@ -55,7 +54,9 @@ def _resumed(first: Repeated, again: Repeated, at: int, rounding: Rounding) -> C
         words = f"window {traces.window}: {problem}"
         return replace(traces, level="L1d", name="resume", wording=words, value=math.inf, limit=1.0)
     assert traces.value is not None  # every trace has a distance
-    used, other_bits = traces.value / rounding.computed, traces.value > 0
+    used, other_bits = 0.0, traces.value > 0
+    if other_bits:
+        used = traces.value / rounding.computed
     files = sorted(
         {path.name for run in (first, again) for path in run.folder.glob("*.safetensors")}
     )
@@ -109,11 +110,12 @@ def _weights(first: Repeated, again: Repeated, rounding: Rounding) -> Check:
     except DiagnosticError as error:
         words = error.diagnostics[0].message
         return Check(level="gate", name="weights", result="not tested", wording=words)
-    limit = limit_of("gate", "weights")
+    limit = rounding.moved
     off = differing_tensors(ours, others)
     if not off:
         return _judged("gate", "weights", f"{len(ours)} tensors bit-equal", 0.0, limit)
-    share = limit * rounding.used(ours, others)
+    used = rounding.used(ours, others)
+    share = limit * used if limit else used
     words = f"{share:.2g} (limit {limit:g}): {off[0]} differs ({len(off)} of {len(ours)} tensors)"
     return _judged("gate", "weights", words, share, limit)
 

@@ -41,15 +41,24 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """By what rounding is measured: the type of the matmuls and the file of the first weights."""
+    """By what rounding is measured: the type of the matmuls and the file of the first weights.
+
+    `allowed`: whether the framework may leave other bits at all.
+    """
 
     dtype: Dtype
     start: Path
+    allowed: bool
 
     @property
     def computed(self) -> float:
         """The limit of what is computed from the rows: loss, norm and moments."""
-        return limit_of("gate", "traces", self.dtype)
+        return limit_of("gate", "traces", self.dtype) if self.allowed else 0.0
+
+    @property
+    def moved(self) -> float:
+        """The limit of weights, as a share of what the run moved them."""
+        return limit_of("gate", "weights", self.dtype) if self.allowed else 0.0
 
     def used(self, ours: Tensors, others: Tensors) -> float:
         """Return the largest difference between two files, as a share of its limit.
@@ -72,11 +81,11 @@ class Rounding:
                 moved = [
                     a - start.get(name, 0.0) for name, (a, _) in zip(names, pairs, strict=True)
                 ]
-                used.append(_of_movement(pairs, moved) / limit_of("gate", "weights"))
+                used.append(_share(_of_movement(pairs, moved), self.moved))
                 continue
             if kind in _SQUARES:
                 pairs = [(np.sqrt(np.abs(a)), np.sqrt(np.abs(b))) for a, b in pairs]
-            used.append(_of_size(pairs) / self.computed)
+            used.append(_share(_of_size(pairs), self.computed))
         return max(used)
 
 

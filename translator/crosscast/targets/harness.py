@@ -108,6 +108,8 @@ class Harness:
     """Whether optimizers store the betas in float32."""
     float32_powers: bool = False
     """Whether they also compute the powers of the betas in float32."""
+    repeats_bits: bool = True
+    """Whether equal runs in one process always leave equal bits; otherwise rounding is allowed."""
     pace: Pace = Pace()
     bugs: Bugs | None = None
     """None excludes the scripts from `parity --self-test`."""

@@ -26,6 +26,7 @@ from runtime.run import Run, run_training
 from runtime.settings import Settings, Stop
 
 DTYPE_POLICY = "mixed_float16"
+ACCUMULATION_STEPS = 1
 LEARNING_RATE = 0.01
 MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0001
@@ -47,7 +48,7 @@ SETTINGS = Settings(
     output="runs/apex-o1-tensorflow",
     seed=0,
     micro_batch_size=64,
-    accumulation_steps=1,
+    accumulation_steps=ACCUMULATION_STEPS,
     windows=10000,
     checkpoint_every=500,
     slots=("momentum_buffer",),

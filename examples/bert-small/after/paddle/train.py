@@ -164,8 +164,6 @@ def train_window(
         "loss": window_loss,
         "lr": lr,
         "grad_norm": grad_norm,
-        "scale": 1.0,
-        "skipped": False,
         "updates": state.updates,
     }
 

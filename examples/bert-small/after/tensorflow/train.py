@@ -25,6 +25,7 @@ from runtime.run import Run, run_training
 from runtime.settings import Settings
 
 DTYPE_POLICY = "float32"
+ACCUMULATION_STEPS = 4
 LEARNING_RATE = 0.0001
 END_LEARNING_RATE = 0.0
 WARMUP_STEPS = 12
@@ -48,7 +49,7 @@ SETTINGS = Settings(
     output="runs/bert-small-tensorflow",
     seed=1234,
     micro_batch_size=8,
-    accumulation_steps=4,
+    accumulation_steps=ACCUMULATION_STEPS,
     windows=120,
     checkpoint_every=12,
     limits=LIMITS,
@@ -224,8 +225,6 @@ def train_window(
         "loss": loss,
         "lr": lr,
         "grad_norm": grad_norm,
-        "scale": 1.0,
-        "skipped": False,
         "updates": state.updates,
     }
 

@@ -29,6 +29,7 @@ from runtime.settings import Settings
 
 PROCESSES = 8
 DTYPE_POLICY = "mixed_float16"
+ACCUMULATION_STEPS = 1
 LEARNING_RATE = 5e-05
 END_LEARNING_RATE = 0.0
 WARMUP_STEPS = 460
@@ -54,7 +55,7 @@ SETTINGS = Settings(
     output="runs/paddle-xnli-tensorflow",
     seed=1,
     micro_batch_size=32,
-    accumulation_steps=1,
+    accumulation_steps=ACCUMULATION_STEPS,
     processes=PROCESSES,
     windows=4602,
     checkpoint_every=460,

@@ -26,6 +26,7 @@ from runtime.run import Run, run_training
 from runtime.settings import Settings
 
 DTYPE_POLICY = "mixed_float16"
+ACCUMULATION_STEPS = 4
 LEARNING_RATE = 0.0001
 BETAS = (0.9, 0.999)
 EPS = 1e-08
@@ -45,7 +46,7 @@ SETTINGS = Settings(
     output="runs/tf-graph-rewrite-tensorflow",
     seed=1,
     micro_batch_size=8,
-    accumulation_steps=4,
+    accumulation_steps=ACCUMULATION_STEPS,
     windows=5000,
     checkpoint_every=500,
     tail="drop",

@@ -19,12 +19,12 @@ class Settings:
     """Facts about the recipe that reading, saving and reporting depend on.
 
     `recipe`: fingerprint; a checkpoint of another one is refused. `made_for`, `since`,
-    `until`: versions of the framework. `train`, `eval`, `output`: defaults of the command
-    line. `limits`: inputs of the model and the numbers below which their values lie; None
-    if every array is taken as it is. `unlabelled`: whether a label may be -100. `slots`:
-    moments of the optimizer. `betas`: where it counts updates by their powers. `scale`:
-    least and largest loss scale; None without. `half`: the type that the device must
-    compute in; empty if any will do.
+    `until`: versions of the framework. `train`, `eval`, `output`: defaults of the
+    command line. `limits`: inputs of the model and the numbers below which their values
+    lie; None if every array is taken as it is. `unlabelled`: whether a label may be
+    -100. `slots`: moments of the optimizer. `betas`: where it counts updates by their
+    powers. `scale`: least and largest loss scale; None without. `half`: the type that
+    the device must compute in; empty if any will do.
     """
 
     recipe: str

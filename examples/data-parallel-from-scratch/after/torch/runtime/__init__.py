@@ -1,1 +1,1 @@
-"""What surrounds the training step: command line, rows, checkpoints, trace and status."""
+"""What surrounds the step: command line, rows, checkpoints, trace and status."""

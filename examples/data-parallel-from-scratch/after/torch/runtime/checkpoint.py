@@ -43,7 +43,7 @@ def save_arrays(path: Path, arrays: Arrays, **metadata: Any) -> None:
 
 
 def save_checkpoint(
-    path: Path, state: TrainState, settings: Settings, counters: dict[str, int]
+    path: Path, state: TrainState, settings: Settings, n_rows: int, stuck: int
 ) -> None:
     """Write weights, moments, averages and every counter; enough to resume exactly."""
     arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
@@ -51,11 +51,11 @@ def save_checkpoint(
     arrays |= {f"optimizer/{name}": array for name, array in moments.items()}
     if settings.averages:
         arrays |= {f"ema/{name}": array for name, array in ema_arrays(state).items()}
-    counters |= {"windows": state.windows, "updates": state.updates}
-    counters["moments"] = len(moments)
+    counters: dict[str, Any] = {"windows": state.windows, "updates": state.updates}
+    counters |= {"rows": n_rows, "moments": len(moments)}
     if settings.scale is not None:
         constant = {"scale": settings.scale[0], "good": 0, "bad": 0}
-        counters |= scaler_counters(state) or constant
+        counters |= {"stuck": stuck} | (scaler_counters(state) or constant)
     save_arrays(path, arrays, recipe=settings.recipe, counters=counters)
 
 
@@ -78,13 +78,18 @@ def load_checkpoint(
     unknown = sorted(arrays.keys() - wanted.keys())
     if unknown:
         raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
+    moments = part_of(arrays, "optimizer/")
+    # Only their number shows that some are lost: an untrained weight has none.
+    saved = counters.get("moments", len(moments))
+    if type(saved) is not int or saved != len(moments):
+        raise Stop("failed", 2, f"{path} lacks moments: it has {len(moments)}")
     for key, array in arrays.items():
         slot = key.removeprefix("optimizer/").partition("/")[0]
         if slot in MEAN_SQUARES and (array < 0).any():
             raise Stop("failed", 2, f"{path}: {key}, a mean of squares, is negative")
     state.windows, state.updates = counters["windows"], counters["updates"]
     restore_model(state, {name: arrays[f"model/{name}"] for name in weights})
-    restore_optimizer(state, part_of(arrays, "optimizer/"), settings)
+    restore_optimizer(state, moments, settings)
     if settings.averages:
         restore_ema(state, part_of(arrays, "ema/"))
     if settings.scale is not None:
@@ -102,19 +107,16 @@ def with_moments(
     path: Path, arrays: Arrays, counters: dict[str, Any], settings: Settings
 ) -> set[str]:
     """Return the names of the weights that must have moments."""
-    moments = [key for key in arrays if key.startswith("optimizer/")]
     if not settings.slots:
         return set()
+    moments = [key for key in arrays if key.startswith("optimizer/")]
     held = {key.split("/", 2)[-1] for key in moments}
     if settings.limits is not None:  # every weight of the model is trained
         # Before the first update there may be none.
         started = held or counters["updates"]
         return set(part_of(arrays, "model/")) if started else set()
-    # Only their number shows that some are lost: an untrained weight has none.
-    saved = counters.get("moments", len(moments))
-    lost = type(saved) is not int or saved != len(moments)
-    if lost or (counters["updates"] and not held):
-        raise Stop("failed", 2, f"{path} lacks moments: it has {len(moments)}")
+    if counters["updates"] and not held:
+        raise Stop("failed", 2, f"{path} lacks moments: it has none")
     return held
 
 
@@ -186,11 +188,13 @@ def load_weights(path: Path, state: TrainState, settings: Settings) -> None:
     for name in wanted.keys() & arrays.keys():
         array, dtype = arrays[name], wanted[name].dtype
         kinds = {array.dtype.kind, dtype.kind}
-        with np.errstate(over="ignore"):
-            cast = array.astype(dtype)
-        # V is bfloat16, where NumPy knows it; integers must stay what they are.
-        if kinds <= {"f", "V"} or (kinds <= {"i", "u"} and np.array_equal(cast, array)):
-            arrays[name] = cast
+        floats = kinds <= {"f", "V"}  # V is bfloat16, where NumPy knows it
+        if floats or kinds <= {"i", "u"}:
+            with np.errstate(over="ignore"):
+                cast = array.astype(dtype)
+            # Integers must stay what they are.
+            if floats or np.array_equal(cast, array):
+                arrays[name] = cast
     check_arrays(path, arrays, wanted)
     if fresh:
         print(f"new weights for {', '.join(fresh)}")

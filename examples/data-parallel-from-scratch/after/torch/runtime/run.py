@@ -39,8 +39,9 @@ Evaluate = Callable[[TrainState, Batch], dict[str, float]]
 class Run:
     """One run of a script, from its command line to its last file.
 
-    `device`: what the model is on. `args`: the command line. `rank`: number of this process
-    among the data-parallel ones; only the first writes. `state`: once training has begun.
+    `device`: what the model is on. `args`: the command line. `rank`: number of this
+    process among the data-parallel ones; only the first writes. `state`: once training
+    has begun.
     """
 
     def __init__(self, settings: Settings, args: argparse.Namespace) -> None:
@@ -87,9 +88,8 @@ class Run:
         if last or self.asked or state.windows % args.checkpoint_every == 0:
             self.asked.clear()
             if not self.rank:
-                counters = {"rows": self.n_rows, "stuck": self.stuck}
                 path = args.output / "checkpoint.safetensors"
-                save_checkpoint(path, state, self.settings, counters)
+                save_checkpoint(path, state, self.settings, self.n_rows, self.stuck)
 
     def stop_if_hopeless(self, state: TrainState, row: dict[str, Any]) -> None:
         """Stop a run that can no longer recover."""
