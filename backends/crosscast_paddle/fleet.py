@@ -112,6 +112,8 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
     names = ("named_parameters", *(("restore_scale",) if view["machine"] else ()), "variable")
     view["state_names"] = ", ".join((*names, "write"))
     view["checked_half"] = predicates.half_type(plan) if view["requires_amp"] else ""
+    if view["merges"]:
+        view["accumulation_code"] = "ACCUMULATION_STEPS"
     view["settings"] = settings_lines(view)
     return _files(frame, view)
 
