@@ -8,7 +8,7 @@ from typing import Any
 from crosscast.recipe.document import Recipe
 
 _MEASURES = {
-    True: "Make one optimizer step, if the gradients are finite; return loss, norm, finding.",
+    True: "Make one step if the gradients are finite; return loss, norm and finding.",
     False: "Make one optimizer step; return the loss and the norm of the gradients.",
 }
 _REDUCES = "Average over all processes and make the step."

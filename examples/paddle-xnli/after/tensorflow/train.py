@@ -315,24 +315,13 @@ def micro_step(
 
 
 @tf.function(reduce_retracing=True)
-def mean_over_processes(
-    state: TrainState, window_loss: tf.Tensor
-) -> tuple[list[tf.Tensor], tf.Tensor]:
-    """Average gradients and loss over all processes, before any decision."""
-    context = tf.distribute.get_replica_context()
-    gradients = [tf.identity(total) for total in state.gradients]
-    means = context.all_reduce("MEAN", [*gradients, tf.identity(window_loss)])
-    return means[:-1], means[-1]
-
-
-@tf.function(reduce_retracing=True)
 def window_step(
     state: TrainState,
     window_loss: tf.Tensor,
     gradients: list[tf.Tensor],
     scale: tf.Tensor,
 ) -> tf.Tensor:
-    """Make one optimizer step, if the gradients are finite; return loss, norm, finding."""
+    """Make one step if the gradients are finite; return loss, norm and finding."""
     gradients = [gradient / scale for gradient in gradients]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(g)) for g in gradients])
     grad_norm = tf.linalg.global_norm(gradients)
@@ -345,6 +334,17 @@ def window_step(
     for total in state.gradients:
         total.assign(tf.zeros_like(total))
     return tf.stack([window_loss, grad_norm, tf.cast(finite, tf.float32)])
+
+
+@tf.function(reduce_retracing=True)
+def mean_over_processes(
+    state: TrainState, window_loss: tf.Tensor
+) -> tuple[list[tf.Tensor], tf.Tensor]:
+    """Average gradients and loss over all processes, before any decision."""
+    context = tf.distribute.get_replica_context()
+    gradients = [tf.identity(total) for total in state.gradients]
+    means = context.all_reduce("MEAN", [*gradients, tf.identity(window_loss)])
+    return means[:-1], means[-1]
 
 
 def reduced_step(

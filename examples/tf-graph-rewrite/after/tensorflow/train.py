@@ -296,7 +296,7 @@ def micro_step(
 def window_step(
     state: TrainState, window_loss: tf.Tensor, scale: tf.Tensor
 ) -> tf.Tensor:
-    """Make one optimizer step, if the gradients are finite; return loss, norm, finding."""
+    """Make one step if the gradients are finite; return loss, norm and finding."""
     gradients = [total.value() for total in state.gradients]
     gradients = [gradient / scale for gradient in gradients]
     finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(g)) for g in gradients])
