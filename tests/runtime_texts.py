@@ -52,7 +52,7 @@ def _load(files: Mapping[str, str], name: str) -> ModuleType:
     package = sys.modules.setdefault(PACKAGE, ModuleType(PACKAGE))
     package.__path__ = []
     module = ModuleType(f"{PACKAGE}.{name}")
-    module.__package__ = PACKAGE
+    vars(module)["__package__"] = PACKAGE
     sys.modules[module.__name__] = module
     exec(compile(files[f"runtime/{name}.py"], f"runtime/{name}.py", "exec"), vars(module))
     return module

@@ -61,7 +61,7 @@ def keys(value: Any) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def seen() -> Iterator[Seen]:
+def seen() -> Seen:
     """Compile recipes in which everything acts for every dialect."""
     found = Seen(set(), {name: set() for name in backend_names()})
     get, render, backend = Environment.get_template, Template.render, ""

@@ -68,7 +68,7 @@ def check(target: str, version: str, files: dict[str, str] | None = None) -> Any
 
 def stop_of(settings: Any) -> Any:
     """Return the exception that ends a run, of the module of its settings."""
-    return sys.modules[type(settings).__module__].Stop  # type: ignore[attr-defined]
+    return sys.modules[type(settings).__module__].Stop
 
 
 @pytest.mark.parametrize("target", SCRIPTS)

@@ -108,8 +108,10 @@ def assert_only_constants_differ(hostile: tuple[str, str], text: str, good: str)
     assert constants(text) == expected
     for name, value in constants(good).items():
         if value in put_in:
-            lines = [f"    {name}={py_literal(v)},\n" for v in (put_in[str(value)], value)]
-            text = text.replace(*lines)
+            hostile_line, line = (
+                f"    {name}={py_literal(found)},\n" for found in (put_in[str(value)], value)
+            )
+            text = text.replace(hostile_line, line)
     assert text == good
 
 
