@@ -19,7 +19,7 @@ GATE = (
         "trace",
         by_type={"float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2},
         unit="relative; equal but for TensorFlow",
-        basis="some of many equal runs of TensorFlow in one process: 7e-7 measured",
+        basis="some of many equal runs of TensorFlow in one process: 5e-7 measured",
     ),
     Kind(
         "gate",
