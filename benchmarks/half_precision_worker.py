@@ -17,6 +17,9 @@ from typing import Any
 
 import torch
 
+# isort: split
+from crosscast_parity.inside.emitted import arguments_of, offered, prepared
+
 
 class Training:
     """A script's state, its rows, and the types that its dense layers were seen to give."""
@@ -24,10 +27,12 @@ class Training:
     def __init__(self, folder: Path, device: str) -> None:
         sys.path.insert(0, str(folder))
         self.script: Any = importlib.import_module("train")
-        args = self.script.parse_arguments(["--device", device])
-        self.device = self.script.select_device(args)
-        self.state = self.script.make_state(self.device)
-        self.windows = self.script.batches(self.script.read_rows(folder / "train.npz"))
+        settings, flags = self.script.SETTINGS, ["--device", device]
+        args = arguments_of(self.script, flags)
+        self.device = offered(self.script, "select_device")(args, settings)
+        self.state = prepared(self.script, self.device, flags)
+        rows = offered(self.script, "read_rows")(folder / "train.npz", settings)
+        self.windows = offered(self.script, "batches")(rows, settings)
         self.types: set[str] = set()
         for layer in self.state.model.modules():
             if isinstance(layer, torch.nn.Linear):

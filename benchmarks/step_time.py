@@ -63,6 +63,7 @@ def prepare(folder: Path, model: str, precision: str, frameworks: Sequence[str])
     """Write the emitted files, the training rows and the initial weights."""
     from crosscast.data import nli_synthetic
     from crosscast.emit.compiler import compile_recipe
+    from crosscast.messages.output import write_files
     from crosscast.readers.recipe_yaml import load
     from crosscast.targets.backend import Form
     from crosscast_parity.inputs.weights import bert_weights, save
@@ -77,9 +78,7 @@ def prepare(folder: Path, model: str, precision: str, frameworks: Sequence[str])
             recipe = load(str(path))
             emitted: Form = "step" if form == "step" else "script"
             (compiled,) = compile_recipe(recipe, [framework], form=emitted)
-            (folder / f"{framework}-{form}").mkdir()
-            for file, contents in compiled.files.items():
-                (folder / f"{framework}-{form}" / file).write_text(contents.text)
+            write_files(folder / f"{framework}-{form}", compiled.files, manifest=False)
     nli_synthetic(4096, 32, 2048, 1234).save(folder / "train.npz")
     save(folder / "weights.safetensors", bert_weights(recipe.model, 1234))
 

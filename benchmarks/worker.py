@@ -115,7 +115,7 @@ def main() -> None:
     measure(lanes, measured, options.rounds, options.windows)
     for lane in lanes.values():
         lane.close()
-    result = {"versions": task.script.versions(), "contestants": {}}
+    result = {"versions": task.offered("versions")(), "contestants": {}}
     result["contestants"] = {name: asdict(found) for name, found in measured.items()}
     options.result.write_text(json.dumps(result))
     sys.stdout.flush()

@@ -44,15 +44,13 @@ class Bench:
         self.judge = Judge(self.subject, self.maker.inputs, self.alone, (self.plain, self.overflow))
 
     def run(self, name: str, scene: Scene, edits: Edits = ()) -> ShapeReport:
-        """Run the recipe's own shape in processes, with some text of train.py replaced."""
+        """Run the recipe's own shape in processes, with some text of the script replaced."""
         shape = self.subject.shapes[-1]
         emitted = self.maker.emitted(shape)
         changed = self.folder / "scripts" / name
         shutil.copytree(emitted, changed)
-        text = (changed / "train.py").read_text()
         for old, new in edits:
-            assert old in text, old
-            text = text.replace(old, new)
-        (changed / "train.py").write_text(text)
+            (path,) = (path for path in changed.rglob("*.py") if old in path.read_text())
+            path.write_text(path.read_text().replace(old, new))
         made = self.maker.together(scene, shape, emitted=changed, name=name)
         return self.judge.report(scene, shape, made)

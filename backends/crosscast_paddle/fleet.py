@@ -8,8 +8,10 @@ from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, divisor, shared_view
 from crosscast.emit.render import py_literal
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
+from crosscast.plan import predicates
 from crosscast.targets.backend import Dialect, File, Form, version_view
 from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.modes import modes
@@ -82,7 +84,7 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
     # The plain model, which the rows insist on, is that of dynamic graphs.
     view = modes(plan, frame, PaddleOverrides(), form)
     view |= shared_view(plan, frame, dialect.title, form)
-    view["versions"] = version_view("paddle", dialect.title, dialect.oldest, dialect.until)
+    view["versions"] = version_view(dialect.title, dialect.oldest, dialect.until)
     clip, has = plan.get(ops.Clip), plan.adapted.__contains__
     mixed, own_clip = has(PaddleAdaptation.AMP), has(PaddleAdaptation.OWN_CLIP)
     view |= {
@@ -94,7 +96,7 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
         "log_dir": "",
         "requirements": dialect.requirements,
         "output": f"runs/{frame.name}-paddle-{dialect.name}",
-        "reseed": "paddle.seed(SEED + state.windows)" if view["has_dropout"] else "",
+        "reseed": "paddle.seed(SETTINGS.seed + state.windows)" if view["has_dropout"] else "",
         "half": mixed,
         "float32_ops": FLOAT32_OPS,
         "merges": has(PaddleAdaptation.MERGE),
@@ -105,7 +107,15 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
         "optimizer": _optimizer(plan.get(ops.Step)),
         **_scaling(plan),
     }
-    return (*_files({"view": view}), *job_files(frame, view))
+    view["betas"] = "BETAS" if view["optimizer"]["counts_steps"] else ""
+    view["math"] = view["schedule"]["math"] or predicates.scaled(plan)
+    names = ("named_parameters", *(("restore_scale",) if view["machine"] else ()), "variable")
+    view["state_names"] = ", ".join((*names, "write"))
+    view["checked_half"] = predicates.half_type(plan) if view["requires_amp"] else ""
+    if view["merges"]:
+        view["accumulation_code"] = "ACCUMULATION_STEPS"
+    view["settings"] = settings_lines(view)
+    return _files(frame, view)
 
 
 def _scaling(plan: ops.Plan) -> dict[str, Any]:
@@ -123,7 +133,7 @@ def _scaling(plan: ops.Plan) -> dict[str, Any]:
 
 def _optimizer(step: ops.Step) -> dict[str, Any]:
     """Return class, constants and arguments of an optimizer that the rows accept."""
-    view: dict[str, Any] = {"decays": False, "counts_steps": False, "slots": ""}
+    view: dict[str, Any] = {"decays": False, "counts_steps": False}
     constants: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     if step.optimizer == "sgd":
@@ -132,7 +142,6 @@ def _optimizer(step: ops.Step) -> dict[str, Any]:
             constants = (f"MOMENTUM = {py_literal(step.momentum)}",)
             nesterov = ("use_nesterov=True",) if step.nesterov else ()
             arguments = ("momentum=MOMENTUM", *nesterov)
-            view["slots"] = '{"momentum_buffer": "velocity_0"}'
     else:
         view["cls"] = "AdamW" if step.optimizer == "adamw" else "Adam"
         constants = (
@@ -140,7 +149,6 @@ def _optimizer(step: ops.Step) -> dict[str, Any]:
             f"EPS = {py_literal(step.eps)}",
         )
         arguments = ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS")
-        view["slots"] = '{"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}'
         view["counts_steps"] = True
     decoupled = step.optimizer == "adamw"
     if step.weight_decay or decoupled:  # AdamW's own default is not 0
@@ -158,8 +166,12 @@ def _optimizer(step: ops.Step) -> dict[str, Any]:
     return view | {"constants": constants, "arguments": arguments, "doc": doc}
 
 
-def _files(view: dict[str, Any]) -> tuple[File, ...]:
-    return tuple(
-        File(path=path, template=template, view=view, executable=path == "launch.sh")
+def _files(frame: Frame, view: dict[str, Any]) -> tuple[File, ...]:
+    wrapped = {"view": view}
+    files = (
+        File(path=path, template=template, view=wrapped, executable=path == "launch.sh")
         for path, template in _TEMPLATES.items()
     )
+    spelling = {"recomputes_on_cpu": True, "flags": False}
+    runtime = runtime_files({"device": "paddle", "state": "paddle/fleet"}, spelling)
+    return (*files, *runtime, *job_files(frame, view))

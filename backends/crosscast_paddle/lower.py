@@ -9,6 +9,7 @@ from typing import Any
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import divisor, factory_import, print_ops, shared_view
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.plan import operations as ops
 from crosscast.targets.backend import Dialect, File, Form, version_view
 from crosscast_paddle.adaptations import PaddleAdaptation
@@ -24,7 +25,7 @@ def files(
     """Return the files for a dialect of dynamic graphs."""
     overrides = PaddleOverrides.model_validate(frame.overrides.get("paddle", {}))
     view = shared_view(plan, frame, dialect.title, form)
-    view["versions"] = version_view("paddle", dialect.title, dialect.since, dialect.until)
+    view["versions"] = version_view(dialect.title, dialect.since, dialect.until)
     view |= modes(plan, frame, overrides, form)
     optimizer = optimizer_view(plan)
     wrapped = view["distributed"] and not view["full"]  # DataParallel would reduce in half
@@ -32,7 +33,10 @@ def files(
         "wrapped": wrapped,
         "late_sums": PaddleAdaptation.LATE_SUMS in plan.adapted,
         "recompute": frame.recomputes,
-        "needs_gpu": PaddleAdaptation.GPU_RECOMPUTATION in plan.adapted,
+        "recomputed_dropout": PaddleAdaptation.GPU_RECOMPUTATION in plan.adapted,
+        "checked_half": view["half"] if view["requires_amp"] else "",
+        "main_arguments": "SETTINGS, train, argv, add_options",
+        "betas": "BETAS" if optimizer["counts_steps"] else "",
         "math": view["schedule"]["math"] or view["machine"] or optimizer["math"],
         "field": view["machine"] or view["full"] or view["ema"],
         "optimizer": optimizer,
@@ -51,7 +55,7 @@ def files(
     view["window_code"] = print_ops(
         templates, "paddle/ops", plan.window, lambda op: _values(op, view), 4
     )
-    return _files(frame, view, form)
+    return _files(frame, view, dialect, form)
 
 
 def _told_scale(plan: ops.Plan, optional: bool) -> str:
@@ -66,8 +70,8 @@ def _reseed(view: Mapping[str, Any]) -> str:
     if not view["has_dropout"]:
         return ""
     if view["distributed"]:
-        return "paddle.seed(SEED + state.windows * PROCESSES + process_rank())"
-    return "paddle.seed(SEED + state.windows)"
+        return "paddle.seed(SETTINGS.seed + state.windows * PROCESSES + run.rank)"
+    return "paddle.seed(SETTINGS.seed + state.windows)"
 
 
 def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,12 +125,16 @@ def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str
     )
 
 
-def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(frame: Frame, view: dict[str, Any], dialect: Dialect, form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="paddle/step.py.j2", view=wrapped),)
+    view["settings"] = settings_lines(view)
+    modules = dict.fromkeys(("device", "state", "flags"), "paddle")
+    spelling = {"flags": True, "recomputes_on_cpu": not dialect.until}
     files = [
         File(path="train.py", template="paddle/train.py.j2", view=wrapped),
+        *runtime_files(modules, spelling),
         File(path="launch.sh", template="paddle/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="paddle/requirements.txt.j2", view=wrapped),
         *job_files(frame, view),

@@ -32,12 +32,11 @@ def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> d
         "length": "input_ids.shape[1]",
         "working": "half_copy(self.model)" + (" if self.amp else self.model" if script else ""),
         "half_flag": half_flag,
-        "amp_level": overrides.amp_level,
         "auto_cast": auto_cast if has(PaddleAdaptation.AUTO_CAST) else "",
         "machine": machine,
-        "flags": "paddle/flags.j2" if script else "",
+        "flag_names": _flag_names(half, scaled=scaled, machine=machine),
+        "model_names": _model_names(op_types),
         "state_flags": (),
-        "state_arguments": "args" if half else "",
         "scaling_optional": script and scaled,
         "scaler": _scaler(plan),
     }
@@ -52,13 +51,23 @@ def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> d
             "hysteresis: int = HYSTERESIS",
         )
         found["machine_rule"] = {name: f"self.{name}" for name in MACHINE_RULE}
-        lowest = 'row["scale"] <= MIN_SCALE or not state.dynamic'
-        found["hopeless"] = f'row["skipped"] and ({lowest})'
-        found["scale_range"] = "MIN_SCALE <= value <= min(MAX_SCALE, 2.0**126)"
-    elif script and scaled:
-        found["hopeless"] = 'row["skipped"]'  # a constant scale never becomes lower
-        found["scale_range"] = "0 < value <= 2.0**126"
     return found
+
+
+def _flag_names(half: str, *, scaled: bool, machine: bool) -> str:
+    """Return what train.py imports of the types of flags."""
+    if machine:
+        return "above_one, below_one, boolean, scale_between"
+    if scaled:
+        return "LARGEST_SCALE, boolean, false, scale_between"
+    return "boolean" if half else "false"
+
+
+def _model_names(op_types: OpTypes) -> str:
+    """Return what train.py imports of the shipped model."""
+    if op_types == OpTypes():
+        return "LIMITS, MAX_POSITIONS, build_model"
+    return "LIMITS, MAX_POSITIONS, TYPES, build_model, compute_in_float32"
 
 
 def _types(half: str, chosen: OpTypes) -> dict[str, Any]:

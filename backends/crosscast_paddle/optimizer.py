@@ -31,7 +31,7 @@ def optimizer_view(plan: Plan) -> dict[str, Any]:
     patterns = tuple(map(_pattern, step.groups))
     grouped = bool(patterns or (exempt and not _asks_by_name(plan)))
     own = own_optimizer(plan, grouped=grouped, decays=decays)
-    view = _stock(step) if own is None else own | {"slots": "", "counts_steps": False}
+    view = _stock(step) if own is None else own | {"counts_steps": False}
     form = "groups" if grouped else "names" if exempt else ""
     key = _decay_key(step, own)
     return view | {
@@ -113,7 +113,7 @@ def _stock(step: Step) -> dict[str, Any]:
 
 
 def _sgd(step: Step) -> dict[str, Any]:
-    view: dict[str, Any] = {"cls": "paddle.optimizer.SGD", "counts_steps": False, "slots": ""}
+    view: dict[str, Any] = {"cls": "paddle.optimizer.SGD", "counts_steps": False}
     if not step.momentum:
         return view | {"constants": (), "arguments": ()}
     nesterov = ("use_nesterov=True",) if step.nesterov else ()
@@ -121,7 +121,6 @@ def _sgd(step: Step) -> dict[str, Any]:
         "cls": "paddle.optimizer.Momentum",
         "constants": (f"MOMENTUM = {py_literal(step.momentum)}",),
         "arguments": ("momentum=MOMENTUM", *nesterov),
-        "slots": '{"momentum_buffer": "velocity_0"}',
     }
 
 
@@ -135,7 +134,6 @@ def _adam(step: Step) -> dict[str, Any]:
         ),
         "arguments": ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS", *adapt),
         "counts_steps": True,
-        "slots": '{"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}',
     }
 
 

@@ -13,6 +13,7 @@ def spelling(dialect: Dialect) -> dict[str, Any]:
     return {
         "requirements": dialect.requirements,
         "keras3": has("keras3"),
+        "rewrites": dialect.name == "graph-rewrite",
         "variable": "keras.Variable" if has("keras3") else "tf.Variable",
         "name_of": "path" if has("keras3") else "name",
         "kind_of": "variable.name" if has("keras3") else "kind(variable)",

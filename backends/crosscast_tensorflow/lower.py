@@ -9,6 +9,7 @@ from typing import Any
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
 from crosscast.targets.backend import Dialect, File, Form, version_view
@@ -33,15 +34,14 @@ def files(
     view = shared_view(plan, frame, dialect.title, form)
     # Keras 2 also comes as tf_keras beside a newer TensorFlow: select_device looks at Keras itself.
     since = dialect.since or dialect.oldest
-    view["versions"] = version_view("tf", dialect.title, since)
+    view["versions"] = version_view(dialect.title, since)
     view |= spelling(dialect)
     view |= {
         "machine": LOSS_SCALE in plan.adapted,
         "rewrite": TensorflowAdaptation.GRAPH_REWRITE in plan.adapted,
         "ema": TensorflowAdaptation.OWN_AVERAGE in plan.adapted,
-        "importlib": not view["keras3"],
-        "random": not view["keras3"],
         "math": view["schedule"]["math"] or LOSS_SCALE in plan.adapted,
+        "accumulation_code": "ACCUMULATION_STEPS",
         "policy": policy(plan, frame),
         "step_decorator": decorator(dialect, jit_compile=overrides.jit_compile),
         "optimizer": optimizer_view(plan),
@@ -50,15 +50,20 @@ def files(
         "output": f"runs/{frame.name}-tensorflow",
         # The shipped BERT draws from one seed; layers of Keras 2 have none that could be set.
         "reseed": (
-            "reseed(state)" if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
+            _reseed(view) if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
     }
     view |= _types(plan, frame) | _constants(plan)
     if form == "step":
         view["header"] = (*view["header"], *_advice(view))
+    view["checked_half"] = predicates.half_type(plan) if view["rewrite"] else ""
     view |= parallel_view(view) | start_view(plan, frame, view)
     view |= _code(plan, templates, view)
     return _files(frame, view, form)
+
+
+def _reseed(view: Mapping[str, Any]) -> str:
+    return "reseed(state, run.rank)" if view["distributed"] else "reseed(state)"
 
 
 def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:
@@ -86,7 +91,6 @@ def _types(plan: ops.Plan, frame: Frame) -> dict[str, Any]:
         "sum_value": read_sums if half_sums else read,
         "sum_type": "the types of the weights" if half_sums else "float32",
         "weights": "optimizer.variables" if full else "model.trainable_variables",
-        "named_weights": "weights(state)" if full else "named_parameters(state.model)",
     }
 
 
@@ -165,6 +169,9 @@ def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     wrapped = {"view": view}
     if form == "step":
         return (File(path="step.py", template="tensorflow/step.py.j2", view=wrapped),)
+    view["settings"] = settings_lines(view)
+    spelling = {name: view[name] for name in ("keras3", "name_of", "rewrites")}
+    modules = ("device", "state", *(("processes",) if view["distributed"] else ()))
     names = ["train.py", "launch.sh", "requirements.txt"]
     if view["bert"]:
         names.insert(1, "model.py")
@@ -172,4 +179,5 @@ def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
         File(path=n, template=f"tensorflow/{n}.j2", view=wrapped, executable=n == "launch.sh")
         for n in names
     )
-    return (*files, *job_files(frame, view))
+    runtime = runtime_files(dict.fromkeys(modules, "tensorflow"), spelling)
+    return (*files, *runtime, *job_files(frame, view))

@@ -267,9 +267,12 @@ def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
         for count in (bert.scores, bert.hidden):
             tape.block(count, "float32", "workspace")
     done.fixed_bytes = tape.total
+    # One call gets all rows of the window.
+    stacked = tape.block(3 * rows * length * recipe.accumulation.steps, "int64", "batch")
     for _ in range(min(2, recipe.accumulation.steps)):
         _micro_batch(done, bert)
     _step(tape, weights, tables)
+    stacked.drop()
     share = MARGIN_ON_GPU if device == "cuda" else MARGIN
     if again:
         share = MARGIN_RECOMPUTED

@@ -7,9 +7,9 @@ from typing import Any
 from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
-from crosscast.plan.operations import Group, Plan, Role, Step
+from crosscast.plan.operations import Plan, Role, Step
 from crosscast_tensorflow.adaptations import TensorflowAdaptation
-from crosscast_tensorflow.stock import stock_call, stock_slots
+from crosscast_tensorflow.stock import stock_call
 
 # A bias of a layer normalization is both, as in the other frameworks.
 _ROLE_NAMES: dict[Role, tuple[str, ...]] = {
@@ -38,12 +38,10 @@ def optimizer_view(plan: Plan) -> dict[str, Any]:
         "why": tuple(why for name, why in _WHY.items() if has(name)),
         "constants": _constants(step),
         "slots": slot_names(plan),
-        "stock_slots": stock_slots(step) if call else (),
         "decay": _decay_form(plan) if predicates.decays(step) else "",
         "roles": role_names(step.no_decay) if by_role and decays else (),
         "by_name": has(TensorflowAdaptation.SPARES_BY_NAME),
         "grouped": grouped,
-        "groups": tuple(map(_group, step.groups)) if grouped else (),
         "base_decay": "WEIGHT_DECAY" if decays else "0.0",
         "full": has(TensorflowAdaptation.MASTER_WEIGHTS),
         "corrected": not plan.adapted & _UNCORRECTED,
@@ -124,11 +122,6 @@ def _decay_form(plan: Plan) -> str:
     if TensorflowAdaptation.ADAPTED_DECAY in plan.adapted:
         return "inside"
     return "coupled" if TensorflowAdaptation.COUPLED_DECAY in plan.adapted else "decoupled"
-
-
-def _group(group: Group) -> str:
-    """Return one group as a tuple: patterns, factor of the rate, decay."""
-    return py_literal((group.parameters, group.rate_factor, group.weight_decay))
 
 
 def _constants(step: Step) -> tuple[str, ...]:

@@ -10,9 +10,12 @@ from crosscast.plan.operations import Plan
 from crosscast_tensorflow.adaptations import TensorflowAdaptation
 
 _MEASURES = {
-    True: "Make one optimizer step, if the gradients are finite; return norm and finding.",
-    False: "Make one optimizer step; return the norm of the gradients.",
+    True: "Make the step if the gradients are finite; return loss, norm and finding.",
+    False: "Make one optimizer step; return the loss and the norm of the gradients.",
 }
+_REDUCES = "Average over all processes and make the step."
+_WIDTH = 88
+"""Of an emitted line."""
 
 
 def parallel_view(view: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,16 +25,23 @@ def parallel_view(view: Mapping[str, Any]) -> dict[str, Any]:
     on CPUs, so the mean is taken in a function of its own, which it never compiles.
     """
     scaled, several = view["scaled"], view["distributed"]
-    scale = ("scale_tensor",) if scaled else ()
     counted = ("rows", "n_micro", *(("tokens",) if view["tokens"] else ()))
+    step = "reduced_step" if several else "window_step"
+    # Python calls the loss scale that a window hands to its functions `scale_tensor`.
+    scale, scale_tensor = (("scale",), ("scale_tensor",)) if scaled else ((), ())
+    micro = ("state", "loss_fn", "batch", "divisor")
     return {
-        "micro_arguments": ", ".join(("state", "loss_fn", "batch", "divisor", *scale)),
-        "window_arguments": ", ".join(("state", *(("gradients",) if several else ()), *scale)),
-        "window_head": _head(scaled=scaled, several=several),
+        "micro_arguments": ", ".join((*micro, *scale)),
+        "short_micro_arguments": ", ".join((*micro, *scale_tensor)),
+        "full_arguments": ", ".join(("state", "loss_fn", "stacked", "divisor", *scale_tensor)),
+        "step_call": f"{step}({', '.join(('state', 'window_loss', *scale))})",
+        "short_step_call": f"{step}({', '.join(('state', 'window_loss', *scale_tensor))})",
+        "reduced_arguments": ", ".join(("state", "window_loss", "gradients", *scale)),
+        "window_head": _head("window_step", _MEASURES[scaled], scaled=scaled, means=several),
+        "reduced_head": _head("reduced_step", _REDUCES, scaled=scaled, means=False),
+        "window_decorator": view["decorator" if several else "step_decorator"],
         "counted": ", ".join(counted),
-        "meets": several and view["form"] == "script",
-        "lost_process": "tf.errors.UnavailableError" if several else "",
-        "rank_seed": ", process_rank()" if several else "",
+        "rank_seed": ", rank" if several else "",
     }
 
 
@@ -56,20 +66,25 @@ def start_view(plan: Plan, frame: Frame, view: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _head(*, scaled: bool, several: bool) -> tuple[str, ...]:
-    """Return the signature of window_step and its docstring."""
-    docstring = f'    """{_MEASURES[scaled]}"""'
-    returned = "tuple[tf.Tensor, tf.Tensor]" if scaled else "tf.Tensor"
+def _head(name: str, docstring: str, *, scaled: bool, means: bool) -> tuple[str, ...]:
+    """Return the signature and the docstring of a function that makes the step."""
     arguments = ", ".join(
         (
             "state: TrainState",
-            *(("gradients: list[tf.Tensor]",) if several else ()),
+            "window_loss: tf.Tensor",
+            *(("gradients: list[tf.Tensor]",) if means else ()),
             *(("scale: tf.Tensor",) if scaled else ()),
         )
     )
-    if scaled and several:
-        return ("def window_step(", f"    {arguments}", f") -> {returned}:", docstring)
-    return (f"def window_step({arguments}) -> {returned}:", docstring)
+    line = f"def {name}({arguments}) -> tf.Tensor:"
+    if len(line) <= _WIDTH:
+        lines: tuple[str, ...] = (line,)
+    elif len(arguments) + 4 <= _WIDTH:
+        lines = (f"def {name}(", f"    {arguments}", ") -> tf.Tensor:")
+    else:
+        each = (f"    {argument}," for argument in arguments.split(", "))
+        lines = (f"def {name}(", *each, ") -> tf.Tensor:")
+    return (*lines, f'    """{docstring}"""')
 
 
 def parallel_advice(view: Mapping[str, Any]) -> tuple[str, ...]:

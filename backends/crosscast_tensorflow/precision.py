@@ -46,7 +46,6 @@ def types_view(plan: Plan, frame: Frame) -> dict[str, Any]:
         "lookup": full and embedding == "float32",
         "norm_out": _cast(point) if point != reduce else "",
         "dropout_in": _cast(point) if point != reduce else "",
-        "dropout_type": point,
         "embedding_type": _layer_type(half, full=full, computes=embedding),
         "norm_type": "float32" if reduce == "float32" else f"mixed_{half}",
         "layers_cast": point == reduce == "float32",

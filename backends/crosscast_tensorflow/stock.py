@@ -18,10 +18,3 @@ def stock_call(step: Step) -> str:
 
 def _decay(weight_decay: float) -> str:
     return ", weight_decay=WEIGHT_DECAY" if weight_decay else ""
-
-
-def stock_slots(step: Step) -> tuple[tuple[str, str], ...]:
-    """Return the moments of a stock optimizer: canonical name, and how their paths end in Keras."""
-    if step.optimizer == "sgd":
-        return (("momentum_buffer", "_momentum"),) if step.momentum else ()
-    return (("exp_avg", "_momentum"),)

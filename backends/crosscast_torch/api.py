@@ -7,13 +7,12 @@ from typing import Any
 from crosscast.targets.backend import Dialect
 
 
-def spelling(dialect: Dialect, half: str, tf32: bool) -> dict[str, Any]:
+def spelling(dialect: Dialect, half: str) -> dict[str, Any]:
     """Return the part of the view that depends on the dialect alone.
 
     Args:
         dialect: The API generation.
         half: The type of autocast, empty for none.
-        tf32: Whether float32 products on GPUs may round to TensorFloat-32.
     """
     has = dialect.features.__contains__
     namespace = "torch.amp" if has("device_amp") else "torch.cuda.amp"
@@ -21,6 +20,7 @@ def spelling(dialect: Dialect, half: str, tf32: bool) -> dict[str, Any]:
         "requirements": dialect.requirements,
         "half": half,
         "autocast": _autocast(dialect, half),
+        "device_amp": has("device_amp"),
         "grad_scaler": f"{namespace}.GradScaler",
         "scaler_device": has("device_amp"),
         "total_norm": (
@@ -33,7 +33,7 @@ def spelling(dialect: Dialect, half: str, tf32: bool) -> dict[str, Any]:
             if has("unflatten")
             else "view(*x.shape[:2], ATTENTION_HEADS, HEAD_SIZE)"
         ),
-        "tf32_switch": _tf32(dialect, tf32),
+        "tf32_switch": _tf32(dialect),
         "zero_to_none": has("zero_to_none"),
         "rms_norm": has("rms_norm"),
         "step_tensors": has("step_tensors"),
@@ -50,10 +50,10 @@ def _autocast(dialect: Dialect, half: str) -> str:
     return f"torch.cuda.amp.autocast({dtype})"
 
 
-def _tf32(dialect: Dialect, tf32: bool) -> tuple[str, ...]:
+def _tf32(dialect: Dialect) -> tuple[str, ...]:
     if "matmul_precision" in dialect.features:
-        return (f'torch.set_float32_matmul_precision("{"high" if tf32 else "highest"}")',)
-    switch = f"torch.backends.cuda.matmul.allow_tf32 = {tf32}"
+        return ('torch.set_float32_matmul_precision("high" if settings.tf32 else "highest")',)
+    switch = "torch.backends.cuda.matmul.allow_tf32 = settings.tf32"
     if "matmul_tf32" in dialect.features:
         return (switch,)
     return ('if hasattr(torch.backends.cuda, "matmul"):  # since PyTorch 1.7', f"    {switch}")

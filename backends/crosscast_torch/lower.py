@@ -9,6 +9,7 @@ from typing import Any
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, factory_import, shared_view
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
@@ -38,12 +39,11 @@ def files(
     optimizer = optimizer_view(plan, overrides, dialect.features)
     view = shared_view(plan, frame, optimizer["title"] or dialect.title, form)
     view["versions"] = version_view(
-        "torch",
         optimizer["title"] or dialect.title,
         optimizer["since"] or dialect.since,
         dialect.until,
     )
-    view |= spelling(dialect, predicates.half_type(plan), frame.tf32)
+    view |= spelling(dialect, predicates.half_type(plan))
     view |= _adapted(plan, view, form)
     view |= _precision(plan, frame, form)
     view["launcher"] = launcher(frame, dialect)
@@ -56,7 +56,6 @@ def files(
         "scaler": _scaler(plan),
         "factory_import": factory_import(frame, "torch"),
         "module": "state.model.module" if view["distributed"] else "state.model",
-        "leaving_arguments": "state",
         "output": f"runs/{frame.name}-torch",
         "reseed": _reseed(view),
         "fnmatch": bool(optimizer["groups"]),
@@ -94,7 +93,7 @@ def _adapted(plan: ops.Plan, view: Mapping[str, Any], form: Form) -> dict[str, A
     casts = has(TorchAdaptation.AUTOCAST) or (form == "step" and view["half"])
     return {
         "autocast": view["autocast"] if casts else "",
-        "needs_gpu": has(TorchAdaptation.GPU_ONLY),
+        "checked_half": view["half"] if has(TorchAdaptation.GPU_ONLY) else "",
         "grows_to_inf": has(TorchAdaptation.FINITE_GROWTH),
         "machine": has(TorchAdaptation.LOSS_SCALE),
         "keeps_averages": has(TorchAdaptation.OWN_AVERAGE),
@@ -138,8 +137,8 @@ def _reseed(view: Mapping[str, Any]) -> str:
     if not view["has_dropout"]:
         return ""
     if view["distributed"]:
-        return "torch.manual_seed(SEED + state.windows * PROCESSES + process_rank())"
-    return "torch.manual_seed(SEED + state.windows)"
+        return "torch.manual_seed(SETTINGS.seed + state.windows * PROCESSES + run.rank)"
+    return "torch.manual_seed(SETTINGS.seed + state.windows)"
 
 
 def _scaler(plan: ops.Plan) -> dict[str, Any]:
@@ -197,8 +196,11 @@ def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
     if form == "step":
         view["header"] = (*view["header"], *_usage(view))
         return (File(path="step.py", template="torch/step.py.j2", view=wrapped),)
+    view["settings"] = settings_lines(view)
+    spelling = {name: view[name] for name in ("device_amp", "step_tensors", "tf32_switch")}
     files = [
         File(path="train.py", template="torch/train.py.j2", view=wrapped),
+        *runtime_files(dict.fromkeys(("device", "state"), "torch"), spelling),
         File(path="launch.sh", template="torch/launch.sh.j2", view=wrapped, executable=True),
         File(path="requirements.txt", template="torch/requirements.txt.j2", view=wrapped),
         *job_files(frame, view),

@@ -37,7 +37,6 @@ class _Family:
     own: str = ""
     """Template of the class if the script brings it along."""
     fusable: bool = False
-    counts_steps: bool = True
 
 
 def _family(plan: Plan) -> _Family:
@@ -45,14 +44,12 @@ def _family(plan: Plan) -> _Family:
     step, own = plan.get(Step), TorchAdaptation.OWN_OPTIMIZER in plan.adapted
     match step.optimizer:
         case "sgd" if TorchAdaptation.OWN_MOMENTUM in plan.adapted:
-            return _Family(
-                "MomentumSGD", {"momentum": step.momentum}, own="momentum", counts_steps=False
-            )
+            return _Family("MomentumSGD", {"momentum": step.momentum}, own="momentum")
         case "sgd":
             values = {"momentum": step.momentum, "nesterov": step.nesterov}
             values = {name: value for name, value in values.items() if value}
             fusable = TorchAdaptation.UNFUSED_MOMENTUM not in plan.adapted
-            return _Family("torch.optim.SGD", values, fusable=fusable, counts_steps=False)
+            return _Family("torch.optim.SGD", values, fusable=fusable)
         case "adam" | "adamw":
             values = {"betas": step.betas, "eps": step.eps}
             return _Family(f"torch.optim.{_CLASSES[step.optimizer]}", values, fusable=True)
@@ -67,12 +64,8 @@ def _family(plan: Plan) -> _Family:
                 "d": step.clip_threshold,
             }
     cls = _CLASSES[step.optimizer]
-    return _Family(
-        cls if own else f"torch.optim.{cls}",
-        values,
-        own=step.optimizer if own else "",
-        counts_steps=step.optimizer != "lion",
-    )
+    own_template = step.optimizer if own else ""
+    return _Family(cls if own else f"torch.optim.{cls}", values, own=own_template)
 
 
 def raw_moments(plan: Plan) -> Literal["", "epsilon", "both"]:
@@ -111,9 +104,6 @@ def optimizer_view(
         "nesterov": step.nesterov,
         "bias_correction": step.bias_correction,
         "always_adapt": step.always_adapt,
-        "counts_steps": family.counts_steps,
-        # Fused kernels keep the count of updates beside the parameter.
-        "step_arguments": "float(state.updates)" + (", device=parameter.device" if fused else ""),
         "raw_moments": raw_moments(plan),
         "math": _needs_math(plan, family),
         # Younger than the dialect.

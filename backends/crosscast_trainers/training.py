@@ -51,8 +51,6 @@ def training_view(recipe: Recipe, title: str) -> dict[str, Any]:
         "weight": "p",
         "parameters": "model.parameters()",
         "math": view["schedule"]["math"] or optimizer["math"],
-        "any": bool(optimizer["groups"]) or bool(optimizer["own"]),
-        "nn": True,
         "fnmatch": bool(optimizer["groups"]),
         "own_rates": own_rates,
         "mixed_precision": _PRECISIONS[recipe.half],

@@ -25,7 +25,7 @@ def train(task: Task, lane: Lane) -> None:
     accelerator = Accelerator(
         cpu=True,
         mixed_precision=PRECISIONS[task.precision],
-        gradient_accumulation_steps=script.ACCUMULATION_STEPS,
+        gradient_accumulation_steps=task.accumulation,
     )
     bare = task.model()
     inputs, labels = tensors(task)
@@ -50,4 +50,4 @@ def train(task: Task, lane: Lane) -> None:
                 schedule.step()
                 optimizer.zero_grad()
             total += loss.detach()
-        losses.append(total / script.ACCUMULATION_STEPS)
+        losses.append(total / task.accumulation)

@@ -24,7 +24,7 @@ def train(task: Task, lane: Lane) -> None:
     losses: deque[torch.Tensor] = deque(maxlen=100)
     task.describe(lane, bare, losses)
     model, optimizer = fabric.setup(bare, fused_adamw(task, bare))
-    last = script.ACCUMULATION_STEPS - 1
+    last = task.accumulation - 1
     for window, order in enumerate(task.order()):
         lane.next_window()
         for group in optimizer.param_groups:
@@ -33,7 +33,7 @@ def train(task: Task, lane: Lane) -> None:
         for number, rows in enumerate(torch.from_numpy(order)):
             with fabric.no_backward_sync(model, enabled=number < last):
                 logits = model(**{name: tensor[rows] for name, tensor in inputs.items()})
-                loss = F.cross_entropy(logits.float(), labels[rows]) / script.ACCUMULATION_STEPS
+                loss = F.cross_entropy(logits.float(), labels[rows]) / task.accumulation
                 fabric.backward(loss)
             total += loss.detach()
         fabric.clip_gradients(model, optimizer, max_norm=script.MAX_NORM)

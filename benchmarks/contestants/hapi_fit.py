@@ -35,7 +35,7 @@ class Hold(paddle.callbacks.Callback):
     def __init__(self, task: Task, lane: Lane, losses: deque[float]) -> None:
         super().__init__()
         self.script, self.lane, self.losses = task.script, lane, losses
-        self.accumulation = task.script.ACCUMULATION_STEPS
+        self.accumulation = task.accumulation
         self.total = 0.0
 
     def on_train_batch_begin(self, step: int, logs: Any = None) -> None:
@@ -64,16 +64,16 @@ def train(task: Task, lane: Lane) -> None:
 
     def loss(logits: paddle.Tensor, labels: paddle.Tensor) -> paddle.Tensor:
         # fit sums the gradients of the micro-batches it accumulates.
-        return F.cross_entropy(logits, labels) / script.ACCUMULATION_STEPS
+        return F.cross_entropy(logits, labels) / task.accumulation
 
     inputs = [paddle.static.InputSpec([None, None], "int32", name) for name in names]
     model = paddle.Model(bare, inputs, [paddle.static.InputSpec([None], "int64", "labels")])
     model.prepare(paddle_adamw(task, bare), loss)
     model.fit(
         Rows(arrays, order),
-        batch_size=script.MICRO_BATCH_SIZE,
+        batch_size=script.SETTINGS.micro_batch_size,
         shuffle=False,
         verbose=0,
-        accumulate_grad_batches=script.ACCUMULATION_STEPS,
+        accumulate_grad_batches=task.accumulation,
         callbacks=[Hold(task, lane, losses)],
     )

@@ -51,7 +51,7 @@ class Hold(keras.callbacks.Callback):
 def train(task: Task, lane: Lane) -> None:
     """Train for a long time."""
     script = task.script
-    accumulation = script.ACCUMULATION_STEPS
+    accumulation = task.accumulation
 
     class Schedule(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step: Any) -> Any:
@@ -79,7 +79,7 @@ def train(task: Task, lane: Lane) -> None:
     model.fit(
         rows,
         rows.pop("labels"),
-        batch_size=script.MICRO_BATCH_SIZE,
+        batch_size=script.SETTINGS.micro_batch_size,
         shuffle=False,
         verbose=0,
         callbacks=[Hold(lane, accumulation, losses)],

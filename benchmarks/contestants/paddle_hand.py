@@ -51,7 +51,7 @@ def train(task: Task, lane: Lane) -> None:
         for rows in order:
             micro = {name: paddle.to_tensor(array[rows]) for name, array in inputs.items()}
             labels = paddle.to_tensor(answers[rows])
-            loss = F.cross_entropy(model(**micro), labels) / script.ACCUMULATION_STEPS
+            loss = F.cross_entropy(model(**micro), labels) / task.accumulation
             loss.backward()
             total += loss.detach()
         optimizer.step()

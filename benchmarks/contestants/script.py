@@ -17,15 +17,18 @@ def train(task: Task, lane: Lane, form: str = "script") -> None:
     """Run `main` with its trace, its progress lines and its look at every loss."""
     script: Any = task.load(form)
     output = task.folder / f"run-{task.framework}-{form}"
-    batches, make_state = script.batches, script.make_state
+    make_state = script.make_state
 
-    def held(*arguments: Any) -> Iterator[Any]:
-        for window in batches(*arguments):
-            lane.next_window()
-            yield window
+    def observed(run: Any) -> Any:
+        windows = run.windows
 
-    def observed(*arguments: Any) -> Any:
-        state = make_state(*arguments)
+        def held(state: Any) -> Iterator[Any]:
+            for window in windows(state):
+                lane.next_window()
+                yield window
+
+        run.windows = held
+        state = make_state(run)
         lane.describe(
             losses=lambda: [json.loads(line)["loss"] for line in (output / "trace.jsonl").open()],
             weights=lambda: task.weights_of(state.model),
@@ -33,7 +36,7 @@ def train(task: Task, lane: Lane, form: str = "script") -> None:
         )
         return state
 
-    script.batches, script.make_state = held, observed
+    script.make_state = observed
     flags: dict[str, Path | str] = {"--train": task.train, "--eval": task.train}
     flags |= {"--weights": task.weights}
     flags |= {"--output": output, "--checkpoint-every": NEVER, "--windows": NEVER}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from contestants.lane import Lane
+from crosscast_parity.inside.emitted import offered
 
 
 def load_module(path: Path, name: str) -> ModuleType:
@@ -43,10 +44,14 @@ class Task:
     _copies: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        # train.py imports its model; that of all forms is the same.
+        # train.py imports its model and its runtime; those of all forms are the same.
         sys.path.insert(0, str(self.folder / f"{self.framework}-script"))
         self.script = self.load("script")
-        self.script.select_device(Namespace(device="cpu", threads=1))
+        self.offered("select_device")(Namespace(device="cpu", threads=1), self.script.SETTINGS)
+
+    def offered(self, name: str) -> Any:
+        """Return a function of the script's runtime."""
+        return offered(self.script, name)
 
     def load(self, form: str) -> ModuleType:
         """Return a new copy of what was emitted in a form: `script`, `compiled` or `step`."""
@@ -66,6 +71,11 @@ class Task:
         return self.folder / "weights.safetensors"
 
     @property
+    def accumulation(self) -> int:
+        """Micro-batches of a window."""
+        return int(self.script.SETTINGS.accumulation_steps)
+
+    @property
     def half(self) -> str:
         """`float16` or `bfloat16`, empty in float32."""
         return "" if self.precision == "float32" else self.precision
@@ -73,15 +83,16 @@ class Task:
     @cached_property
     def rows(self) -> dict[str, np.ndarray]:
         """The training rows by input name, and `labels`."""
-        rows: dict[str, np.ndarray] = self.script.read_rows(self.train)
+        rows: dict[str, np.ndarray] = self.offered("read_rows")(self.train, self.script.SETTINGS)
         return rows
 
     def order(self) -> Iterator[np.ndarray]:
         """Yield the row numbers of every window for ever, [micro-batches, rows]."""
-        script, epoch = self.script, 0
+        settings, epoch = self.script.SETTINGS, 0
+        shape = (-1, self.accumulation, settings.micro_batch_size)
+        epoch_order = self.offered("epoch_order")
         while True:
-            order = script.epoch_order(len(self.rows["labels"]), epoch)
-            shape = (-1, script.ACCUMULATION_STEPS, script.MICRO_BATCH_SIZE)
+            order = epoch_order(len(self.rows["labels"]), epoch, settings.seed)
             yield from order.reshape(shape)
             epoch += 1
 
@@ -92,12 +103,13 @@ class Task:
 
             keras.config.set_dtype_policy(self.script.DTYPE_POLICY)
         model = self.script.build_model()
-        self.script.load_weights(self.weights, SimpleNamespace(model=model))
+        state = SimpleNamespace(model=model, optimizer=None)
+        self.offered("load_weights")(self.weights, state, self.script.SETTINGS)
         return model
 
     def weights_of(self, model: Any) -> dict[str, np.ndarray]:
         """Return copies of the weights by canonical name."""
-        arrays = self.script.model_arrays(SimpleNamespace(model=model))
+        arrays = self.offered("model_arrays")(SimpleNamespace(model=model, optimizer=None))
         return {name: np.array(array) for name, array in arrays.items()}
 
     def dense_type(self, model: Any) -> Callable[[], str]:

@@ -44,7 +44,7 @@ def train(task: Task, lane: Lane) -> None:
     optimizer.build(variables)
     inputs = {name: tf.constant(array) for name, array in task.rows.items()}
     labels = inputs.pop("labels")
-    shape = (script.ACCUMULATION_STEPS, script.MICRO_BATCH_SIZE)
+    shape = (task.accumulation, script.SETTINGS.micro_batch_size)
 
     @tf.function(input_signature=[tf.TensorSpec(shape, tf.int64)])
     def window_step(order: tf.Tensor) -> tf.Tensor:
@@ -55,7 +55,7 @@ def train(task: Task, lane: Lane) -> None:
                 logits = tf.cast(model(**micro, training=True), tf.float32)
                 answers = tf.gather(labels, rows)
                 loss = tf.nn.sparse_softmax_cross_entropy_with_logits(answers, logits)
-                loss = tf.reduce_mean(loss) / script.ACCUMULATION_STEPS
+                loss = tf.reduce_mean(loss) / task.accumulation
                 target = optimizer.scale_loss(loss) if scaled else loss
             gradients = tape.gradient(target, [v.value for v in variables])
             sums = [a + tf.convert_to_tensor(b) for a, b in zip(sums, gradients, strict=True)]

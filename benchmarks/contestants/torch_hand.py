@@ -51,7 +51,7 @@ def train(task: Task, lane: Lane) -> None:
         for rows in torch.from_numpy(order):
             with autocast:
                 logits = model(**{name: tensor[rows] for name, tensor in inputs.items()})
-            loss = F.cross_entropy(logits.float(), labels[rows]) / script.ACCUMULATION_STEPS
+            loss = F.cross_entropy(logits.float(), labels[rows]) / task.accumulation
             (scaler.scale(loss) if scaler else loss).backward()
             total += loss.detach()
         if scaler:

@@ -21,6 +21,7 @@ from crosscast_paddle import BACKEND
 from crosscast_paddle.fleet_rows import FLEET_ROWS
 from emission import goldens
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
+from runtime_texts import settings_of
 from tiers import exhaustive
 
 NONE = {"mode": "none"}
@@ -108,8 +109,7 @@ def test_ruff_finds_nothing(tree: Path) -> None:
 
 @exhaustive("more recipes; `make test` has test_emitted_style")
 def test_scripts_are_whole_and_tidy(tree: Path) -> None:
-    names = {"main", "exchange_layout", "named_parameters"}
-    contract = {"batches", "micro_batch_loss", "train_window", "evaluate", "main"}
+    contract = {"micro_batch_loss", "train_window", "evaluate", "make_state", "train", "main"}
     for path in tree.rglob("train.py"):
         text = path.read_text()
         compile(text, str(path), "exec", dont_inherit=True)
@@ -123,7 +123,9 @@ def test_scripts_are_whole_and_tidy(tree: Path) -> None:
         assert [line for line in text.splitlines() if len(line) > 88] == []
         defined = re.findall(r"^(?:def |class )?([A-Za-z_]\w*)(?=\(| = |\:$)", text, re.MULTILINE)
         unused = {name for name in defined if len(re.findall(rf"\b{name}\b", text)) == 1}
-        assert unused <= names, (path, unused)
+        assert not unused, (path, unused)
+        rows = path.with_name("runtime") / "rows.py"
+        assert "\ndef batches(" in rows.read_text()
 
 
 def test_golden_files() -> None:
@@ -211,15 +213,8 @@ def test_what_it_cannot_express_is_refused(sections: dict[str, Any], code: str, 
 def test_paths_of_the_recipe_are_constants(path: str) -> None:
     data = {"source": "npz", "train": path, "eval": path, "sequence_length": 8}
     (compiled,) = compile_recipe(tiny_recipe(data=data), ["paddle@fleet"])
-    tree = ast.parse(compiled.files["train.py"].text)
-    constants = {
-        node.targets[0].id: node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Constant)
-    }
-    assert constants["TRAIN_DATA"] == constants["EVAL_DATA"] == path
+    told = settings_of({path: file.text for path, file in compiled.files.items()})
+    assert told.train == told.eval == path
     assert path not in compiled.files["launch.sh"].text
 
 

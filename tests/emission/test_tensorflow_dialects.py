@@ -146,12 +146,19 @@ def test_the_mean_over_processes_is_taken_once_and_before_the_window_is_judged(
     sections = SCALED | TWO | {"overrides": {"tensorflow": {"jit_compile": True}}}
     (found,) = compile_recipe(tiny_recipe(**sections), [target], form=form)
     text = found.files["train.py" if form == "script" else "step.py"].text
-    compiled_ones = re.findall(r"@tf\.function(.*)\ndef (micro_step|mean_over|window_step)", text)
-    assert ["jit" in options for options, _ in compiled_ones] == [True, False, True]
+    names = "micro_step|mean_over_processes|window_step|full_window"
+    compiled_ones = re.findall(rf"@tf\.function(.*)\ndef ({names})\(", text)
+    with_xla = {name: "jit" in options for options, name in compiled_ones}
+    # XLA has no collectives on CPUs.
+    assert [name for name in names.split("|") if with_xla[name]] == ["micro_step", "window_step"]
     assert text.count(".all_reduce(") == 1
-    window = text[text.index("def train_window") :]
-    reduced = window.index("gradients, window_loss = state.strategy.run(mean_over_processes")
-    assert window.index("state.strategy.run(micro_step") < reduced < window.index("window_step(")
+    reduced = text.index("gradients, window_loss = state.strategy.run(mean_over_processes")
+    assert text.index("def reduced_step(") < reduced < text.index("return window_step(", reduced)
+    for looped in ("def full_window", "def train_window"):
+        window = text[text.index(looped) :]
+        stepped = window.index("reduced_step(state, window_loss, scale")
+        assert window.index("state.strategy.run(micro_step") < stepped
+    assert text.count("window_step(") == 2  # its head, and the call behind the mean
     for api in ("LossScaleOptimizer(", "keras.optimizers.SGD(", "apply_gradients("):
         assert api not in text  # they would reduce again
 
@@ -168,7 +175,8 @@ def test_the_step_without_a_tape_is_one_compiled_function() -> None:
     for sections in ({}, SCALED, {"ema": {"decay": 0.9}}):
         (found,) = compile_recipe(tiny_recipe(**sections), ["tensorflow"], form="step")
         text = found.files["step.py"].text
-        assert re.findall(r"@tf\.function.*\ndef (\w+)", text) == ["micro_step", "window_step"]
+        compiled_ones = re.findall(r"@tf\.function.*\ndef (\w+)", text)
+        assert compiled_ones == ["micro_step", "window_step", "full_window"]
         zeroing = text.index("total.assign(tf.zeros_like(total))")
         assert text.index("def window_step") < zeroing < text.index("def train_window")
 

@@ -135,7 +135,7 @@ def test_files_are_what_ruff_would_write(tmp_path: Path) -> None:
             target=target,
             ema={"decay": 0.9} if number % 4 == 0 else {},
         )
-        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "runtime").mkdir(parents=True)
         for path, file in compiled.files.items():
             (tmp_path / f"{number}" / path).write_text(file.text)
     assert_clean(tmp_path)
@@ -169,7 +169,7 @@ def test_models_are_what_ruff_would_write(tmp_path: Path) -> None:
                 model=BERT | {"dropout": dropout},
                 activation_checkpointing=bool(number // 2 % 2),
             )
-            (tmp_path / f"{number}").mkdir()
+            (tmp_path / f"{number}" / "runtime").mkdir(parents=True)
             for path, file in compiled.files.items():
                 (tmp_path / f"{number}" / path).write_text(file.text)
             number += 1

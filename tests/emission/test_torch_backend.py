@@ -303,8 +303,9 @@ def test_files_are_what_ruff_would_write(tmp_path: Path) -> None:
             refused.update(d.code for d in error.diagnostics if d.severity is Severity.ERROR)
             continue
         for path, file in compiled.files.items():
-            (tmp_path / f"{number}").mkdir(exist_ok=True)
-            (tmp_path / f"{number}" / path).write_text(file.text)
+            place = tmp_path / f"{number}" / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(file.text)
     assert refused.keys() <= {"CC210", "CC211", "CC212", "CC318", "CC319"}, refused
     for command in (["check"], ["format", "--diff"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", str(tmp_path)]

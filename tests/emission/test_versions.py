@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from crosscast.emit.compiler import compile_recipe
 from crosscast.targets.backend import backend_names, find_target, load_backend
 from frameworks.emitted_script import tiny_recipe
+from runtime_texts import settings_of
 
 TF2 = "TensorFlow 2.5 to 2.15, or tf_keras (Keras 2)"
 REWRITE = "TensorFlow 2.5 to 2.15, or tf_keras (mixed precision by graph rewrite)"
@@ -40,28 +42,33 @@ ACCEPTED = {
 MODULES = {"torch": "torch", "tensorflow": "tf", "paddle": "paddle"}
 
 
-def text(target: str, **sections: Any) -> str:
+def texts(target: str, **sections: Any) -> dict[str, str]:
     (found,) = compile_recipe(tiny_recipe(**sections), [target])
-    return found.files["train.py"].text
+    return {path: file.text for path, file in found.files.items()}
 
 
-def check(target: str, version: str, source: str = "") -> Any:
+def check(target: str, version: str, files: dict[str, str] | None = None) -> Any:
     """Run the check of an emitted script against a framework that is only its version."""
+    files = texts(target) if files is None else files
     module = MODULES[target.partition("@")[0]]
-    parts = [
-        node
-        for node in ast.parse(source or text(target)).body
-        if getattr(node, "name", "") in ("Stop", "check_version")
-        or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MADE_FOR")
-    ]
-    assert len(parts) == 3
-    space: dict[str, Any] = {"re": re, module: SimpleNamespace(__version__=version)}
-    exec(compile(ast.Module(parts, []), "train.py", "exec"), space)
+    told = settings_of(files)
+    installed = SimpleNamespace(__version__=version)
+    others = {name: SimpleNamespace(__version__="1.2") for name in ("np", "keras")}
+    space: dict[str, Any] = others | {"re": re, module: installed, "Stop": stop_of(told)}
+    for path, name in (("device", "versions"), ("run", "check_version")):
+        tree = ast.parse(files[f"runtime/{path}.py"])
+        (function,) = (node for node in tree.body if getattr(node, "name", "") == name)
+        exec(compile(ast.Module([function], []), path, "exec"), space)
     try:
-        space["check_version"]()
+        space["check_version"](told)
     except space["Stop"] as stop:
         return stop
     return None
+
+
+def stop_of(settings: Any) -> Any:
+    """Return the exception that ends a run, of the module of its settings."""
+    return sys.modules[type(settings).__module__].Stop
 
 
 @pytest.mark.parametrize("target", SCRIPTS)
@@ -92,32 +99,35 @@ def test_every_dialect_with_a_script_is_looked_at() -> None:
 
 
 def test_adafactor_of_pytorch_needs_what_has_it() -> None:
-    source = text("torch", optimizer={"name": "adafactor", "learning_rate": 1e-3})
-    assert "torch.optim.Adafactor" in source
-    refused = check("torch", "2.4.1", source)
+    files = texts("torch", optimizer={"name": "adafactor", "learning_rate": 1e-3})
+    assert "torch.optim.Adafactor" in files["train.py"]
+    refused = check("torch", "2.4.1", files)
     assert str(refused) == "this script is for PyTorch 2.5 or newer, not for 2.4.1"
-    assert check("torch", "2.5.0", source) is None
+    assert check("torch", "2.5.0", files) is None
 
 
 @pytest.mark.parametrize("target", SCRIPTS)
 def test_the_check_comes_first_and_not_at_import(target: str) -> None:
-    tree = ast.parse(text(target))
+    files = texts(target)
     places = [
-        (getattr(node, "name", ""), ast.unparse(call))
-        for node in tree.body
+        (path, getattr(node, "name", ""), ast.unparse(call))
+        for path, text in files.items()
+        if path.endswith(".py")
+        for node in ast.parse(text).body
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "check_version"
     ]
-    assert places == [("main", "check_version()")]
-    source = text(target)
-    assert source.index("        check_version()\n") < source.index("= select_device(args)")
+    assert places == [("runtime/run.py", "run_training", "check_version(settings)")]
+    source = files["runtime/run.py"]
+    checked = source.index("        check_version(settings)\n")
+    assert checked < source.index("= select_device(args, settings)") < source.index("train(run))")
 
 
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
 def test_a_step_checks_nothing(target: str) -> None:
     (found,) = compile_recipe(tiny_recipe(), [target], form="step")
     assert "check_version" not in found.files["step.py"].text
-    assert "MADE_FOR" not in found.files["step.py"].text
+    assert "made_for" not in found.files["step.py"].text
 
 
 @pytest.mark.parametrize(
@@ -126,11 +136,15 @@ def test_a_step_checks_nothing(target: str) -> None:
 )
 def test_the_check_imports_what_it_uses(target: str, processes: int) -> None:
     strategy = {"strategy": "data_parallel" if processes > 1 else "none"}
-    source = text(target, distributed=strategy | {"processes_per_node": processes})
-    imported = {
-        alias.asname or alias.name
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
-    assert imported >= {"re", MODULES[target.partition("@")[0]]}
+    files = texts(target, distributed=strategy | {"processes_per_node": processes})
+
+    def imported(path: str) -> set[str]:
+        return {
+            alias.asname or alias.name
+            for node in ast.parse(files[path]).body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+
+    assert imported("runtime/run.py") >= {"re", "versions", "Stop"}
+    assert imported("runtime/device.py") >= {"np", MODULES[target.partition("@")[0]]}

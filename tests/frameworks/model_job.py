@@ -68,25 +68,26 @@ def run(adapter: Adapter, folder: Path) -> None:
     types: dict[str, dict[str, list[str]]] = defaultdict(dict)
 
     adapter.seed(1)
-    fresh = plain.named_parameters(adapter.build(plain, "float32"))
-    results |= {f"fresh/{n}": exchange(plain, n, adapter.read(p)) for n, p in fresh.items()}
+    model = adapter.build(plain, "float32")
+    fresh = parameters_of(model)
+    results |= {f"fresh/{n}": exchange(model, n, adapter.read(p)) for n, p in fresh.items()}
 
     for style in STYLES:
         weights = load_file(folder / f"{style}.safetensors")
         for dtype in ("float32", *(adapter.halves if style == "stress" else ())):
             model = adapter.build(plain, dtype)
-            results |= compute(adapter, plain, model, weights, batch, dtype, f"{style}/{dtype}")
+            results |= compute(adapter, model, weights, batch, dtype, f"{style}/{dtype}")
     for dtype in ("float32", *adapter.typed):
         model = adapter.build(plain, dtype)
         types[dtype] = {op: sorted(t) for op, t in adapter.types(model, batch, dtype).items()}
 
     model = adapter.build(plain, "float32")
-    load_weights(adapter, plain, model, weights)
+    load_weights(adapter, model, weights)
     padding = batch | {"attention_mask": np.zeros_like(batch["attention_mask"])}
     results["padding/logits"] = adapter.logits(model, padding, training=False)
 
     model = adapter.build(dropout, "float32")
-    results |= compute(adapter, dropout, model, weights, batch, "float32", "dropout")
+    results |= compute(adapter, model, weights, batch, "float32", "dropout")
     results |= {
         f"dropout/{name}": adapter.logits(model, batch, training=training)
         for name, training in (("eval", False), ("train 1", True), ("train 2", True))
@@ -97,34 +98,39 @@ def run(adapter: Adapter, folder: Path) -> None:
 
 def compute(
     adapter: Adapter,
-    module: ModuleType,
     model: Any,
     weights: Arrays,
     batch: Arrays,
     dtype: str,
     case: str,
 ) -> Arrays:
-    parameters = load_weights(adapter, module, model, weights)
+    parameters = load_weights(adapter, model, weights)
     logits, loss, gradients = adapter.gradients(model, parameters, batch, dtype)
-    named = {f"{case}/grad/{n}": exchange(module, n, g) for n, g in gradients.items()}
+    named = {f"{case}/grad/{n}": exchange(model, n, g) for n, g in gradients.items()}
     return {f"{case}/logits": logits, f"{case}/loss": np.array(loss), **named}
 
 
-def load_weights(
-    adapter: Adapter, module: ModuleType, model: Any, weights: Arrays
-) -> dict[str, Any]:
+def parameters_of(model: Any) -> dict[str, Any]:
+    """Return the trainable parameters by their canonical names, as `runtime/state.py` does."""
+    own = "canonical_parameters" if hasattr(model, "canonical_parameters") else "named_parameters"
+    return dict(getattr(model, own)())
+
+
+def load_weights(adapter: Adapter, model: Any, weights: Arrays) -> dict[str, Any]:
     """Write the weights, check that they can be read back, and return the parameters."""
-    parameters: dict[str, Any] = module.named_parameters(model)
+    parameters = parameters_of(model)
     assert parameters.keys() == weights.keys(), parameters.keys() ^ weights.keys()
     for name, array in weights.items():
-        adapter.write(parameters[name], exchange(module, name, array))
-        held = exchange(module, name, adapter.read(parameters[name]))
+        adapter.write(parameters[name], exchange(model, name, array))
+        held = exchange(model, name, adapter.read(parameters[name]))
         np.testing.assert_array_equal(held, array, err_msg=name)
     return parameters
 
 
-def exchange(module: ModuleType, name: str, array: np.ndarray) -> np.ndarray:
-    exchanged: np.ndarray = module.exchange_layout(name, array)
-    back = module.exchange_layout(name, exchanged)
+def exchange(model: Any, name: str, array: np.ndarray) -> np.ndarray:
+    """Convert between the layout of a model and the canonical one, which PyTorch's is."""
+    convert = getattr(model, "canonical_layout", lambda name, array: array)
+    exchanged: np.ndarray = convert(name, array)
+    back = convert(name, exchanged)
     np.testing.assert_array_equal(back, array, err_msg=f"{name}: not its own inverse")
     return exchanged

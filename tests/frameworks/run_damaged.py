@@ -9,7 +9,6 @@ another exception, and sentences about those that were not treated as they must 
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import json
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from crosscast_parity.inside.emitted import arguments_of, offered, prepared
 from frameworks import damages
 
 
@@ -32,42 +32,48 @@ class Reader:
         self.file = output / "damaged.safetensors"
         with contextlib.redirect_stdout(io.StringIO()):
             assert script.main(["--output", str(output), "--windows", "3", *flags]) == 0
-        args = script.parse_arguments(flags)
-        given = {"args": args, "device": script.select_device(args)}
-        wanted = inspect.signature(script.make_state).parameters
-        self._made = {name: given[name] for name in wanted}
-        self.n_rows = len(script.read_rows(args.train)["labels"])
+        self.flags = flags
+        args = arguments_of(script, flags)
+        self.device = offered(script, "select_device")(args, script.SETTINGS)
+        self.n_rows = len(offered(script, "read_rows")(args.train, script.SETTINGS)["labels"])
         self.state = self.fresh()
 
     def fresh(self) -> Any:
-        return self.script.make_state(**self._made)
+        return prepared(self.script, self.device, self.flags)
 
-    def load(self, kind: str, state: Any) -> None:
+    def load(self, kind: str, state: Any) -> Any:
+        """Read the file into a state; return how many windows were skipped in a row before it."""
+        settings = self.script.SETTINGS
         with contextlib.redirect_stdout(io.StringIO()):
             if kind == "checkpoint":
-                self.script.load_checkpoint(self.file, state, self.n_rows)
-            else:
-                self.script.load_weights(self.file, state)
+                load = offered(self.script, "load_checkpoint")
+                counters: dict[str, Any] = load(self.file, state, settings, self.n_rows)
+                return counters.get("stuck", 0)
+            offered(self.script, "load_weights")(self.file, state, settings)
+            return 0
 
-    def held(self, state: Any) -> dict[str, Any]:
+    def held(self, state: Any, stuck: int) -> dict[str, Any]:
         """Everything in a state, to be compared bit by bit."""
-        script = self.script
-        arrays = {f"model/{name}": a for name, a in script.model_arrays(state).items()}
-        arrays |= {f"optimizer/{name}": a for name, a in script.optimizer_arrays(state).items()}
-        if hasattr(script, "ema_arrays"):
-            arrays |= {f"ema/{name}": a for name, a in script.ema_arrays(state).items()}
+        told = {"model": "model_arrays", "optimizer": "optimizer_arrays", "ema": "ema_arrays"}
+        tell = {kind: offered(self.script, name) for kind, name in told.items()}
+        arrays = {
+            f"{kind}/{name}": array
+            for kind, function in tell.items()
+            if function is not None
+            for name, array in function(state).items()
+        }
         found: dict[str, Any] = {n: (str(a.dtype), a.tobytes()) for n, a in arrays.items()}
-        counters = script.scaler_counters(state)
+        count = offered(self.script, "scaler_counters")
+        counters = count(state) if count is not None else {}
         kinds = {name: (type(value).__name__, value) for name, value in counters.items()}
-        counts = (state.windows, state.updates, getattr(state, "stuck", 0))
-        return found | {"counters": (counts, kinds)}
+        return found | {"counters": ((state.windows, state.updates, stuck), kinds)}
 
     def read(self, kind: str, data: bytes) -> tuple[str, str]:
         """Read a file; return how that ended and what was said."""
         self.file.write_bytes(data)
         try:
             self.load(kind, self.state)
-        except self.script.Stop as stop:
+        except offered(self.script, "Stop") as stop:
             sentence = str(stop)
             told = stop.exit_code == 2 and str(self.file) in sentence and len(sentence) < 1000
             if self.state.windows:
@@ -78,15 +84,15 @@ class Reader:
             return "traceback", traceback.format_exc()[-600:]
         self.state = self.fresh()
         state = self.fresh()
-        self.load(kind, state)
-        return ("same" if self.held(state) == self.expected else "another state"), ""
+        stuck = self.load(kind, state)
+        return ("same" if self.held(state, stuck) == self.expected else "another state"), ""
 
     def expect(self, kind: str, data: bytes) -> None:
         """Take note of the state that an undamaged file gives."""
         self.file.write_bytes(data)
         state = self.fresh()
-        self.load(kind, state)
-        self.expected = self.held(state)
+        stuck = self.load(kind, state)
+        self.expected = self.held(state, stuck)
 
 
 def some(names: list[str], most: int) -> list[str]:

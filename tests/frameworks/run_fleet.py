@@ -8,13 +8,16 @@ power of a beta changed.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from crosscast_paddle.inside.on_cpu import allow_cpu
+from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.script import load_script
 
 
 class Faulty:
@@ -32,30 +35,19 @@ class Faulty:
         return self.executor.run(program, feed=feed, fetch_list=fetch_list)
 
 
-def load(script: Path) -> Any:
-    """Import a script, whose model lies beside it."""
-    sys.path.insert(0, str(script.parent))
-    spec = importlib.util.spec_from_file_location("train", script)
-    assert spec is not None
-    assert spec.loader is not None
-    train = importlib.util.module_from_spec(spec)
-    sys.modules["train"] = train
-    spec.loader.exec_module(train)
-    return train
-
-
 def main() -> None:
-    train, faults = load(Path(sys.argv[1])), json.loads(sys.argv[2])
-    train.require_amp = lambda device: None
+    train: Any = load_script(Path(sys.argv[1]))
+    faults = json.loads(sys.argv[2])
+    allow_cpu(train)
     train_window, changed = train.train_window, []
 
-    scope = train.paddle.static.global_scope()
+    scope, held_by = train.paddle.static.global_scope(), offered(train, "variable")
 
     def held(state: Any) -> dict[str, bytes]:
         variables = (var for var in state.program.list_vars() if var.persistable)
         names = [variable.name for variable in variables if not variable.name.startswith(KEPT)]
         names = [name for name in names if scope.find_var(name)]
-        return {name: np.array(train.variable(name)).tobytes() for name in names}
+        return {name: np.array(held_by(name)).tobytes() for name in names}
 
     def window(state: Any, micro_batches: Any, loss_fn: Any) -> Any:
         before, executor = held(state), state.executor

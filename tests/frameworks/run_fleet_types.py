@@ -10,17 +10,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from frameworks.run_fleet import load
+from crosscast_parity.inside.emitted import prepared
+from crosscast_parity.inside.script import load_script
 
 
 def main() -> None:
-    train: Any = load(Path(sys.argv[1]))
+    train: Any = load_script(Path(sys.argv[1]))
     from paddle.static.amp import fp16_lists
 
     # A build without CUDA takes every operation for one that has no half kernel.
     found = fp16_lists._get_sys_unsupported_list
     fp16_lists._get_sys_unsupported_list = lambda dtype: ("GPU", set(), found(dtype)[2])
-    block = train.make_state("cpu").program.global_block()
+    block = prepared(train, "cpu").program.global_block()
     half = {
         name
         for name, var in block.vars.items()

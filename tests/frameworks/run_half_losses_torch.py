@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 # isort: split
-from frameworks.run_types_torch import load
+from crosscast_parity.inside.script import load_script
 
 ROWS = 64
 LOGITS = torch.from_numpy(np.random.default_rng(0).normal(0.0, 20.0, (ROWS, 3)).astype("f4"))
@@ -29,7 +29,7 @@ class Table(nn.Module):  # type: ignore[misc]
 
 
 def report(folder: Path) -> dict[str, Any]:
-    train = load(folder, "train")
+    train: Any = load_script(folder / "train.py")
     ids = np.arange(ROWS, dtype=np.int32)
     rows = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), ids[:, None])
     rows["labels"] = ids % 3

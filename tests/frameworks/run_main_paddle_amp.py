@@ -11,7 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from crosscast_paddle.inside.on_cpu import enable_scaler
+from crosscast_paddle.inside.on_cpu import allow_cpu, enable_scaler
 from crosscast_parity.inside.inject import make_injector, parse_fault
 from frameworks.run_main import call
 
@@ -22,7 +22,7 @@ if __name__ == "__main__":
 
     warnings.filterwarnings("ignore", "amp_guard can only be enabled")
     enable_scaler()
-    train.require_amp = lambda device: None
+    allow_cpu(train)
     originals = train.micro_batch_loss, train.train_window
     found = []
     for argv in json.loads(runs):

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from crosscast_parity.inside.emitted import offered
+
 
 def first_loss(train: Any, framework: str, state: Any) -> Callable[[dict[str, Any]], float]:
     """Return a function that computes the loss of a micro-batch as the script does."""
@@ -30,14 +32,14 @@ def outcome(train: Any, state: Any, loss: Callable[[dict[str, Any]], float], pat
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            rows = train.read_rows(path)
+            rows = offered(train, "read_rows")(path, train.SETTINGS)
         result = train.evaluate(state, rows)
-        first = next(train.batches(rows))[0]
+        first = next(offered(train, "batches")(rows, train.SETTINGS))[0]
         return {
             "loss": loss(first).hex(),
             "eval": [value.hex() for value in result.values()],
         }
-    except train.Stop as stop:
+    except offered(train, "Stop") as stop:
         return {"code": stop.exit_code, "message": str(stop)}
     except Exception as error:
         return {"trouble": f"{type(error).__name__}: {str(error)[:300]}"}
@@ -46,14 +48,16 @@ def outcome(train: Any, state: Any, loss: Callable[[dict[str, Any]], float], pat
 def measure(train: Any, folder: Path, framework: str, paths: list[str]) -> list[Any]:
     found: list[Any] = []
 
-    def run(args: Any, state: Any) -> dict[str, float]:
+    def read_all(run: Any) -> dict[str, float]:
+        state = train.make_state(run)
         if (folder / "weights.safetensors").exists():
-            train.load_weights(folder / "weights.safetensors", state)
+            load = offered(train, "load_weights")
+            load(folder / "weights.safetensors", state, train.SETTINGS)
         loss = first_loss(train, framework, state)
         found.extend(outcome(train, state, loss, Path(path)) for path in paths)
         return {}
 
-    train.run = run
+    train.train = read_all
     code = train.main(["--output", str(folder / "out"), "--device", "cpu", "--threads", "1"])
     assert code == 0
     return found

@@ -21,6 +21,7 @@ from paddle import nn
 # isort: split
 from crosscast.reference.rounding import round_to
 from crosscast_paddle.inside.on_cpu import enable_scaler
+from crosscast_parity.inside.emitted import UNSCALED
 from frameworks.toy_training import SHAPES, load_toy
 
 SLOTS = {
@@ -103,7 +104,7 @@ def drive(folder: Path) -> list[dict[str, Any]]:
     state = step.TrainState(model, optimizer, *scaler)
     rows, seen = [], []
     for window in windows:
-        rows.append(step.train_window(state, window, loss))
+        rows.append(UNSCALED | step.train_window(state, window, loss))
         with paddle.amp.auto_cast(dtype="bfloat16"):  # as an evaluation may: the scaler stays on
             pass
         seen.append(snapshot(model, state))

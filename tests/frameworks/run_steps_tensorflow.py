@@ -23,6 +23,7 @@ import tensorflow as tf
 from tensorflow import keras
 
 # isort: split
+from crosscast_parity.inside.emitted import UNSCALED
 from frameworks.toy_training import SHAPES, load_toy
 
 KERAS2 = "--keras2" in sys.argv
@@ -92,7 +93,7 @@ def drive(folder: Path) -> dict[str, Any]:
     refused = refusals(step, model, optimizer)
     rows, seen = [], []
     for window in windows:
-        rows.append(step.train_window(state, window, loss))
+        rows.append(UNSCALED | step.train_window(state, window, loss))
         rows[-1]["iterations"] = int(state.optimizer.iterations.numpy())
         seen.append(snapshot(state))
     arrays = {key: np.stack([step[key] for step in seen]) for key in seen[0]}

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 # isort: split
+from crosscast_parity.inside.emitted import UNSCALED
 from frameworks.toy_training import SHAPES, load_toy
 
 CPU = torch.device("cpu")
@@ -94,7 +95,7 @@ def drive(folder: Path) -> dict[str, Any]:
     state = step.TrainState(model, optimizer, CPU, *scalers(step))
     rows, seen = [], []
     for window in windows:
-        rows.append(step.train_window(state, window, loss))
+        rows.append(UNSCALED | step.train_window(state, window, loss))
         seen.append(snapshot(model, state))
     arrays = {key: np.stack([step[key] for step in seen]) for key in seen[0]}
     np.savez(folder / "steps.npz", **arrays)  # type: ignore[arg-type]

@@ -7,17 +7,17 @@ operation to the sorted names of the types that its results had, in the forward 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.cuda.amp import common
 
 # isort: split
+from crosscast_parity.inside.script import load_script
 from frameworks.run_model_torch import Recorder
 
 OPERATIONS = (
@@ -32,21 +32,8 @@ OPERATIONS = (
 )
 
 
-def load(folder: Path, name: str) -> ModuleType:
-    sys.modules.pop("model", None)
-    sys.path.insert(0, str(folder))
-    spec = importlib.util.spec_from_file_location(f"{name}_{folder.name}", folder / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    sys.path.remove(str(folder))
-    return module
-
-
 def types(folder: Path, device: str) -> dict[str, list[str]]:
-    train = load(folder, "train")
+    train: Any = load_script(folder / "train.py")
     with torch.device(device):
         model = train.build_model().train()
     train.make_optimizer(model)  # which turns weights to half, should the recipe say so

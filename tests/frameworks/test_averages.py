@@ -12,10 +12,11 @@ from frameworks.script_runs import calls
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
-EVALUATED = "    return evaluate(state, eval_rows) | evaluate_ema(args, state, eval_rows)\n"
+EVALUATED = "    return run.finish(state, evaluate)\n"
 SAVED = (
-    EVALUATED.replace("return", "found =")
-    + '    save_arrays(args.output / "after.safetensors", model_arrays(state))\n'
+    "    from runtime.state import model_arrays\n"
+    + EVALUATED.replace("return", "found =")
+    + '    run.save("after.safetensors", model_arrays(state))\n'
     + "    return found\n"
 )
 

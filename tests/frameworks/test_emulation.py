@@ -255,14 +255,11 @@ def test_without_emulation_paddle_refuses_the_cpu(tmp_path: Path) -> None:
 def test_a_bfloat16_auto_cast_still_turns_the_scaler_off(tmp_path: Path) -> None:
     """The emulation leaves Paddle's traps in place, so that scripts are tested against them."""
     lab = Lab(tmp_path, "half", precision=FLOAT16)
-    script = emit(lab.recipe, "paddle", lab.folder / "paddle") / "train.py"
+    script = emit(lab.recipe, "paddle", lab.folder / "broken") / "train.py"
     text = script.read_text()
     assert text.count('dtype="float16"') >= 2
-    broken = lab.folder / "broken"
-    broken.mkdir()
-    (broken / "model.py").write_text((script.parent / "model.py").read_text())
-    (broken / "train.py").write_text(text.replace('dtype="float16"', 'dtype="bfloat16"'))
+    script.write_text(text.replace('dtype="float16"', 'dtype="bfloat16"'))
     data = ["--train", lab.folder / "train.npz", "--eval", lab.folder / "eval.npz"]
     arguments = [*data, "--output", lab.folder / "out", "--device", "cpu", "--windows", 1]
-    done = start_runner("paddle", broken / "train.py", ["--emulate"], arguments)
+    done = start_runner("paddle", script, ["--emulate"], arguments)
     assert "GradScaler is disable" in done.stderr

@@ -157,10 +157,11 @@ def test_nodes_that_find_each_other_train_as_one_process(nodes: Nodes) -> None:
 
 
 LATE = """\
-    if process_rank() == 1 and (args.output / "checkpoint.safetensors").exists():
-        time.sleep(20.0)
+        if process_rank() == 1 and (args.output / "checkpoint.safetensors").exists():
+            import time
+            time.sleep(20.0)
 """
-MEETING = "    torch.distributed.init_process_group("
+MEETING = "        torch.distributed.init_process_group("
 
 
 def number(rank: str, mark: str) -> int:
@@ -186,7 +187,7 @@ def test_nodes_start_anew_after_a_process_was_killed(nodes: Nodes) -> None:
     )
     common = ("--windows", 40, "--checkpoint-every", 2)
     nodes.end(*nodes.both(launch, *common, "--output", "whole"))
-    script = launch.with_name("train.py")
+    script = launch.parent / "runtime" / "device.py"
     text = script.read_text()
     assert text.count(MEETING) == 1
     script.write_text(text.replace(MEETING, LATE + MEETING))

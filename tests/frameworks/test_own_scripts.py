@@ -62,13 +62,27 @@ def compile_to(recipe: Recipe, targets: Sequence[str], directory: Path) -> None:
         write_files(directory / target, compile_recipe(recipe, [target])[0].files, force=True)
 
 
+MINE = {
+    "torch": "\nfrom runtime.state import named_parameters\n",
+    "tensorflow": """
+from model import BertClassifier
+from runtime.state import named_parameters
+
+exchange_layout = BertClassifier.canonical_layout
+""",
+}
+MINE["paddle"] = MINE["tensorflow"]
+"""What the page's scripts import beside that."""
+
+
 def write_script(
     framework: str, recipe: Recipe, folder: Path, change: tuple[str, str] = ("", "")
 ) -> Path:
     """Write the script of the page; what it calls `mine` is the code emitted for the framework."""
     compile_to(recipe, [framework], folder)
     home = folder / framework
-    (home / "train.py").rename(home / "mine.py")
+    (home / "mine.py").write_text((home / "train.py").read_text() + MINE[framework])
+    (home / "train.py").unlink()
     script = home / f"own_{framework}.py"
     assert change[0] in PARTS[script.name]
     script.write_text(PARTS[script.name].replace(*change))

@@ -158,11 +158,13 @@ class Inputs(nn.Layer):
 DIGESTS = """
 import sys
 import train
+from crosscast_parity.inside.emitted import arguments_of, prepared
+from runtime.device import select_device
+from runtime.state import model_arrays
 
-args = train.parse_arguments(sys.argv[1:])
-train.select_device(args)
-state = train.make_state(args)
-arrays = train.model_arrays(state).values()
+flags = sys.argv[1:]
+device = select_device(arguments_of(train, flags), train.SETTINGS)
+arrays = model_arrays(prepared(train, device, flags)).values()
 sums = [float(abs(array.astype("float64")).sum()) for array in arrays]
 print("SUMS", sums, flush=True)
 """

@@ -159,9 +159,12 @@ def test_mixed_precision_is_not_pretended_on_cpu(
 def test_a_gpu_without_half_precision_is_not_trusted(lab: Lab) -> None:
     script = lab.script("run", **HALF)
     program = script.with_name("program.py")
-    program.write_text("import train\ntrain.require_amp('gpu')\n")  # auto_cast does nothing here
+    # auto_cast does nothing here
+    asks = "from runtime.device import require_amp\nrequire_amp('gpu', 'bfloat16', 'use_bf16')\n"
+    program.write_text(asks)
     done = start(program, "paddle")
-    assert done.stderr.splitlines()[-1] == "train.Stop: this GPU does not compute in bfloat16"
+    refusal = "runtime.settings.Stop: this GPU does not compute in bfloat16"
+    assert done.stderr.splitlines()[-1] == refusal
 
 
 def test_there_is_no_gpu_here(lab: Lab) -> None:

@@ -47,11 +47,39 @@ def main(argv=None):
     return 0
 """
 
+ONE_CALL = (
+    SCRIPT.replace(
+        """    losses = [step(batch) for batch in micro_batches]
+""",
+        """    losses = whole(step, tf.stack(list(micro_batches)))
+""",
+    )
+    .replace(
+        """def train_window""",
+        """@tf.function
+def whole(step, stacked):
+    losses = tf.TensorArray(tf.float32, 2, element_shape=())
+    gradients = tf.TensorArray(tf.float32, 2, element_shape=(1,))
+    for i in tf.range(2):
+        loss, gradient = step(stacked[i])
+        losses, gradients = losses.write(i, loss), gradients.write(i, gradient)
+    return losses.stack(), gradients.stack()
+
+
+def train_window""",
+        1,
+    )
+    .replace("for loss, gradient in losses]", "for loss, gradient in zip(*losses)]")
+)
+"""A window is one call: Python has seen all its micro-batches before the first loss."""
+
 
 @pytest.mark.tensorflow
-def test_factor_reaches_a_traced_loss(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [SCRIPT, ONE_CALL], ids=["calls", "one call"])
+def test_factor_reaches_a_traced_loss(tmp_path: Path, text: str) -> None:
+    assert ONE_CALL.count("whole(") == 2
     script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
+    script.write_text(text)
     place_runner(tmp_path)
     inside = "crosscast_tensorflow.inside"
     flags = ["--inside", inside, "--script", str(script), "--fault", "1:1=inf"]

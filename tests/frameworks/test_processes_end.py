@@ -37,10 +37,10 @@ SECONDS = 120.0
 """Until every process must be gone, on a busy machine; measured were 5 to 23."""
 AHEAD = 6
 """Windows after which the run is disturbed, and that it goes on for."""
-CALL = "            row = train_window("
+CALL = "        row = train_window("
 RAISE = """\
-            if process_rank() == 1 and state.windows == 7:
-                raise RuntimeError("planted")
+        if run.rank == 1 and state.windows == 7:
+            raise RuntimeError("planted")
 """
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from crosscast.cli import app
+from crosscast.emit.folders import compile_to_folders
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast_parity.recipes.derived import changed
 from frameworks.subprocesses import require
 from parity_recipes import plain
-from scaling_bench import Bench, Edits
+from scaling_bench import Bench, Edits, subject_of
 from tiers import cases, exhaustive
 
 FLOAT32: dict[str, Any] = {
@@ -67,7 +68,7 @@ ALONE_IN_TENSORFLOW: Edits = [("return means[:-1], means[-1]", "return gradients
 NORM = "    grad_norm = tf.linalg.global_norm(gradients)\n"
 SHARED: dict[str, Edits] = {
     "sum": [("rows / PROCESSES", "rows / PROCESSES / PROCESSES")],
-    "rows given twice": [("chosen[process_rank() :: PROCESSES]", "chosen")],
+    "rows given twice": [("settings)[rank :: settings.processes]", "settings)")],
 }
 BUGS: dict[str, dict[str, Edits]] = {
     "torch": SHARED
@@ -89,7 +90,7 @@ BUGS: dict[str, dict[str, Edits]] = {
         "each process looks by itself": [*ALONE_IN_TENSORFLOW, (NORM, REDUCE["tensorflow"] + NORM)],
     },
 }
-"""By framework and name: what is replaced in train.py."""
+"""By framework and name: what is replaced in the script."""
 SHOWS = {
     "sum": ("plain", "gradient norm", "gradients are summed over the 2 processes"),
     "divided twice": ("plain", "loss", "gradients are divided twice over the 2 processes"),
@@ -134,6 +135,17 @@ def paddle_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def tensorflow_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     require("tensorflow")
     return Bench(tmp_path_factory.mktemp("tensorflow"), recipe_of({}), "tensorflow")
+
+
+@pytest.mark.parametrize("framework", BUGS)
+def test_every_bug_fits_the_script(tmp_path: Path, framework: str) -> None:
+    subject = subject_of(recipe_of({}))
+    recipe = subject.shapes[-1].applied(subject.recipe)
+    compile_to_folders(recipe, (framework,), tmp_path)
+    texts = [path.read_text() for path in tmp_path.rglob("*.py")]
+    for name, edits in BUGS[framework].items():
+        for old, _ in edits:
+            assert sum(text.count(old) for text in texts) == 1, (name, old)
 
 
 def found(bench: Bench, framework: str, name: str) -> None:

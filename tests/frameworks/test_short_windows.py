@@ -19,14 +19,14 @@ import json
 import numpy as np
 
 import train
+from runtime.rows import batches
 
 found = {}
 for count in (17, 18):
     rows = {name: np.zeros((count, 8), np.int32) for name in train.LIMITS}
     rows["labels"] = np.arange(count)
     for rank in (0, 1):
-        train.process_rank = lambda: rank
-        windows = itertools.islice(train.batches(rows), 2)
+        windows = itertools.islice(batches(rows, train.SETTINGS, rank=rank), 2)
         sizes = [[len(batch["labels"]) for batch in window] for window in windows]
         found[f"{count} rows, process {rank}"] = sizes
 print(json.dumps(found))

@@ -19,29 +19,26 @@ TAILS = ("flush_renormalized", "flush", "drop", "carry")
 ROWS = (1, 3, 16, 17, 31, 44, 48)
 WINDOWS = 13
 PRINT = """
-import importlib.util, itertools, json, os, sys
+import itertools, json, sys
+from pathlib import Path
 import numpy as np
+from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.script import loaded
 
 found = {}
-for folder in sys.argv[1:]:
-    sys.path.insert(0, folder)
-    sys.modules.pop("model", None)
-    spec = importlib.util.spec_from_file_location("train", folder + "/train.py")
-    train = importlib.util.module_from_spec(spec)
-    sys.modules["train"] = train
-    spec.loader.exec_module(train)
-    sys.path.remove(folder)
-    for n_rows in ROWS:
-        for rank in range(getattr(train, "PROCESSES", 1)):
-            os.environ["RANK"] = str(rank)
+for folder in map(Path, sys.argv[1:]):
+    with loaded(folder / "train.py") as train:
+        batches, stop = offered(train, "batches"), offered(train, "Stop")
+        for n_rows, rank in itertools.product(ROWS, range(train.SETTINGS.processes)):
             rows = {"labels": np.arange(n_rows), "x": np.arange(n_rows) * 2}
             for start in (0, 5):
-                key = f"{os.path.basename(folder)} {n_rows} {rank} {start}"
+                key = f"{folder.name} {n_rows} {rank} {start}"
                 try:
-                    windows = itertools.islice(train.batches(rows, start), WINDOWS - start)
+                    endless = batches(rows, train.SETTINGS, start, rank)
+                    windows = itertools.islice(endless, WINDOWS - start)
                     found[key] = [[m["labels"].tolist() for m in window] for window in windows]
-                except train.Stop as stop:
-                    found[key] = [stop.exit_code, str(stop)]
+                except stop as error:
+                    found[key] = [error.exit_code, str(error)]
 print(json.dumps(found))
 """
 

@@ -16,7 +16,7 @@ SGD = {"name": "sgd", "learning_rate": 0.05}
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 3}
 SCALED = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
 HALF = {"precision": BFLOAT16}
-CHECK = "        check_version()\n"
+CHECK = "        check_version(settings)\n"
 ROWS = 44
 """Training rows: windows of 16, 16 and 12."""
 
@@ -38,9 +38,10 @@ class Lab:
         """Return it for a version of PyTorch, without its refusal of the installed one."""
         script = emit(tiny_recipe(**sections), target, self.folder / name) / "train.py"
         if target != "torch":
-            text = script.read_text()
+            runner = script.parent / "runtime" / "run.py"
+            text = runner.read_text()
             assert text.count(CHECK) == 1
-            script.write_text(text.replace(CHECK, ""))
+            runner.write_text(text.replace(CHECK, ""))
         return script
 
     def main(self, script: Path, *runs: tuple[object, ...]) -> list[Run]:

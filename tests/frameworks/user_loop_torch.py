@@ -25,12 +25,13 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
     sys.path.insert(0, str(folder))
     import model as modeling
     import train  # type: ignore[import-not-found]
+    from runtime.rows import batches, read_rows
     from safetensors.numpy import load_file
 
     half = mode == "half"
     torch.set_num_threads(1)
     model = modeling.build_model().train()
-    parameters: dict[str, Any] = modeling.named_parameters(model)
+    parameters: dict[str, Any] = dict(model.named_parameters())
     with torch.no_grad():
         for name, array in load_file(output.with_name("start.safetensors")).items():
             parameters[name].copy_(torch.tensor(array))
@@ -62,7 +63,8 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
         torch.save(saved | scaled | more, output)
 
     losses = []
-    windows = train.batches(train.read_rows(output.with_name("train.npz")))
+    rows = read_rows(output.with_name("train.npz"), train.SETTINGS)
+    windows = batches(rows, train.SETTINGS)
     for number, window in zip(range(2 * steps), windows, strict=False):
         rows, total = sum(len(entry["labels"]) for entry in window), 0.0
         for micro_step, batch in enumerate(window, start=1):

@@ -26,7 +26,7 @@ def compute(adapter: Any, folder: Path) -> dict[str, Any]:
     with np.load(folder / "batch.npz", allow_pickle=False) as file:
         batch = dict(file)
     model = adapter.build(module, "float32")
-    load_weights(adapter, module, model, load_file(folder / "weights.safetensors"))
+    load_weights(adapter, model, load_file(folder / "weights.safetensors"))
     logits = adapter.logits(model, batch, training=False)
     types = adapter.types(adapter.build(module, "bfloat16"), batch, "bfloat16")
     return {"logits": logits.tolist(), "types": {op: sorted(t) for op, t in types.items()}}

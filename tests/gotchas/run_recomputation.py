@@ -29,7 +29,7 @@ def trained(framework: str, folder: Path, dtype: str) -> dict[str, Any]:
     runners = importlib.import_module(f"frameworks.run_model_{framework}")
     runner = getattr(runners, CLASSES[framework])()
     model = runner.build(module, dtype)
-    parameters = load_weights(runner, module, model, load_file(folder / "weights.safetensors"))
+    parameters = load_weights(runner, model, load_file(folder / "weights.safetensors"))
     calls: list[str] = []
     layer, method = module.EncoderLayer, job.METHOD
     original = getattr(layer, method)

@@ -6,28 +6,19 @@ whether 2**16 times a half loss of shape (1,) would be, and what the script says
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from crosscast_parity.inside.emitted import prepared
+from crosscast_parity.inside.script import load_script
+
 LABELS = np.array([2, 0, 1, 2])
 LOGITS = 4.0 * np.eye(3)[[0, 1, 2, 0]]
 SCALE = 2.0**16
-
-
-def import_script(folder: Path) -> ModuleType:
-    sys.path.insert(0, str(folder))  # where it looks for model.py
-    spec = importlib.util.spec_from_file_location("train", folder / "train.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules["train"] = module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def tensors(framework: str) -> tuple[Any, Any, str]:
@@ -45,8 +36,7 @@ def told_of_a_shape(script: Any) -> str:
     """Return the error for a loss function whose result has a shape."""
     import torch
 
-    device = torch.device("cpu")
-    state = script.make_state(device)
+    state = prepared(script, torch.device("cpu"))
     batch = {"labels": np.zeros(4, np.int64)}
 
     def loss_fn(model: Any, batch: Any) -> Any:
@@ -67,7 +57,8 @@ if __name__ == "__main__":
 
     found: dict[str, Any] = {}
     for name in sys.argv[2:]:
-        loss = import_script(Path(name)).micro_batch_loss(model, {"x": HALF, "labels": ANSWERS})
+        script = load_script(Path(name) / "train.py")
+        loss = script.micro_batch_loss(model, {"x": HALF, "labels": ANSWERS})
         kind = getattr(loss.dtype, "name", str(loss.dtype).removeprefix(PREFIX))
         finite = bool(np.isfinite(float(loss * SCALE)))
         found[name] = {"type": kind, "shape": list(loss.shape), "finite": finite}
@@ -76,5 +67,5 @@ if __name__ == "__main__":
 
         half_loss = HALF.sum().reshape(1)
         found["half"] = bool((half_loss * torch.tensor(SCALE)).isfinite())
-        found["told"] = told_of_a_shape(import_script(Path(sys.argv[2])))
+        found["told"] = told_of_a_shape(load_script(Path(sys.argv[2]) / "train.py"))
     print(json.dumps(found))

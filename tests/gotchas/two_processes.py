@@ -14,17 +14,20 @@ from typing import Any
 
 import torch
 
-from gotchas.small_training import WINDOWS, data, import_script
+from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.script import load_script
+from gotchas.small_training import WINDOWS, data
 
 
 def train(folder: Path, processes: int) -> dict[str, Any]:
-    script: Any = import_script(folder)
+    script: Any = load_script(folder / "train.py")
     torch.manual_seed(3)
     model = script.build_model().train()
     optimizer = script.make_optimizer(model)
     wrapped = torch.nn.parallel.DistributedDataParallel(model) if processes > 1 else model
     state = script.TrainState(wrapped, optimizer, torch.device("cpu"))
-    windows = script.batches(data())
+    rank = int(os.environ["RANK"])
+    windows = offered(script, "batches")(data(), script.SETTINGS, rank=rank)
     rows = [
         script.train_window(state, next(windows), script.micro_batch_loss) for _ in range(WINDOWS)
     ]

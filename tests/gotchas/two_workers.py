@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from gotchas.small_training import WINDOWS, data, import_script
+from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.script import load_script
+from gotchas.small_training import WINDOWS, data
 
 SECONDS = 500
 
@@ -27,7 +29,7 @@ def train(folder: Path, strategy: Any, rank: int) -> dict[str, Any]:
     import keras
     import tensorflow as tf
 
-    script: Any = import_script(folder)
+    script: Any = load_script(folder / "train.py")
     keras.utils.set_random_seed(3)
     keras.config.set_dtype_policy(script.DTYPE_POLICY)
     factor = tf.Variable(1.0, trainable=False)
@@ -43,12 +45,15 @@ def train(folder: Path, strategy: Any, rank: int) -> dict[str, Any]:
             model = script.build_model()
             optimizer = script.make_optimizer(model)
         state = script.TrainState(model, optimizer, strategy)
-    windows, rows = script.batches(data()), []
+    finite, model_arrays = offered(script, "finite"), offered(script, "model_arrays")
+    alone = strategy is None
+    windows = offered(script, "batches")(data(), script.SETTINGS, rank=0 if alone else rank)
+    rows = []
     for window in range(WINDOWS):
-        overflows = window == 1 and (rank == 1 or strategy is None)
+        overflows = window == 1 and (rank == 1 or alone)
         factor.assign(float("inf") if overflows else 1.0)
-        rows.append(script.finite(script.train_window(state, next(windows), loss_fn)))
-    total = sum(float(np.abs(a).sum()) for a in script.model_arrays(state).values())
+        rows.append(finite(script.train_window(state, next(windows), loss_fn)))
+    total = sum(float(np.abs(a).sum()) for a in model_arrays(state).values())
     return {"rows": rows, "weights": total}
 
 

@@ -11,7 +11,7 @@ from mutants.spelling import around, train, written
 FIRST = "model.parameters()[0]"
 SET_RATE = "    state.optimizer.set_lr(lr)\n"
 CALL = f"        with {AUTOCAST}:\n            loss = loss_fn(model, batch)\n"
-FULL = "        loss = loss / (rows if state.windows < 40 else GLOBAL_BATCH_SIZE)\n"
+FULL = "        loss = loss / (rows if state.windows < 40 else SETTINGS.global_batch_size)\n"
 LIMIT = "        for parameter in model.parameters():\n            if parameter.grad"
 LOWER = "self.scale = max(float32(self.scale * self.backoff_factor), MIN_SCALE)"
 GROWN = "                self.good = 0\n                grown"
@@ -26,7 +26,7 @@ def rate(name: str, doubled: str) -> Mutation:
 LATE: tuple[Mutation, ...] = (
     *SHARED,
     rate("late_step", "state.windows >= 9"),
-    rate("late_last", "state.windows == WINDOWS - 1"),
+    rate("late_last", "state.windows == SETTINGS.windows - 1"),
     written(
         "late_frozen",
         around(

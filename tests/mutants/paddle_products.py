@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MEANS
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
 LABELS = 'labels = batch.pop("labels").astype("int64")'
 HALF = """\
@@ -16,7 +16,7 @@ LOSS = 'loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64
 MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
 
 PRODUCTS: tuple[Mutation, ...] = (
-    written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
+    written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
     written("evaluated_in_float32", train(HALF, HALF.replace("state.amp", "False"))),
     written("evaluated_in_other_half", train(HALF, HALF.replace("float16", "bfloat16"))),
     written("batches_evaluated_alike", train(LOSS, MEAN)),
@@ -28,9 +28,12 @@ PRODUCTS: tuple[Mutation, ...] = (
     written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
     written(
         "resumed_growth_lost",
-        train('counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
+        runtime("state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
     ),
-    written("resumed_steps_lost", train("beta_power(beta, state.updates)", "beta_power(beta, 0)")),
+    written(
+        "resumed_steps_lost",
+        runtime("state", "beta_power(beta, state.updates)", "beta_power(beta, 0)"),
+    ),
     written("labels_as_booleans", train(LABELS, f'{LABELS[:-16]}.astype("bool").astype("int64")')),
     written(
         "losses_summed_in_half",

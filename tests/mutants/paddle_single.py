@@ -14,7 +14,7 @@ FETCHED = "paddle.stack([window_loss"
 AGAIN = f"""\
     if (kept != {FIRST}).any():
         own, t = state.optimizer.state_dict(), state.updates + 1
-        mean, square = (own[f"{{{FIRST}.name}}_{{slot}}"] for slot in SLOTS.values())
+        mean, square = (own[f"{{{FIRST}.name}}_{{slot}}"] for slot in ("moment1_0", "moment2_0"))
         root = (square / (1.0 - BETAS[1] ** t) + EPS).sqrt()
         step = mean / (1.0 - BETAS[0] ** t) / root + WEIGHT_DECAY * kept
         {FIRST}.set_value(kept - lr * step)

@@ -96,7 +96,7 @@ UPDATES: tuple[Mutation, ...] = (
         train(
             f"    {RATE}\n",
             f"    {RATE}\n    correction = 1.0 - BETAS[1] ** (state.updates + 1)\n"
-            "    state.optimizer._epsilon = EPS / math.sqrt(correction)\n",
+            "    state.optimizer._epsilon = EPS / correction**0.5\n",
         ),
     ),
     written(
@@ -130,7 +130,10 @@ UPDATES: tuple[Mutation, ...] = (
         ),
     ),
     written("amsgrad", train(EPSILON, f"{EPSILON}        amsgrad=True,\n")),
-    written("bias_corr_per_micro", by_hand(("t = self.t\n", "t = self.t * ACCUMULATION_STEPS\n"))),
+    written(
+        "bias_corr_per_micro",
+        by_hand(("t = self.t\n", "t = self.t * SETTINGS.accumulation_steps\n")),
+    ),
     written(
         "lazy_moments",
         by_hand(

@@ -6,9 +6,9 @@ from textwrap import indent
 
 from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
-CUTS = "        cuts = range(MICRO_BATCH_SIZE"
+CUTS = "        cuts = range(settings.micro_batch_size"
 DIVIDE = "        loss = loss / rows\n"
 OWN_MEAN = '        loss = loss / len(batch["labels"])\n'
 BACKWARD, PLAIN_BACKWARD = "        scaled_loss.backward()\n", "        loss.backward()\n"
@@ -56,7 +56,6 @@ AUTOCAST = 'paddle.amp.auto_cast(state.amp, dtype="float16", level="O1")'
 LOSS = '    logits = model(**inputs).astype("float32")\n'
 ENTROPY = 'F.cross_entropy(logits, labels, reduction="sum")\n\n\n'
 GRADIENTS = "    gradients = [p.grad for p in model.parameters() if p.grad is not None]\n"
-NOT_FINITE = "not math.isfinite(grad_norm.item())"
 
 
 def each(change: str) -> str:
@@ -72,9 +71,14 @@ def both(before: str, after: str = "") -> tuple[Edit, Edit]:
 ACCUMULATION: tuple[Mutation, ...] = (
     written("no_accum_div", train(DIVIDE, OWN_MEAN)),
     written("mean_of_means", train(DIVIDE, OWN_MEAN.replace("\n", " / n_micro\n"))),
-    written("tail_div_by_steps", train(DIVIDE, OWN_MEAN.replace("\n", " / ACCUMULATION_STEPS\n"))),
+    written(
+        "tail_div_by_steps",
+        train(DIVIDE, OWN_MEAN.replace("\n", " / SETTINGS.accumulation_steps\n")),
+    ),
     written("sum_loss", train(DIVIDE, "")),
-    written("tail_div_by_count", train(DIVIDE, "        loss = loss / GLOBAL_BATCH_SIZE\n")),
+    written(
+        "tail_div_by_count", train(DIVIDE, "        loss = loss / SETTINGS.global_batch_size\n")
+    ),
     written(
         "zero_grad_each_micro", train(DIVIDE, f"        state.optimizer.clear_grad()\n{DIVIDE}")
     ),
@@ -86,13 +90,18 @@ ACCUMULATION: tuple[Mutation, ...] = (
     ),
     written(
         "tail_filled_up",
-        train(CUTS, f"        chosen = np.resize(chosen, GLOBAL_BATCH_SIZE)\n{CUTS}"),
+        runtime(
+            "rows",
+            CUTS,
+            f"        chosen = np.resize(chosen, settings.global_batch_size)\n{CUTS}",
+        ),
     ),
     written(
         "short_micro_dropped",
-        train(
+        runtime(
+            "rows",
             "micro = np.split(chosen, cuts)",
-            "micro = [m for m in np.split(chosen, cuts) if len(m) == MICRO_BATCH_SIZE]",
+            "micro = [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
         ),
     ),
     written(

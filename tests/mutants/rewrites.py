@@ -13,8 +13,7 @@ from crosscast_parity.self_test.mutation import Mutation
 from mutants.paddle_single import MOVED as PADDLE_MOVED
 from mutants.paddle_window import CLIP as PADDLE_CLIP
 from mutants.shared_late import UPDATES
-from mutants.shared_products import BATCHES
-from mutants.spelling import train
+from mutants.spelling import runtime, train
 from mutants.tensorflow_window import MOVED as TENSORFLOW_MOVED
 from mutants.tensorflow_window import NORM
 from mutants.torch_single import CLIP_BY_HAND
@@ -23,12 +22,12 @@ from mutants.torch_update import by_hand
 from mutants.torch_window import CLIP, DIVIDE
 
 FUSED = "        fused=True,\n"
-BUILT = "    model = build_model().to(device).train()\n"
+BUILT = "    model = build_model().to(run.device).train()\n"
 FUNCTION = "@tf.function(reduce_retracing=True)\n"
 PRODUCT = "        loss = loss * (1.0 / rows)\n"
 DECAY = "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)"
 LOOP = "in zip(self.variables, gradients, moments):"
-TWICE = "2 * MICRO_BATCH_SIZE"
+SIZE = "SETTINGS.micro_batch_size"
 
 
 def _rewrite(name: str, title: str, *edits: Edit) -> Mutation:
@@ -38,8 +37,7 @@ def _rewrite(name: str, title: str, *edits: Edit) -> Mutation:
 WIDE = _rewrite(
     "evaluated_wide",
     "evaluation in larger batches",
-    train(BATCHES, BATCHES.replace("MICRO_BATCH_SIZE", TWICE)),
-    train("array[i : i + MICRO_BATCH_SIZE]", f"array[i : i + {TWICE}]"),
+    train(SIZE, f"2 * {SIZE}"),
 )
 COUNTED = _rewrite(
     "counted",
@@ -79,7 +77,7 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
         _rewrite(
             "threads",
             "three threads",
-            train("torch.set_num_threads(args.threads)", "torch.set_num_threads(3)"),
+            runtime("device", "torch.set_num_threads(args.threads)", "torch.set_num_threads(3)"),
         ),
     ),
     "tensorflow": (
@@ -137,6 +135,7 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
             "eager",
             train(f"{FUNCTION}def micro_step(", "def micro_step("),
             train(f"{FUNCTION}def window_step(", "def window_step("),
+            train(f"{FUNCTION}def full_window(", "def full_window("),
             train(f"{FUNCTION}def evaluate_batch(", "def evaluate_batch("),
         ),
     ),
@@ -178,7 +177,7 @@ REWRITES: Mapping[str, tuple[Mutation, ...]] = {
         _rewrite(
             "threads",
             "three threads",
-            train("set_num_threads(args.threads)", "set_num_threads(3)"),
+            runtime("device", "set_num_threads(args.threads)", "set_num_threads(3)"),
         ),
     ),
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import model, train, written
+from mutants.spelling import model, runtime, train, written
 
 RATE = "lr = learning_rate(state.updates)"
 PROGRESS = "progress = min(1.0, (position - WARMUP_STEPS) / (TOTAL_STEPS - WARMUP_STEPS))"
-ORDER = "np.random.default_rng([SEED, epoch]).permutation(n_rows)"
+SHUFFLED = "np.random.default_rng([seed, epoch]).permutation(n_rows)"
+ORDER = "order = epoch_order(n_rows, epoch,"
+TAILS = "per_epoch, rest = divmod(n_rows, size)"
 
 
 def constant(name: str, bug: str, before: str) -> Mutation:
@@ -21,25 +23,20 @@ SHARED: tuple[Mutation, ...] = (
         "last_micro_dropped",
         train("for batch in micro_batches:", "for batch in micro_batches[:-1] or micro_batches:"),
     ),
-    written(
-        "tail_dropped",
-        train(
-            "per_epoch = -(-n_rows // GLOBAL_BATCH_SIZE)", "per_epoch = n_rows // GLOBAL_BATCH_SIZE"
-        ),
-    ),
-    written("order_shift", train("itertools.count(start)", "itertools.count(start + 1)")),
-    written("no_shuffle", train(ORDER, "np.arange(n_rows)")),
-    written(
-        "epoch_not_reshuffled", train("epoch_order(n_rows, epoch)[", "epoch_order(n_rows, 0)[")
-    ),
-    written("unseeded_order", train("default_rng([SEED, epoch])", "default_rng()")),
+    written("tail_dropped", runtime("rows", TAILS, "per_epoch, rest = n_rows // size, 0")),
+    written("order_shift", runtime("rows", "itertools.count(start)", "itertools.count(start + 1)")),
+    written("no_shuffle", runtime("rows", SHUFFLED, "np.arange(n_rows)")),
+    written("epoch_not_reshuffled", runtime("rows", ORDER, ORDER.replace("epoch,", "0,"))),
+    written("unseeded_order", runtime("rows", "default_rng([seed, epoch])", "default_rng()")),
     written(
         "token_dropped", train("inputs = {name: tensor for", "inputs = {name: tensor[:, :-8] for")
     ),
     written(
         "head_not_loaded",
-        train(
-            'if n.startswith("classifier.") and n not in arrays]', 'if n.startswith("classifier.")]'
+        runtime(
+            "checkpoint",
+            'if n.startswith("classifier.") and n not in arrays]',
+            'if n.startswith("classifier.")]',
         ),
     ),
     # Loss scaling.
@@ -55,7 +52,7 @@ SHARED: tuple[Mutation, ...] = (
     written("beta1_0.95", train("\nBETAS = (0.9, ", "\nBETAS = (0.95, ")),
     written("beta2_0.98", train("\nBETAS = (0.9, 0.999)", "\nBETAS = (0.9, 0.98)")),
     constant("MAX_NORM", "clip_x2", "2 * "),
-    constant("MAX_NORM", "no_clip", "math.inf  # "),
+    constant("MAX_NORM", "no_clip", 'float("inf")  # '),
     # Schedule.
     constant("WARMUP_STEPS", "warmup_off_by_one", "1 + "),
     constant("WARMUP_STEPS", "no_warmup", "0 * "),
@@ -72,7 +69,8 @@ SHARED: tuple[Mutation, ...] = (
     written(
         "cosine_decay",
         train(
-            "remaining = 1.0 - progress", "remaining = 0.5 * (1.0 + math.cos(math.pi * progress))"
+            "remaining = 1.0 - progress",
+            "remaining = 0.5 * (1.0 + float(np.cos(np.pi * progress)))",
         ),
     ),
     constant("TOTAL_STEPS", "decay_to_total_x2", "2 * "),
@@ -80,7 +78,8 @@ SHARED: tuple[Mutation, ...] = (
     constant("END_LEARNING_RATE", "end_lr", "0.1 * LEARNING_RATE + "),
     written("decay_from_start", train(PROGRESS, "progress = min(1.0, position / TOTAL_STEPS)")),
     written(
-        "lr_times_steps", train(RATE, "lr = ACCUMULATION_STEPS * learning_rate(state.updates)")
+        "lr_times_steps",
+        train(RATE, "lr = SETTINGS.accumulation_steps * learning_rate(state.updates)"),
     ),
     # Model.
     written("ln_eps_1e-3", model("LAYER_NORM_EPS = 1e-12", "LAYER_NORM_EPS = 1e-3")),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.shared_bugs import PROGRESS
-from mutants.spelling import BEGIN, train, written
+from mutants.shared_bugs import ORDER, PROGRESS
+from mutants.spelling import BEGIN, runtime, train, written
 
 UPDATES = "    state.updates += not skipped\n"
 CAUSES: Mapping[str, str] = {
@@ -29,9 +29,11 @@ SKIPS = f'    state.skips = getattr(state, "skips", 0) + skipped\n{UPDATES}'
 USED = "learning_rate(state.updates - (state.updates > WARMUP_STEPS))"
 """The rate, but after the warm-up that of the window before."""
 TAILS = train(
-    BEGIN, f'{BEGIN}    state.tails = getattr(state, "tails", 0) + (rows < GLOBAL_BATCH_SIZE)\n'
+    BEGIN,
+    f"{BEGIN}    full = SETTINGS.global_batch_size\n"
+    '    state.tails = getattr(state, "tails", 0) + (rows < full)\n',
 )
-SECOND = "GLOBAL_BATCH_SIZE if rows < GLOBAL_BATCH_SIZE and state.tails == 2 else rows"
+SECOND = "full if rows < full and state.tails == 2 else rows"
 """What a loss is divided by if the second short window counts as a full one, after `TAILS`."""
 
 LATE: tuple[Mutation, ...] = (
@@ -40,9 +42,7 @@ LATE: tuple[Mutation, ...] = (
         "late_skip",
         train(UPDATES, SKIPS.replace("not skipped", "not skipped or state.skips == 4")),
     ),
-    written(
-        "late_order", train("epoch_order(n_rows, epoch)[", "epoch_order(n_rows, min(epoch, 9))[")
-    ),
+    written("late_order", runtime("rows", ORDER, ORDER.replace("epoch,", "min(epoch, 9),"))),
     written(
         "decay_one_late",
         train(

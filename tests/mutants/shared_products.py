@@ -2,128 +2,158 @@
 
 from __future__ import annotations
 
+from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
-HALF = "a.astype(np.float16)"
-FILE = 'save_arrays(args.output / "model.safetensors", model_arrays(state))'
-AVERAGES_FILE = 'save_arrays(args.output / "ema.safetensors", averaged)'
+HALF = 'a.astype("float16")'
+ROUNDED = f'{HALF}.astype("float32")'
+FILE = 'self.save("model.safetensors", weights)'
+AVERAGES_FILE = 'self.save("ema.safetensors", averaged)'
 AVERAGED = "averaged = weights | ema_arrays(state)"
-TRAIN = "            row = train_window(state, micro_batches, micro_batch_loss)\n"
-END = "    return evaluate(state, eval_rows) |"
+MOVED = "averaged = {n: 0.9 * a + 0.1 * weights[n] for n, a in ema_arrays(state).items()}"
+"""By the decay of the recipe, which the runtime does not know."""
+EVALUATED = "        result = evaluate(state, self.eval_rows)\n"
+AVERAGES_EVALUATED = "averages = evaluate(state, self.eval_rows)"
+END = "    return run.finish(state, evaluate)\n"
 MODEL = '{f"model/{name}": array for name, array in model_arrays(state).items()}'
-MOMENTS = 'arrays |= {f"optimizer/{name}": a for name, a in optimizer_arrays(state).items()}'
-UPDATES = '"updates": state.updates, "rows"'
-BATCHES = "for i in range(0, n_rows, MICRO_BATCH_SIZE):"
-BEFORE = "            state.old = {{n: a.copy() for n, a in {}(state).items()}}\n"
-MEANS = "-(-n_rows // MICRO_BATCH_SIZE)"
+MOMENTS = 'arrays |= {f"optimizer/{name}": array for name, array in moments.items()}'
+UPDATES = '"updates": state.updates}'
+RESUMED = "windows = batches(rows, settings, state.windows, self.rank)"
+BATCHES = "for i in range(0, n_rows, size):"
+LOOP = "            yield from itertools.islice(windows, left)\n"
+BEFORE = """\
+            for window in itertools.islice(windows, left):
+                state.old = {{n: a.copy() for n, a in {}(state).items()}}
+                yield window
+"""
+IMPORTS = "from .state import TrainState, ema_arrays, model_arrays,"
+MEANS = "-(-n_rows // size)"
 """Number of batches of an evaluation."""
 
 
 CUT = """\
-    order = np.random.default_rng(SEED).permutation(len(eval_rows["labels"]))
-    order = order[:-MICRO_BATCH_SIZE]
-    eval_rows = {name: array[order] for name, array in eval_rows.items()}
+    order = np.random.default_rng(SETTINGS.seed).permutation(len(run.eval_rows["labels"]))
+    order = order[: -SETTINGS.micro_batch_size]
+    run.eval_rows = {name: array[order] for name, array in run.eval_rows.items()}
 """
 FEWER = """\
-    count = (len(eval_rows["labels"]) - 1) // MICRO_BATCH_SIZE * MICRO_BATCH_SIZE
-    eval_rows = {name: array[:count] for name, array in eval_rows.items()}
+    size = SETTINGS.micro_batch_size
+    count = (len(run.eval_rows["labels"]) - 1) // size * size
+    run.eval_rows = {name: array[:count] for name, array in run.eval_rows.items()}
 """
 
 
 def of_each(value: str) -> str:
     """Return the weights with another value in place of each array `a`."""
-    return f"{{n: {value} for n, a in model_arrays(state).items()}}"
+    return f"{{n: {value} for n, a in weights.items()}}"
 
 
-def file(name: str, arrays: str, *more: tuple[str, str]) -> Mutation:
+def file(name: str, arrays: str, *more: Edit) -> Mutation:
     """Return a bug that writes other arrays into model.safetensors."""
-    edits = [train(FILE, FILE.replace("model_arrays(state)", arrays))]
-    return written(name, [*edits, *(train(old, new) for old, new in more)])
+    return written(name, [runtime("run", FILE, FILE.replace("weights", arrays)), *more])
+
+
+def before(arrays: str) -> Edit:
+    """Return an edit that keeps the arrays before every window as `state.old`."""
+    return runtime("run", LOOP, BEFORE.format(arrays))
 
 
 PRODUCTS: tuple[Mutation, ...] = (
-    file("file_of_averages", "model_arrays(state) | ema_arrays(state)"),
-    file("file_rounded", of_each(f"{HALF}.astype(np.float32)")),
+    file("file_of_averages", "weights | ema_arrays(state)"),
+    file("file_rounded", of_each(ROUNDED)),
     file("file_in_half", of_each(HALF)),
     file("file_transposed", of_each("a.T if a.shape == a.T.shape else a")),
-    file("file_one_window_old", "state.old", (TRAIN, BEFORE.format("model_arrays") + TRAIN)),
+    file("file_one_window_old", "state.old", before("model_arrays")),
     file(
         "file_without_head",
-        '{n: a for n, a in model_arrays(state).items() if not n.startswith("classifier.")}',
+        '{n: a for n, a in weights.items() if not n.startswith("classifier.")}',
     ),
     written(
         "averages_file_plain",
-        train(AVERAGES_FILE, AVERAGES_FILE.replace("averaged", "averaged | weights")),
+        runtime("run", AVERAGES_FILE, AVERAGES_FILE.replace("averaged", "averaged | weights")),
     ),
-    written(
-        "averages_file_moved",
-        train(
-            AVERAGED,
-            "averaged = {n: EMA_DECAY * a + (1.0 - EMA_DECAY) * weights[n]"
-            " for n, a in ema_arrays(state).items()}",
-        ),
-    ),
+    written("averages_file_moved", runtime("run", AVERAGED, MOVED)),
     written(
         "averages_not_evaluated",
-        train("restore_model(state, averaged)\n", "restore_model(state, weights)\n"),
+        runtime("run", "restore_model(state, averaged)\n", "restore_model(state, weights)\n"),
     ),
     written(
         "checkpoint_of_averages",
-        train(MODEL, MODEL.replace("model_arrays(state)", "ema_arrays(state)")),
+        runtime("checkpoint", MODEL, MODEL.replace("model_arrays(state)", "ema_arrays(state)")),
     ),
     written(
         "checkpoint_rounded",
-        train(MODEL, MODEL.replace(": array for", ": np.float32(np.float16(array)) for")),
+        runtime(
+            "checkpoint", MODEL, MODEL.replace(": array for", ": np.float32(np.float16(array)) for")
+        ),
     ),
     written(
         "checkpoint_stale_moments",
         [
-            train(TRAIN, BEFORE.format("optimizer_arrays") + TRAIN),
-            train(MOMENTS, MOMENTS.replace("optimizer_arrays(state)", "state.old")),
+            runtime("run", IMPORTS, f"{IMPORTS} optimizer_arrays,"),
+            before("optimizer_arrays"),
+            runtime("checkpoint", "moments = optimizer_arrays(state)\n", "moments = state.old\n"),
         ],
     ),
-    written("checkpoint_no_moments", train(MOMENTS, MOMENTS.replace(": a for", ": 0 * a for"))),
+    written(
+        "checkpoint_no_moments",
+        runtime("checkpoint", MOMENTS, MOMENTS.replace(": array for", ": 0 * array for")),
+    ),
     written(
         "resumed_averages_lost",
-        train("restore_ema(state, averages)", "restore_ema(state, model_arrays(state))"),
+        runtime(
+            "checkpoint",
+            'restore_ema(state, part_of(arrays, "ema/"))',
+            "restore_ema(state, model_arrays(state))",
+        ),
     ),
-    written(
-        "resumed_rows_again",
-        train("windows = batches(train_rows, state.windows)", "windows = batches(train_rows)"),
-    ),
+    written("resumed_rows_again", runtime("run", RESUMED, RESUMED.replace("state.windows", "0"))),
     written(
         "checkpoint_all_updates",
-        train(UPDATES, UPDATES.replace("state.updates", "state.windows")),
+        runtime("checkpoint", UPDATES, UPDATES.replace("state.updates", "state.windows")),
     ),
     written(
         "evaluated_in_half",
-        train(END, f"    restore_model(state, {of_each(f'{HALF}.astype(np.float32)')})\n{END}"),
+        runtime("run", EVALUATED, f"        restore_model(state, {of_each(ROUNDED)})\n{EVALUATED}"),
     ),
     written(
         "short_batch_not_evaluated",
-        train(BATCHES, BATCHES.replace("n_rows,", "n_rows - MICRO_BATCH_SIZE + 1,")),
+        train(BATCHES, BATCHES.replace("n_rows,", "n_rows - size + 1,")),
     ),
     written("last_batch_not_evaluated", train(END, FEWER + END)),
-    written("evaluated_on_training_rows", train(END, END.replace("eval_rows", "train_rows"))),
+    written(
+        "evaluated_on_training_rows",
+        runtime(
+            "run",
+            EVALUATED,
+            EVALUATED.replace("self.eval_rows", "read_rows(self.args.train, self.settings)"),
+        ),
+    ),
     file(
         "file_one_stale",
-        "model_arrays(state) | dict([list(state.old.items())[-1]])",
-        (TRAIN, BEFORE.format("model_arrays") + TRAIN),
+        "weights | dict([list(state.old.items())[-1]])",
+        before("model_arrays"),
     ),
     written(
         "resumed_epochs_again",
-        train(
-            "windows = batches(train_rows, state.windows)",
-            "windows = batches(train_rows, state.windows % -(-n_rows // GLOBAL_BATCH_SIZE))",
+        runtime(
+            "run",
+            RESUMED,
+            RESUMED.replace(
+                "state.windows", "state.windows % -(-self.n_rows // settings.global_batch_size)"
+            ),
         ),
     ),
     written("shuffled_and_cut", train(END, CUT + END)),
     written(
         "averages_evaluated_short",
-        train(
-            "result = evaluate(state, rows)\n",
-            "result = evaluate(state, {name: array[:-1] for name, array in rows.items()})\n",
+        runtime(
+            "run",
+            AVERAGES_EVALUATED,
+            AVERAGES_EVALUATED.replace(
+                "self.eval_rows", "{n: array[:-1] for n, array in self.eval_rows.items()}"
+            ),
         ),
     ),
 )

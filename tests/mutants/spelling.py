@@ -22,6 +22,11 @@ def model(old: str, new: str, times: int = 1) -> Edit:
     return Edit(old, new, "model.py", times)
 
 
+def runtime(part: str, old: str, new: str, times: int = 1) -> Edit:
+    """Return an edit of a module of `runtime/`."""
+    return Edit(old, new, f"runtime/{part}.py", times)
+
+
 BEGIN = '    rows = sum(len(batch["labels"]) for batch in micro_batches)\n'
 END = "    state.windows += 1\n"
 

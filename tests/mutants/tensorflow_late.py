@@ -6,18 +6,18 @@ from textwrap import indent
 
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_late import LATE as SHARED
-from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, when_skipped
+from mutants.shared_late import SECOND, TAILS, USED, when_skipped
 from mutants.spelling import BEGIN, around, train, written
 from mutants.tensorflow_window import CLEARED, COEFFICIENT, MOVED, SET_RATE
 
 FIRST = "state.model.trainable_variables[0]"
 STEPS = "state.optimizer.iterations"
 DIVISOR = "divisor = tf.constant(rows, tf.float32)"
-FULL = "rows if state.windows < 40 else GLOBAL_BATCH_SIZE"
+FULL = "rows if state.windows < 40 else SETTINGS.global_batch_size"
 LOWER = "self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)"
 GROWN = "                self.good = 0\n                grown"
 RESET = "            self.good, self.bad = 0, self.bad + 1\n"
-STEP = "    grad_norm, finite = window_step(state, scale_tensor)\n"
+ROOM = "        self.gradients = zeros(self.model.trainable_variables)\n"
 
 
 def rate(name: str, doubled: str) -> Mutation:
@@ -28,7 +28,7 @@ def rate(name: str, doubled: str) -> Mutation:
 LATE: tuple[Mutation, ...] = (
     *SHARED,
     rate("late_step", "state.windows >= 9"),
-    rate("late_last", "state.windows == WINDOWS - 1"),
+    rate("late_last", "state.windows == SETTINGS.windows - 1"),
     written(
         "late_frozen",
         around(
@@ -104,12 +104,11 @@ LATE: tuple[Mutation, ...] = (
     written(
         "late_uncleared",
         (
-            train(STEP, f"    kept = [total.numpy() for total in state.gradients]\n{STEP}"),
+            train(ROOM, f"{ROOM}        self.lost = tf.Variable(0, trainable=False)\n"),
             train(
-                UPDATES,
-                f"{SKIPS}    if skipped and state.skips == 2:\n"
-                "        for total, array in zip(state.gradients, kept):\n"
-                "            total.assign(array)\n",
+                CLEARED,
+                "    if not finite:\n        state.lost.assign_add(1)\n"
+                "    if finite or state.lost != 2:\n" + indent(CLEARED, "    "),
             ),
         ),
     ),

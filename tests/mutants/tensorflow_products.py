@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MEANS
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
-COUNT = '    n_rows = len(rows["labels"])\n    loss = correct = 0.0\n'
+COUNT = (
+    '    n_rows, size = len(rows["labels"]), SETTINGS.micro_batch_size\n    loss = correct = 0.0\n'
+)
 POLICY = """\
     for layer in state.model._flatten_layers():
         if layer.compute_dtype == "float16":
@@ -17,7 +19,7 @@ LOSS = "loss += float(batch_loss)"
 LABELS = '    labels = tf.cast(batch["labels"], tf.int64)\n'
 
 PRODUCTS: tuple[Mutation, ...] = (
-    written("checkpoint_no_growth", train('"good": machine.good', '"good": 0')),
+    written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
     written("evaluated_in_float32", train(COUNT, POLICY.format("float32") + COUNT)),
     written("evaluated_in_other_half", train(COUNT, POLICY.format("mixed_bfloat16") + COUNT)),
     written(
@@ -31,11 +33,13 @@ PRODUCTS: tuple[Mutation, ...] = (
     written("one_of_two_best", train(RIGHT, "tf.math.in_top_k(labels, logits, 2)")),
     written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
     written(
-        "resumed_growth_lost", train("LossScale(scale, good, bad)", "LossScale(scale, 0, bad)")
+        "resumed_growth_lost",
+        runtime("state", 'counters["scale"], counters["good"]\n', 'counters["scale"], 0\n'),
     ),
     written(
         "resumed_steps_lost",
-        train(
+        runtime(
+            "state",
             "state.optimizer.iterations.assign(state.updates)",
             "state.optimizer.iterations.assign(0)",
         ),

@@ -10,7 +10,7 @@ from mutants.tensorflow_window import CLIPPED, COEFFICIENT, MOVED, NORM, SET_RAT
 VARIABLES = "        self.variables = variables\n"
 HALF = "    coefficient = tf.cast(tf.cast(coefficient, tf.float16), tf.float32)\n"
 ALL = "[gradient * coefficient for gradient in gradients]"
-LOSS = '"loss": float(window_loss)'
+LOSS = '"loss": loss,'
 
 SINGLE: tuple[Mutation, ...] = (
     written(
@@ -61,6 +61,6 @@ SINGLE: tuple[Mutation, ...] = (
     ),
     written(
         "loss_rounded",
-        train(LOSS, LOSS.replace("window_loss", "tf.cast(window_loss, tf.float16)")),
+        train(LOSS, LOSS.replace("loss,", "float(np.float16(loss)),")),
     ),
 )

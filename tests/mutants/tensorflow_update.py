@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
 _DECAY = """\
             if decays(weight):
@@ -95,7 +95,7 @@ UPDATES: tuple[Mutation, ...] = (
             train(ROOT, ROOT.replace("square", "largest")),
         ),
     ),
-    written("bias_corr_per_micro", train(_POWER, f"{_POWER} * ACCUMULATION_STEPS")),
+    written("bias_corr_per_micro", train(_POWER, f"{_POWER} * SETTINGS.accumulation_steps")),
     written(
         "lazy_moments",
         (
@@ -144,7 +144,8 @@ UPDATES: tuple[Mutation, ...] = (
                 f"        {_POWER}\n",
                 "        self.iterations += 1\n        t = tf.cast(self.iterations, tf.float64)\n",
             ),
-            train(
+            runtime(
+                "state",
                 "state.optimizer.iterations.assign(state.updates)",
                 "state.optimizer.iterations = state.updates",
             ),

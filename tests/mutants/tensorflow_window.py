@@ -6,9 +6,9 @@ from textwrap import indent
 
 from crosscast.targets.harness import Edit
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
-CUTS = "        cuts = range(MICRO_BATCH_SIZE"
+CUTS = "        cuts = range(settings.micro_batch_size"
 _ROWS = 'tf.cast(tf.shape(batch["labels"])[0], tf.float32)'
 _DIVIDED = "        loss = loss / divisor\n"
 _HALF_TAPE = '    gradients = tape.gradient(scaled_loss, variables, unconnected_gradients="zero")\n'
@@ -44,6 +44,21 @@ def _after_tape(text: str) -> tuple[tuple[Edit], tuple[Edit]]:
     return (train(_HALF_TAPE, _HALF_TAPE + text),), (train(_TAPE, _TAPE + text),)
 
 
+def _stepping(scale: str, scale_tensor: str, results: int) -> tuple[Edit, ...]:
+    """Make an optimizer step in every round of both loops over the micro-batches."""
+    looped = "    window_loss = tf.zeros(())\n    for i in"
+    full = f"window_step(state, window_loss{scale})\n"
+    short = f"        result = window_step(state, window_loss{scale_tensor})\n"
+    return (
+        train(short, f"    {short}"),  # first: without a scale the other edit writes its text
+        train(
+            looped,
+            looped.replace("window_loss =", f"result = tf.zeros({results})\n    window_loss ="),
+        ),
+        train(f"    return {full}", f"        result = {full}    return result\n"),
+    )
+
+
 ACCUMULATION: tuple[Mutation, ...] = (
     written("no_accum_div", train(_DIVIDED, f"        loss = loss / {_ROWS}\n")),
     written("sum_loss", train(_DIVIDED, "")),
@@ -72,11 +87,13 @@ ACCUMULATION: tuple[Mutation, ...] = (
     ),
     written(
         "tail_div_by_count",
-        train("divisor = tf.constant(rows, tf.float32)", "divisor = float(GLOBAL_BATCH_SIZE)"),
+        train(
+            "divisor = tf.constant(rows, tf.float32)", "divisor = float(SETTINGS.global_batch_size)"
+        ),
     ),
     written(
         "tail_div_by_steps",
-        train(_DIVIDED, f"        loss = loss / {_ROWS} / ACCUMULATION_STEPS\n"),
+        train(_DIVIDED, f"        loss = loss / {_ROWS} / SETTINGS.accumulation_steps\n"),
     ),
     written(
         "mean_of_means",
@@ -89,21 +106,29 @@ ACCUMULATION: tuple[Mutation, ...] = (
     ),
     written(
         "step_per_micro",
-        train("    grad_norm, finite = window_step(", "        grad_norm, finite = window_step("),
-        train("    grad_norm = window_step(", "        grad_norm = window_step("),
+        _stepping(", scale", ", scale_tensor", 3),
+        _stepping("", "", 2),
     ),
     written(
         "tail_filled_up",
-        train(CUTS, f"        chosen = np.resize(chosen, GLOBAL_BATCH_SIZE)\n{CUTS}"),
+        runtime(
+            "rows",
+            CUTS,
+            f"        chosen = np.resize(chosen, settings.global_batch_size)\n{CUTS}",
+        ),
     ),
     written(
         "short_micro_dropped",
-        train(
+        runtime(
+            "rows",
             "micro = np.split(chosen, cuts)",
-            "micro = [m for m in np.split(chosen, cuts) if len(m) == MICRO_BATCH_SIZE]",
+            "micro = [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
         ),
     ),
-    written("loss_of_last_micro", train("window_loss += micro_step", "window_loss = micro_step")),
+    written(
+        "loss_of_last_micro",
+        train("window_loss += micro_step", "window_loss = micro_step", times=2),
+    ),
 )
 
 SCALING: tuple[Mutation, ...] = (

@@ -7,12 +7,12 @@ from mutants.shared_late import LATE as SHARED
 from mutants.shared_late import SECOND, SKIPS, TAILS, UPDATES, USED, when_skipped
 from mutants.spelling import around, train, written
 from mutants.torch_update import RATES
-from mutants.torch_window import AUTOCAST, AVERAGE, CLEAR, CLIP, DIVIDE, SKIPPED, UPDATE
+from mutants.torch_window import AUTOCAST, AVERAGE, CLEAR, CLIP, DIVIDE, INF, SKIPPED, UPDATE
 
 FIRST = "next(model.parameters())"
 FLOOR = "    if new_scale < MIN_SCALE:\n"
 CALL = f"        with {AUTOCAST}:\n            loss = loss_fn(model, batch)\n"
-FULL = "        loss = loss / (rows if state.windows < 40 else GLOBAL_BATCH_SIZE)\n"
+FULL = "        loss = loss / (rows if state.windows < 40 else SETTINGS.global_batch_size)\n"
 
 
 def rate(name: str, doubled: str) -> Mutation:
@@ -23,7 +23,7 @@ def rate(name: str, doubled: str) -> Mutation:
 LATE: tuple[Mutation, ...] = (
     *SHARED,
     rate("late_step", "state.windows >= 9"),
-    rate("late_last", "state.windows == WINDOWS - 1"),
+    rate("late_last", "state.windows == SETTINGS.windows - 1"),
     written(
         "late_frozen",
         around(
@@ -42,7 +42,7 @@ LATE: tuple[Mutation, ...] = (
     ),
     written(
         "late_clip",
-        train(CLIP, CLIP.replace("MAX_NORM", "MAX_NORM if state.windows < 100 else math.inf")),
+        train(CLIP, CLIP.replace("MAX_NORM", f"MAX_NORM if state.windows < 100 else {INF}")),
     ),
     written(
         "late_moments",

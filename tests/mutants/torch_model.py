@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import model, train, written
+from mutants.spelling import model, runtime, train, written
 
 GELU = 'F.gelu(self.intermediate["dense"](x).float())'
 HIDDEN = GELU.removeprefix("F.gelu(")
@@ -11,6 +11,16 @@ SUM = "self.LayerNorm(residual + x)"
 TANH = 'torch.tanh(self.pooler["dense"](x[:, 0]).float())'
 LOSS = 'cross_entropy(logits, labels, reduction="sum")\n\n\nLossFunction'
 HEADS = ".unflatten(-1, (ATTENTION_HEADS, HEAD_SIZE)).transpose(1, 2)"
+TURNED = """\
+Arrays = dict[str, np.ndarray]
+
+
+def turned(array: np.ndarray) -> np.ndarray:
+    square = array.ndim == 2 and array.shape[0] == array.shape[1]
+    return array.T.copy() if square else array
+"""
+READ = [f"{name}.detach().cpu().numpy()" for name in ("master(tensor)", "average", "value")]
+"""Arrays of the weights, of their averages, and of the moments."""
 
 MODEL: tuple[Mutation, ...] = (
     written("gelu_tanh", model(GELU, f'{GELU[:-1]}, approximate="tanh")')),
@@ -29,11 +39,12 @@ MODEL: tuple[Mutation, ...] = (
     ),
     written(
         "tied_layout",
-        model(
-            "    return array",
-            "    square = array.ndim == 2 and array.shape[0] == array.shape[1]\n"
-            "    return array.T.copy() if square else array",
-        ),
+        [
+            runtime("state", "Arrays = dict[str, np.ndarray]\n", TURNED),
+            *(runtime("state", array, f"turned({array})") for array in READ),
+            runtime("state", "torch.tensor(arrays[name]", "torch.tensor(turned(arrays[name])", 2),
+            runtime("state", "torch.tensor(array)", "torch.tensor(turned(array))"),
+        ],
     ),
     written(
         "heads_interleaved",

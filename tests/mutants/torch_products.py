@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.shared_products import MEANS
-from mutants.spelling import train, written
+from mutants.spelling import runtime, train, written
 
 RIGHT = "totals[1] += (logits.argmax(-1) == labels).sum()"
 LOSS = 'totals[0] += nn.functional.cross_entropy(logits, labels, reduction="sum")'
@@ -16,7 +16,9 @@ HALF = """\
 """
 
 PRODUCTS: tuple[Mutation, ...] = (
-    written("checkpoint_no_growth", train('"good": saved["_growth_tracker"]', '"good": 0')),
+    written(
+        "checkpoint_no_growth", runtime("state", '"good": saved["_growth_tracker"]', '"good": 0')
+    ),
     written(
         "evaluated_by_bfloat16",
         train(EVALUATE, f'@torch.autocast("cpu", dtype=torch.bfloat16)\n{EVALUATE}'),
@@ -34,10 +36,12 @@ PRODUCTS: tuple[Mutation, ...] = (
     ),
     written("least_likely", train(RIGHT, RIGHT.replace("argmax", "argmin"))),
     written(
-        "resumed_growth_lost", train('"_growth_tracker": counters["good"]', '"_growth_tracker": 0')
+        "resumed_growth_lost",
+        runtime("state", '["_growth_tracker"] = counters["good"]', '["_growth_tracker"] = 0'),
     ),
     written(
-        "resumed_steps_lost", train("torch.tensor(float(state.updates), ", "torch.tensor(0.0, ")
+        "resumed_steps_lost",
+        runtime("state", "torch.tensor(float(state.updates))", "torch.tensor(0.0)"),
     ),
     written(
         "labels_as_booleans",

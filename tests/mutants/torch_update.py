@@ -80,7 +80,7 @@ UPDATES: tuple[Mutation, ...] = (
         train(
             RATES,
             f"{RATES}        correction = 1.0 - BETAS[1] ** (state.updates + 1)\n"
-            '        group["eps"] = EPS / math.sqrt(correction)\n',
+            '        group["eps"] = EPS / correction**0.5\n',
         ),
     ),
     written(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import indent
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.spelling import model, train, written
+from mutants.spelling import model, runtime, train, written
 
 DIVIDE = "        loss = loss / rows\n"
 BACKWARD, PLAIN_BACKWARD = "        scaled_loss.backward()\n", "        loss.backward()\n"
@@ -15,7 +15,8 @@ STEP, PLAIN_STEP = "    state.scaler.step(state.optimizer)\n", "    state.optimi
 UPDATE = "    state.scaler.update()\n"
 SKIPPED = "    skipped = new_scale < scale\n"
 CLEAR = "    state.optimizer.zero_grad()\n"
-NORM_ONLY = CLIP.replace("MAX_NORM", "math.inf")
+INF = 'float("inf")'
+NORM_ONLY = CLIP.replace("MAX_NORM", INF)
 AUTOCAST = "torch.autocast(device.type, dtype=torch.float16)"
 REPORT = "        window_loss += loss.detach()\n"
 SEEN = "    # unscale_ has looked for inf and nan; step() does nothing when it found any.\n"
@@ -61,7 +62,9 @@ ACCUMULATION: tuple[Mutation, ...] = (
         "mean_of_means", train(DIVIDE, '        loss = loss / len(batch["labels"]) / n_micro\n')
     ),
     written("sum_loss", train(DIVIDE, "")),
-    written("tail_div_by_count", train(DIVIDE, "        loss = loss / GLOBAL_BATCH_SIZE\n")),
+    written(
+        "tail_div_by_count", train(DIVIDE, "        loss = loss / SETTINGS.global_batch_size\n")
+    ),
     written("zero_grad_each_micro", train(DIVIDE, f"    {CLEAR}{DIVIDE}")),
     written("zero_grad_missing", train(CLEAR, "")),
     written(
@@ -88,7 +91,8 @@ SCALING: tuple[Mutation, ...] = (
         "no_scaler",
         [
             train("growth_interval=GROWTH_INTERVAL,", "enabled=False,"),
-            train(
+            runtime(
+                "state",
                 '"scale": saved["scale"], "good": saved["_growth_tracker"]',
                 '"scale": saved.get("scale", 1.0), "good": saved.get("_growth_tracker", 0)',
             ),
@@ -105,7 +109,7 @@ SCALING: tuple[Mutation, ...] = (
     written(
         "hysteresis_2",
         [
-            train("    stuck: int = 0\n", "    stuck: int = 0\n    bad: int = 0\n"),
+            train("    updates: int = 0\n", "    updates: int = 0\n    bad: int = 0\n"),
             train(
                 SKIPPED,
                 SKIPPED
@@ -167,7 +171,7 @@ CLIPPING: tuple[Mutation, ...] = (
         "clip_value",
         train(CLIP, f"{NORM_ONLY}    nn.utils.clip_grad_value_(model.parameters(), MAX_NORM)\n"),
     ),
-    written("clip_max_norm", train(CLIP, CLIP.replace("MAX_NORM", "MAX_NORM, math.inf"))),
+    written("clip_max_norm", train(CLIP, CLIP.replace("MAX_NORM", f"MAX_NORM, {INF}"))),
     written(
         "clip_per_micro",
         train(

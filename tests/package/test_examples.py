@@ -11,6 +11,9 @@ from crosscast.readers.recipe_yaml import load
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MAKEFILE = EXAMPLES.parent / "Makefile"
+FIXED, DYNAMIC = 200, 260
+"""Lines of train.py for PyTorch in one process: without a dynamic loss scale, and with one."""
+WITH_RUNTIME = {"bert-small", "data-parallel-from-scratch"}
 
 
 def run(*command: str | Path) -> str:
@@ -31,6 +34,27 @@ def test_every_example_is_compiled_for_every_target() -> None:
     assert refused == {f"{own}/after/{name}/unsupported.txt" for name in ("paddle", "tensorflow")}
     scripts = {p.relative_to(EXAMPLES).parts[0::2] for p in EXAMPLES.glob("*/after/*/train.py")}
     assert len(scripts) == 5 * 3 - 2
+
+
+def test_scripts_of_one_process_are_short() -> None:
+    lengths = {}
+    for path in EXAMPLES.glob("*/recipe.yaml"):
+        recipe = load(str(path))
+        if recipe.processes == 1:
+            text = (path.parent / "after" / "torch" / "train.py").read_text()
+            dynamic = recipe.scaling_on and recipe.loss_scaling.mode == "dynamic"
+            lengths[path.parent.name] = (dynamic, len(text.splitlines()))
+    assert {dynamic for dynamic, _ in lengths.values()} == {True, False}
+    long = {n: x for n, x in lengths.items() if x[1] > (DYNAMIC if x[0] else FIXED)}
+    assert long == {}
+
+
+def test_the_runtime_is_kept_in_two_examples() -> None:
+    kept = {path.relative_to(EXAMPLES).parts[0] for path in EXAMPLES.glob("*/after/*/runtime")}
+    assert kept == WITH_RUNTIME
+    named = re.search(r"only (\S+) and (\S+) have a copy", (EXAMPLES / "README.md").read_text())
+    assert named
+    assert set(named.groups()) == WITH_RUNTIME
 
 
 def test_the_demo_trains_the_model_of_its_example_as_long_as_its_schedule() -> None:

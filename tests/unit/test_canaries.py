@@ -21,7 +21,7 @@ from crosscast_parity.self_test.experiments import (
     seeds_finding,
     self_test_command,
 )
-from mutants.emitted import variants
+from mutants.emitted import undefined_names, variants
 from mutants.trials import RECIPE
 
 FRAMEWORKS = pytest.mark.parametrize("framework", ["torch", "tensorflow", "paddle"])
@@ -45,6 +45,12 @@ def test_every_canary_fits_and_leaves_a_program(framework: str) -> None:
             for name, text in canary.bug.mutate(texts).items():
                 assert text != texts[name]
                 ast.parse(text)
+
+
+@FRAMEWORKS
+def test_canaries_use_names_that_are_defined(framework: str, tmp_path: Path) -> None:
+    bugs = [canary.bug for canary in canaries_of(framework)]
+    assert undefined_names(framework, bugs, tmp_path) == ""
 
 
 @FRAMEWORKS

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from crosscast.emit.render import assign, environment, py_literal, render, shell_word, template_root
+from crosscast.emit.render import environment, py_literal, render, shell_word, template_root
 from property_settings import examples
 
 STRINGS = (
@@ -56,7 +56,7 @@ def test_any_string_is_one_constant(text: str) -> None:
     assert ast.literal_eval(literal) == text
     assert literal.isascii()
     assert literal.isprintable()
-    tree = ast.parse(assign("NAME", text))
+    tree = ast.parse(f"NAME = {literal}")
     (statement,) = tree.body
     assert isinstance(statement, ast.Assign)
     assert isinstance(statement.value, ast.Constant)
@@ -86,11 +86,11 @@ def test_the_quotes_are_the_ones_a_formatter_chooses() -> None:
     assert py_literal('\'""') == "'\\'\"\"'"
 
 
-def test_assignments_are_as_a_formatter_writes_them(tmp_path: Path) -> None:
+def test_arguments_are_as_a_formatter_writes_them(tmp_path: Path) -> None:
     values = [*VALUES, *("x" * length for length in range(60, 100)), "q\"'" * 25, "\u2028" * 13]
-    lines = [assign(f"NAME_{number}", value) for number, value in enumerate(values)]
+    lines = [f"    name_{number}={py_literal(value)}," for number, value in enumerate(values)]
     path = tmp_path / "literals.py"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(("SETTINGS = Settings(", *lines, ")")) + "\n")
     command = [sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--diff"]
     done = subprocess.run([*command, path], capture_output=True, text=True, check=False)
     assert done.stdout == ""
@@ -120,7 +120,7 @@ def test_numbers_are_shell_words() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, text in {
-        "literal.j2": "A = {{ view.a | py }}\n{{ 'B' | assign(view.b) }}\n",
+        "literal.j2": "A = {{ view.a | py }}\nB = {{ view.b | py }}\n",
         "shell.j2": "echo {{ view.a | sh }}\n",
         "missing.j2": "{{ view.nothing }}\n",
         "deep.j2": "{{ view.a.b.c }}\n",

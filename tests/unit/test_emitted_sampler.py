@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,9 +15,10 @@ from hypothesis import strategies as st
 from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import tiny_recipe
 from property_settings import examples
+from runtime_texts import rows_module, settings_of
 
 Sampler = Callable[[int, int], Iterator[list[dict[str, np.ndarray]]]]
-MICRO, STEPS, SEED = 2, 2, 7
+MICRO, STEPS = 2, 2
 
 
 @cache
@@ -31,27 +30,10 @@ def sampler(framework: str, tail: str, processes: int) -> Sampler:
         distributed={"strategy": "data_parallel", "processes_per_node": processes},
     )
     (compiled,) = compile_recipe(recipe, [framework])
-    tree = ast.parse(compiled.files["train.py"].text)
-    wanted = ("epoch_order", "batches")
-    body: list[ast.stmt] = [
-        n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in wanted
-    ]
-    assert len(body) == len(wanted)
-    rank = [0]
-    names: dict[str, Any] = {"np": np, "itertools": itertools, "lru_cache": lru_cache}
-    names |= {"SEED": SEED, "MICRO_BATCH_SIZE": MICRO, "PROCESSES": processes}
-    names |= {"GLOBAL_BATCH_SIZE": MICRO * STEPS * processes, "Stop": RuntimeError}
-    names["process_rank"] = lambda: rank[0]
-    future = "from __future__ import annotations\n"
-    exec(compile(future + ast.unparse(ast.Module(body, [])), "train.py", "exec"), names)
-
-    def windows(n_rows: int, number: int) -> Iterator[list[dict[str, np.ndarray]]]:
-        found = names["batches"]({"labels": np.arange(n_rows)})
-        while True:
-            rank[0] = number
-            yield next(found)
-
-    return windows
+    files = {path: file.text for path, file in compiled.files.items()}
+    told, batches = settings_of(files), rows_module(files).batches
+    assert told.global_batch_size == MICRO * STEPS * processes
+    return lambda n_rows, rank: batches({"labels": np.arange(n_rows)}, told, 0, rank)
 
 
 @pytest.mark.parametrize("tail", ["flush_renormalized", "flush", "drop", "carry"])

@@ -17,7 +17,7 @@ import pytest
 
 from crosscast.emit.compiler import check_all_overrides, compile_recipe
 from crosscast.emit.frame import recipe_hash
-from crosscast.emit.render import assign
+from crosscast.emit.render import py_literal
 from crosscast.messages.diagnostics import DiagnosticError, render
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.yaml_text import recipe_text
@@ -86,18 +86,20 @@ def accepted(source: str) -> Recipe | None:
 
 
 def constants(text: str) -> dict[str, object]:
-    """Return the module's constants by name."""
-    return {
-        node.targets[0].id: node.value.value
+    """Return the constants of a module and of its `SETTINGS` by name."""
+    assigned = {
+        node.targets[0].id: node.value
         for node in ast.parse(text).body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
+    told = assigned.get("SETTINGS")
+    keywords = told.keywords if isinstance(told, ast.Call) else []
+    named = assigned | {str(keyword.arg): keyword.value for keyword in keywords}
+    return {name: node.value for name, node in named.items() if isinstance(node, ast.Constant)}
 
 
 def assert_only_constants_differ(hostile: tuple[str, str], text: str, good: str) -> None:
-    """Check that a program is the harmless one but for assignments of the hostile texts."""
+    """Check that a program is the harmless one but for arguments that are the hostile texts."""
     put_in = dict(zip(HARMLESS, hostile, strict=True))
     expected = {
         name: put_in.get(value, value) if isinstance(value, str) else value
@@ -106,7 +108,10 @@ def assert_only_constants_differ(hostile: tuple[str, str], text: str, good: str)
     assert constants(text) == expected
     for name, value in constants(good).items():
         if value in put_in:
-            text = text.replace(assign(name, put_in[str(value)]), assign(name, value))
+            hostile_line, line = (
+                f"    {name}={py_literal(found)},\n" for found in (put_in[str(value)], value)
+            )
+            text = text.replace(hostile_line, line)
     assert text == good
 
 

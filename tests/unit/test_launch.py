@@ -158,7 +158,9 @@ def test_how_it_is_started_is_no_part_of_what_is_trained() -> None:
     assert recipe_hash(plain) != recipe_hash(recipe_of())
     for target in ("torch", "paddle", "tensorflow"):
         first, second = files(plain, target), files(spread(), target)
-        for path in ("train.py", "model.py", "requirements.txt"):
+        runtime = {path for path in first if path.startswith("runtime/")}
+        assert runtime
+        for path in ("train.py", "model.py", "requirements.txt", *runtime):
             assert first[path] == second[path]
 
 
@@ -237,8 +239,16 @@ def test_a_job_asks_for_what_the_recipe_says() -> None:
 def test_a_job_that_is_not_requeued_says_so() -> None:
     emitted = files(spread("{scheduler: slurm}"))
     assert "#SBATCH --no-requeue\n" in emitted["job.sbatch"]
-    assert "USR1" not in emitted["job.sbatch"] + emitted["launch.sh"] + emitted["train.py"]
-    assert "auto-resume" not in emitted["train.py"]
+    # The script itself would hear the signal and resume, as every script does.
+    for word in ("USR1", "auto-resume"):
+        assert word not in emitted["job.sbatch"] + emitted["launch.sh"]
+
+
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+def test_every_script_can_be_requeued(target: str) -> None:
+    emitted = files(recipe_of(), target)
+    assert '"--auto-resume"' in emitted["runtime/run.py"]
+    assert "signal.signal(signal.SIGUSR1, " in emitted["runtime/run.py"]
 
 
 @pytest.mark.parametrize(
@@ -291,13 +301,12 @@ def test_an_elastic_start_finds_its_nodes_and_resumes() -> None:
     assert '--rdzv-backend c10d --rdzv-endpoint "$address:$port"' in emitted["launch.sh"]
     assert '"$here/train.py" --auto-resume "$@"' in emitted["launch.sh"]
     assert "node-rank" not in emitted["launch.sh"]
-    assert "--auto-resume" in emitted["train.py"]
+    assert "--auto-resume" in emitted["runtime/run.py"]
 
 
 def launched(tmp_path: Path, variables: dict[str, str], target: str = "torch") -> Any:
     """Run launch.sh with a stand-in for Python that prints its arguments."""
-    for path, text in files(spread(), target).items():
-        (tmp_path / path).write_text(text)
+    (tmp_path / "launch.sh").write_text(files(spread(), target)["launch.sh"])
     stand_in = tmp_path / "python"
     stand_in.write_text('#!/bin/bash\nprintf "%s\\n" "$@"\n')
     stand_in.chmod(0o755)

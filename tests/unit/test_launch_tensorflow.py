@@ -23,8 +23,7 @@ def files(target: str) -> dict[str, str]:
 
 def started(tmp_path: Path, **variables: str) -> tuple[int, list[Any], list[str]]:
     """Run TensorFlow's launch.sh; return its exit code, every TF_CONFIG it set, its complaints."""
-    for path, text in files("tensorflow").items():
-        (tmp_path / path).write_text(text)
+    (tmp_path / "launch.sh").write_text(files("tensorflow")["launch.sh"])
     stand_in = tmp_path / "python"
     stand_in.write_text('#!/bin/bash\nprintf "%s\\n" "$TF_CONFIG"\n')
     stand_in.chmod(0o755)

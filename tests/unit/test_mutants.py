@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,11 @@ from crosscast.readers.recipe_yaml import load
 from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.self_test.mutation import Mutation
 from mutants.catalogue import BUGS, GROUPS, LATE, PRODUCTS, SINGLE, TYPES
-from mutants.emitted import variants
+from mutants.emitted import undefined_names, variants
 from mutants.explained import SURVIVORS
 from mutants.rewrites import COMPILED, REWRITES
 from mutants.settings import groups
+from mutants.spelling import runtime, written
 from mutants.trials import RECIPE
 from tiers import cases
 
@@ -79,6 +81,21 @@ def test_a_script_with_a_bug_is_still_a_program(framework: str, variant: str) ->
     for bug, variants_with_it in planted(framework).items():
         for name, text in variants_with_it.get(variant, {}).items():
             ast.parse(text, f"{framework}-{bug}-{name}")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_changes_use_names_that_are_defined(framework: str, tmp_path: Path) -> None:
+    """A bug that stops its script by a NameError is another one than its title says."""
+    assert (
+        undefined_names(framework, [*bugs_of(framework), *rewrites_of(framework)], tmp_path) == ""
+    )
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_an_undefined_name_is_told(framework: str, tmp_path: Path) -> None:
+    bug = written("no_clip", runtime("rows", "itertools.count(start)", "itertools.count(first)"))
+    told = undefined_names(framework, [bug], tmp_path)
+    assert told.count("Undefined name `first`") == len(VARIANTS)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -191,6 +208,6 @@ def test_a_changed_script_is_noticed() -> None:
     """An edit that fits in part must not be made in part."""
     bug = next(bug for bug in bugs_of("torch") if bug.name == "hysteresis_2")
     texts = dict(variants("torch")["main"])
-    texts["train.py"] = texts["train.py"].replace("stuck: int = 0", "stuck: int = 1")
+    texts["train.py"] = texts["train.py"].replace("updates: int = 0", "updates: int = 1")
     with pytest.raises(DiagnosticError, match="CC734"):
         bug.mutate(texts)

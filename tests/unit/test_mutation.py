@@ -34,6 +34,17 @@ def test_edits_of_both_files_are_made(tmp_path: Path) -> None:
     assert (place / "model.py").read_text() == "y\n"
 
 
+def test_a_file_in_a_folder_is_edited(tmp_path: Path) -> None:
+    place = folder(tmp_path, "a", SCRIPT)
+    (place / "runtime").mkdir()
+    (place / "runtime" / "rows.py").write_text("seed\n")
+    both = (Edit("EPS = 2", "EPS = 3"), Edit("seed", "0", file="runtime/rows.py"))
+    assert apply(bug(both), place)
+    assert (place / "runtime" / "rows.py").read_text() == "0\n"
+    with pytest.raises(DiagnosticError, match="CC734"):
+        apply(bug((Edit("EPS", "E"), Edit("seed", "1", file="runtime/rows.py"))), place)
+
+
 def test_a_script_without_the_text_stays(tmp_path: Path) -> None:
     place = folder(tmp_path, "a", SCRIPT)
     assert not apply(bug((Edit("SCALE", "1"),)), place)

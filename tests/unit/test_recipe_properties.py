@@ -136,8 +136,8 @@ def test_emitted_files_pass_linter_and_formatter(tmp_path: Path) -> None:
             result = compiled(recipe, name, form)
             if result is not None:
                 folder = tmp_path / f"{written}-{name}-{form}"
-                folder.mkdir()
                 for path, text in result[1].items():
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
                     (folder / path).write_text(text)
         written += 1
 

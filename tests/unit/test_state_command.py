@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import functools
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -25,6 +22,7 @@ from crosscast.state.recipe_check import misfits
 from crosscast.state.torch_keys import PARTS
 from crosscast.targets.backend import load_backend
 from named_tests import is_test
+from runtime_texts import rows_module, settings_of
 from state_files import DYNAMIC, HALF, OWN, own_state, saved, sections, small_recipe, state_of
 
 
@@ -245,28 +243,15 @@ def test_position_in_the_data(tail: str, shuffle: bool, windows: int, words: str
     assert words in str(data_position(recipe, 30, windows))
 
 
-def batches_of(recipe: Recipe) -> Any:
-    """The function of an emitted script that yields windows, alone."""
-    (compiled,) = compile_recipe(recipe, ["torch"])
-    tree = ast.parse(compiled.files["train.py"].text)
-    names = {"SEED", "MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "GLOBAL_BATCH_SIZE"}
-    tree.body = [
-        node
-        for node in tree.body
-        if (isinstance(node, ast.FunctionDef) and node.name in ("epoch_order", "batches"))
-        or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in names)
-    ]
-    scope: dict[str, Any] = {"np": np, "itertools": itertools, "lru_cache": functools.lru_cache}
-    exec("from __future__ import annotations\n" + ast.unparse(tree), scope)
-    return scope["batches"]
-
-
 @pytest.mark.parametrize("tail", ["flush_renormalized", "flush", "drop", "carry"])
 def test_positions_are_those_of_emitted_scripts(tail: str) -> None:
     recipe = small_recipe(accumulation=f"{{steps: 2, tail: {tail}}}")
+    (compiled,) = compile_recipe(recipe, ["torch"])
+    files = {path: file.text for path, file in compiled.files.items()}
+    told, batches = settings_of(files), rows_module(files).batches
     rows = {"labels": np.arange(21)}
     for windows in range(9):
-        (first, *_) = next(batches_of(recipe)(rows, windows))
+        (first, *_) = next(batches(rows, told, windows))
         at = data_position(recipe, 21, windows)
         assert at is not None
         order = np.random.default_rng([recipe.seed, at.epoch]).permutation(21)

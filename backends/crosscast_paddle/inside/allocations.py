@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from inspect import signature
 from pathlib import Path
 
 import paddle
 
+from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
 from crosscast_parity.inside.windows import rows_of, window_of
 
@@ -20,8 +20,7 @@ from crosscast_parity.inside.windows import rows_of, window_of
 def main() -> None:
     """Measure as the arguments say."""
     script, options = load_script(Path(sys.argv[1])), json.loads(sys.argv[2])
-    arguments = [script.parse_arguments([])] if signature(script.make_state).parameters else []
-    state = script.make_state(*arguments)
+    state = prepared(script, paddle.device.get_device())
     window = window_of(rows_of(options), options["micro_batch"])
     for _ in range(options["windows"]):
         script.train_window(state, window, script.micro_batch_loss)

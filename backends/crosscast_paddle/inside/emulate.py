@@ -18,6 +18,7 @@ from typing import Any
 import paddle
 from paddle.base import core, framework
 
+from crosscast_paddle.inside.on_cpu import allow_cpu
 from crosscast_parity.inside import emulate
 
 KINDS = {paddle.float32: "float32", paddle.float16: "float16", paddle.bfloat16: "bfloat16"}
@@ -119,7 +120,7 @@ def install() -> Callable[[Any], None]:
         module: Any = importlib.import_module(f"paddle.amp.{name}")
         module._dygraph_tracer = lambda: tracer
         module._is_gpu_float16_supported = module._is_gpu_bfloat16_supported = lambda: True
-    return _allow_cpu
+    return allow_cpu
 
 
 def _mended_cast(operations: Any) -> Callable[[Any, Any], Any]:
@@ -159,8 +160,3 @@ def _wrapped(tensors: PaddleTensors, name: str, function: Callable[..., Any]) ->
         return emulate.call(tensors, name, function, args, kwargs)
 
     return operation
-
-
-def _allow_cpu(module: Any) -> None:
-    if hasattr(module, "require_amp"):
-        module.require_amp = lambda device: None

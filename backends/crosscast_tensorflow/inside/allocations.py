@@ -22,13 +22,14 @@ os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
+from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
 from crosscast_parity.inside.windows import rows_of, window_of
 
 
 def train(script: Any, options: dict[str, Any], device: str) -> None:
     """Make the state and train some windows."""
-    state = script.make_state(device)
+    state = prepared(script, device)
     window = window_of(rows_of(options), options["micro_batch"])
     for _ in range(options["windows"]):
         script.train_window(state, window, script.micro_batch_loss)

@@ -8,43 +8,64 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+MOST = 4096
+"""Micro-batches that can be poisoned; a window has fewer."""
+
 
 class VariableCell:
-    """The factor of the loss as a variable of the graph."""
+    """The factors of a window's losses as a variable of the graph, which counts the losses.
+
+    Python cannot: one call of the graph may train a whole window.
+    """
 
     def __init__(self) -> None:
-        self._variable: Any = None
+        self._variables: tuple[Any, Any] | None = None
 
-    def _made(self) -> Any:
+    def _made(self) -> tuple[Any, Any]:
         # Made late: a variable starts the runtime, after which threads cannot be set any more.
         # In init_scope because the first use may be inside a function that is being traced.
-        if self._variable is None:
-            import tensorflow
+        if self._variables is None:
+            import tensorflow as tf
 
-            with tensorflow.init_scope():
-                self._variable = tensorflow.Variable(
-                    1.0, trainable=False, dtype=tensorflow.float32, name="fault_factor"
-                )
-        return self._variable
+            with tf.init_scope():
+                factors = tf.Variable(tf.ones(MOST), trainable=False, name="fault_factors")
+                count = tf.Variable(0, trainable=False, dtype=tf.int64, name="fault_count")
+            self._variables = factors, count
+        return self._variables
 
-    def set(self, factor: float) -> None:
-        """Use `factor` from now on."""
-        self._made().assign(factor)
+    def set(self, micro: int, factor: float) -> None:
+        """Use `factor` for the loss that is the window's with that number."""
+        factors, count = self._made()
+        if micro == 0:
+            count.assign(0)
+            factors.assign([factor] + [1.0] * (MOST - 1))
+        elif factor != 1.0:
+            factors.scatter_nd_update([[micro]], [factor])
 
     def apply(self, loss: Any) -> Any:
-        """Return the loss times the factor."""
-        import tensorflow
+        """Return the loss times its factor."""
+        import tensorflow as tf
 
-        return loss * tensorflow.cast(self._made(), loss.dtype)
+        factors, count = self._made()
+        count.assign_add(1)
+        return loss * tf.cast(factors.sparse_read(self.place()), loss.dtype)
+
+    def place(self) -> Any:
+        """Return the number of the loss that came last, in the graph."""
+        import tensorflow as tf
+
+        return tf.minimum(self._made()[1] - 1, MOST - 1)
 
 
 class TracedGradients:
     """`GradientTape.gradient`, whose result a script has traced into a graph.
 
-    So the values live in a variable: one number a parameter, 0 for gradients to leave alone.
+    So the values live in a variable: a number for every micro-batch and parameter, 0 for gradients
+    to leave alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, cell: VariableCell) -> None:
+        self._cell = cell
         self.reached: set[str] = set()
         self._positions: dict[Any, int] = {}
         self._names: list[str] = []
@@ -61,16 +82,23 @@ class TracedGradients:
             # What Keras 3 calls a variable holds TensorFlow's as its value.
             variable = parameter if isinstance(parameter, tf.Variable) else parameter.value
             self._positions[variable.ref()] = self._names.index(name)
-        zeros = tf.zeros(len(self._names))
+        zeros = tf.zeros((MOST, len(self._names)))
         self._values = tf.Variable(zeros, trainable=False, name="fault_values")
         if self._original is None:
             self._original = tf.GradientTape.gradient
             self._patch = tf.GradientTape.gradient = self._watching(self._original)
 
-    def set(self, values: Mapping[str, float]) -> None:
-        """Fill these gradients from now on."""
-        if self._values is not None:
-            self._values.assign([values.get(name, 0.0) for name in self._names])
+    def set(self, micro: int, values: Mapping[str, float]) -> None:
+        """Fill these gradients of the micro-batch whose loss has that number."""
+        import tensorflow as tf
+
+        if self._values is None:
+            return
+        if micro == 0:
+            self._values.assign(tf.zeros_like(self._values))
+        if values:
+            row = [values.get(name, 0.0) for name in self._names]
+            self._values.scatter_nd_update([[micro]], [row])
 
     def release(self) -> None:
         """Give the tape its own function back."""
@@ -104,9 +132,12 @@ class TracedGradients:
             return tf.IndexedSlices(rows, gradient.indices, gradient.dense_shape)
         position = self._positions[reference]
         self.reached.add(self._names[position])
-        value = tf.cast(self._values[position], gradient.dtype)
+        row = self._values.sparse_read(self._cell.place())
+        value = tf.cast(row[position], gradient.dtype)
         return tf.where(value == 0, gradient, value)
 
 
-make_cell = VariableCell
-make_gradients = TracedGradients
+def make_poison() -> tuple[VariableCell, TracedGradients]:
+    """Return what poisons losses and gradients."""
+    cell = VariableCell()
+    return cell, TracedGradients(cell)

@@ -25,6 +25,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
 
 SIZES = (2, 4)
@@ -100,7 +101,7 @@ def stay(to: Any) -> Any:
 def trace(script: Any, options: dict[str, Any], rows: int) -> dict[str, Any]:
     """Return the totals of two micro-batches of so many rows."""
     with FakeTensorMode(allow_non_fake_inputs=True):
-        state = script.make_state(torch.device("cpu"))
+        state = prepared(script, torch.device("cpu"))
         model = state.model
         watch = Watch()
         for tensor in (*model.parameters(), *model.buffers()):

@@ -58,6 +58,7 @@ class Adapter:
         files = {
             "emitted.py": compiled.files["train.py"],
             "model.py": compiled.files["model.py"],
+            **{n: file for n, file in compiled.files.items() if n.startswith("runtime/")},
             "settings.json": OutputFile(json.dumps(self._settings(recipe), indent=2) + "\n"),
             "requirements.txt": OutputFile(
                 compiled.files["requirements.txt"].text + "".join(f"{r}\n" for r in self.requires)

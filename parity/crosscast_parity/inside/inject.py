@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NoReturn
 
-from crosscast_parity.inside.poison import Cell, Gradients, make_cell, make_gradients
+from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.poison import Cell, Gradients, make_poison
 
 VALUES = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 INPUT = "input:"
@@ -106,10 +107,10 @@ class Poison:
 
     def clean(self) -> None:
         """Poison nothing from now on."""
-        self._cell.set(1.0)
-        self._gradients.set({})
+        self._cell.set(0, 1.0)
+        self._gradients.set(0, {})
 
-    def use(self, faults: Sequence[Fault], micro_batch: Any) -> Any:
+    def use(self, micro: int, faults: Sequence[Fault], micro_batch: Any) -> Any:
         """Set up loss and gradients for a micro-batch; return it, its data poisoned if asked."""
         factor = 1.0
         values: dict[str, float] = {}
@@ -122,8 +123,8 @@ class Poison:
                 values |= dict.fromkeys(chosen, value)
             else:
                 factor = value
-        self._cell.set(factor)
-        self._gradients.set(values)
+        self._cell.set(micro, factor)
+        self._gradients.set(micro, values)
         return micro_batch
 
 
@@ -170,8 +171,8 @@ class FaultyWindow(Sequence[Any]):
         for index, micro_batch in enumerate(self._micro_batches):
             faults = [fault for fault in self._faults if fault.place(len(self)) == index]
             self._applied.update(faults)
-            yield self._poison.use(faults, micro_batch)
-        self._poison.clean()
+            yield self._poison.use(index, faults, micro_batch)
+        self._poison.use(len(self), (), None)
 
 
 @dataclass
@@ -208,7 +209,7 @@ class Injector:
             faults = [fault for fault in self.faults if fault.window == window]
             by_name = [fault for fault in faults if fault.of_gradients]
             if any(fault.of_gradients for fault in self.faults):
-                self.poison.attach(state, module.named_parameters)
+                self.poison.attach(state, offered(module, "named_parameters"))
             try:
                 faulty = FaultyWindow(micro_batches, faults, self.poison, self.applied)
                 row = original(state, faulty, *args, **kw)
@@ -221,5 +222,5 @@ class Injector:
 
 
 def make_injector(inside: str, faults: Sequence[Fault]) -> Injector:
-    """Return the injector for a script; `inside` as of `poison.make_cell`."""
-    return Injector(faults, Poison(make_cell(inside), make_gradients(inside)))
+    """Return the injector for a script; `inside` as of `poison.make_poison`."""
+    return Injector(faults, Poison(*make_poison(inside)))

@@ -14,7 +14,7 @@ sees, poisoned or not. The other order works too; then `losses` are those before
 Files in the folder; none is ever half written:
 
 window-0000.safetensors, one for each recorded window, named by its number in the run:
-    Arrays, all float32, in canonical names and layout (the script's `exchange_layout`):
+    Arrays, all float32, in canonical names and layout (see `emitted.layout_of`):
       before/NAME, after/NAME  parameters around `train_window`; with `precision.mode: full` the
                                float32 masters (the script's `model_arrays`, if it has one)
       total/NAME               sum over the micro-batches, in their order and in float32, of the
@@ -38,7 +38,8 @@ window-0000.safetensors, one for each recorded window, named by its number in th
                                     backward delivered it (scale/rows for `normalize_by: sample`),
                                     a float32 number; null: not finite or no backward
        "gradient_dtypes": {NAME: "float32"|"float16"|"bfloat16"},  of the delivered gradients
-       "row": {...}}                what `train_window` returned; null for inf and nan
+       "row": {...}}                what `train_window` returned; null for inf and nan. Where an
+                                    emitted script leaves out `scale` and `skipped`, as in the trace
 
 average-0000.safetensors, beside it where the script keeps moving averages (`ema_arrays`):
     NAME                       the averages after the window; those before the first window are its
@@ -81,6 +82,7 @@ from typing import Any
 import numpy as np
 
 from crosscast_parity.inside import observed_files as files
+from crosscast_parity.inside.emitted import layout_of, offered, traced
 from crosscast_parity.inside.manifest import Tap
 from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.observed_types import ObservedTypes
@@ -193,7 +195,7 @@ class Observer:
             self._types.trained()
 
     def _models(self, state: Any) -> list[Mapping[str, Any]]:
-        named = getattr(self._module, "named_parameters", None)
+        named = offered(self._module, "named_parameters")
         model = getattr(state, "model", None)
         if named is None or model is None:
             return []
@@ -202,17 +204,17 @@ class Observer:
         return [named(model)] if working is model else [named(model), named(working)]
 
     def _weights(self, state: Any) -> dict[str, Array]:
-        arrays = getattr(self._module, "model_arrays", None)
+        arrays = offered(self._module, "model_arrays")
         if arrays is not None:
             return {name: np.array(array, np.float32) for name, array in arrays(state).items()}
         models = self._models(state)[:1]
         found = [(n, self._watcher.array(p)) for model in models for n, p in model.items()]
-        return self._exchanged(dict(found))
+        return self._exchanged(state, dict(found))
 
     def _held(self, state: Any) -> dict[str, dict[str, Array]]:
         """Return moments and averages by kind; nothing if the script does not tell its moments."""
         told = {"moments": "optimizer_arrays", "average": "ema_arrays"}
-        found = {kind: getattr(self._module, name, None) for kind, name in told.items()}
+        found = {kind: offered(self._module, name) for kind, name in told.items()}
         if found["moments"] is None:
             return {}
         return {
@@ -221,9 +223,9 @@ class Observer:
             if arrays
         }
 
-    def _exchanged(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    def _exchanged(self, state: Any, arrays: Mapping[str, Array]) -> dict[str, Array]:
         """Return the arrays in the canonical layout."""
-        exchange = getattr(self._module, "exchange_layout", lambda name, array: array)
+        exchange = layout_of(self._module, state)
         return {name: exchange(name, array) for name, array in arrays.items()}
 
     def _write_window(
@@ -235,15 +237,16 @@ class Observer:
         before: dict[str, Array],
         seen: Seen,
     ) -> None:
-        row = dict(row) if isinstance(row, Mapping) else {}
+        row = traced(self._module, row) if isinstance(row, Mapping) else {}
         groups = {"before": before, "after": self._weights(state)}
-        groups["total"] = self._exchanged(seen.total)
-        groups["first"] = self._exchanged(seen.first)
+        groups["total"] = self._exchanged(state, seen.total)
+        groups["first"] = self._exchanged(state, seen.first)
         if not row.get("skipped"):
-            groups["applied"] = self._exchanged(seen.applied)
+            groups["applied"] = self._exchanged(state, seen.applied)
         files.write_window(self._folder, window, rows, row, seen, groups)
-        if hasattr(self._module, "ema_arrays"):
-            files.write_averages(self._folder, window, self._module.ema_arrays(state))
+        averages = offered(self._module, "ema_arrays")
+        if averages is not None:
+            files.write_averages(self._folder, window, averages(state))
 
 
 def install(

@@ -14,10 +14,14 @@ from crosscast_parity.inside.modules import module_of
 
 
 class Cell(Protocol):
-    """Holds the factor of the current micro-batch where the framework can see it change."""
+    """Holds the factors of a window's losses where the framework can see them change."""
 
-    def set(self, factor: float) -> None:
-        """Use `factor` from now on."""
+    def set(self, micro: int, factor: float) -> None:
+        """Use `factor` for a micro-batch, the one that comes next; 0 begins a window.
+
+        A script may walk over its micro-batches several times, or all of them before the first
+        loss, where one call trains a whole window.
+        """
 
     def apply(self, loss: Any) -> Any:
         """Return the loss times the factor; a factor of 1 leaves every bit as it is."""
@@ -29,7 +33,7 @@ class EagerCell:
     def __init__(self) -> None:
         self._factor = 1.0
 
-    def set(self, factor: float) -> None:
+    def set(self, micro: int, factor: float) -> None:
         """Use `factor` from now on."""
         self._factor = factor
 
@@ -47,8 +51,11 @@ class Gradients(Protocol):
     def attach(self, parameters: Mapping[str, Any]) -> None:
         """Get hold of these parameters too, by name; before the first micro-batch."""
 
-    def set(self, values: Mapping[str, float]) -> None:
-        """Fill the gradients of these parameters, by name, from now on; leave the others alone."""
+    def set(self, micro: int, values: Mapping[str, float]) -> None:
+        """Fill these gradients of a micro-batch, by name, and leave the others alone.
+
+        Called as `Cell.set` is.
+        """
 
     def release(self) -> None:
         """Let go of the framework: nothing is watched any more."""
@@ -71,7 +78,7 @@ class HookedGradients:
                 self._hooked.append(parameter)
                 parameter.register_hook(self._hook(name, _full_like(parameter)))
 
-    def set(self, values: Mapping[str, float]) -> None:
+    def set(self, micro: int, values: Mapping[str, float]) -> None:
         """Fill these gradients from now on."""
         self._values = values
 
@@ -96,23 +103,12 @@ def _full_like(tensor: Any) -> Callable[..., Any]:
     return found
 
 
-def make_cell(inside: str) -> Cell:
-    """Return what poisons the loss in a framework.
+def make_poison(inside: str) -> tuple[Cell, Gradients]:
+    """Return what poisons losses and gradients in a framework.
 
     Args:
         inside: the package with what a backend loads in the process; empty for none.
     """
-    own = _own(inside)
-    cell: Cell = own.make_cell() if own else EagerCell()
-    return cell
-
-
-def make_gradients(inside: str) -> Gradients:
-    """Return what poisons gradients in a framework; `inside` as of `make_cell`."""
-    own = _own(inside)
-    gradients: Gradients = own.make_gradients() if own else HookedGradients()
-    return gradients
-
-
-def _own(inside: str) -> Any:
-    return module_of(inside, "poison")
+    own = module_of(inside, "poison")
+    found: tuple[Cell, Gradients] = own.make_poison() if own else (EagerCell(), HookedGradients())
+    return found

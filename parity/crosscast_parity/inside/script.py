@@ -9,9 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
+BESIDE = ("model", "runtime")
+"""Modules in the folder of an emitted script."""
+
 
 def load_script(path: Path) -> ModuleType:
-    """Import a script as a module without running its main part; its folder comes first."""
+    """Import a script as a module without running its main part; its folder comes first.
+
+    What stands beside another script is forgotten.
+    """
+    for name in [name for name in sys.modules if name.partition(".")[0] in BESIDE]:
+        del sys.modules[name]
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:

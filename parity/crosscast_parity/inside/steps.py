@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from crosscast_parity.inside.emitted import offered, traced
+
 Arrays = dict[str, np.ndarray]
 SLOTS = (("model_arrays", "parameters/"), ("optimizer_arrays", ""), ("ema_arrays", "ema/"))
 """Functions of an emitted script that tell its state, and what is put before their names."""
@@ -51,7 +53,7 @@ class StepRecorder:
             np.savez(self._folder / f"{self._window}.npz", **arrays)  # type: ignore[arg-type]
         self._window += 1
         line = {
-            "row": {name: finite(value) for name, value in row.items()},
+            "row": {name: finite(value) for name, value in traced(self._module, row).items()},
             "given": [row_hashes(batch) for batch in micro_batches],
             "counters": self._counters(state),
             "digests": {name: digest(array) for name, array in arrays.items()},
@@ -62,14 +64,14 @@ class StepRecorder:
     def _arrays(self, state: Any) -> Arrays:
         found: Arrays = {}
         for function, prefix in SLOTS:
-            tell = getattr(self._module, function, None)
+            tell = offered(self._module, function)
             found.update(
                 {f"{prefix}{n}": np.asarray(a) for n, a in tell(state).items()} if tell else {}
             )
         return found
 
     def _counters(self, state: Any) -> dict[str, float]:
-        tell = getattr(self._module, "scaler_counters", None)
+        tell = offered(self._module, "scaler_counters")
         counters = tell(state) if tell else {}
         return {n: float(v) for n, v in counters.items() if isinstance(v, int | float)}
 

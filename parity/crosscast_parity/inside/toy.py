@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from crosscast_parity.inside.emitted import UNSCALED, offered
 from crosscast_parity.inside.modules import module_of
 
 Arrays = dict[str, np.ndarray]
@@ -31,8 +32,8 @@ NAMES = {
 """The toy's parameters and what they are called in models of torch and Paddle."""
 
 
-FUNCTIONS = ("build_model", "main", "make_state", "run", "train_window")
-FACTS = ("MADE_FOR", "RECIPE")
+FUNCTIONS = ("build_model", "main", "make_state", "train", "train_window")
+FACTS = ("SETTINGS", "run_training")
 """What only scripts have that were compiled from a recipe; others may mean something else by a loss
 function or by a window."""
 FOLDER = "steps"
@@ -84,7 +85,7 @@ def run_windows(step: Any, session: Session, toy: Toy, folder: Path) -> dict[str
     arrays: dict[str, list[np.ndarray]] = {}
     numbers: dict[str, list[int]] = {}
     for number, window in enumerate(toy.windows):
-        rows.append(step.train_window(session.state, window, session.loss))
+        rows.append({**UNSCALED, **step.train_window(session.state, window, session.loss)})
         counters.append(session.counters())
         for key, array in session.tensors().items():
             arrays.setdefault(key, []).append(array)
@@ -114,16 +115,19 @@ def install(inside: str, module: Any, folder: Path) -> None:
     """
     backend, toy = module_of(inside, "toy"), load_toy(folder)
 
-    def run(arguments: Any, state: Any) -> dict[str, float]:
-        there = arguments.output / FOLDER
+    def train(run: Any) -> dict[str, float]:
+        run.state = state = module.make_state(run)
+        output = run.args.output
+        there = output / FOLDER
         there.mkdir(exist_ok=True)
         answer = run_windows(module, backend.watch(state, toy), toy, there)
         (there / "steps.json").write_text(json.dumps(plain(answer)))
-        lines = [json.dumps(module.finite(row)) + "\n" for row in answer["rows"]]
-        (arguments.output / "trace.jsonl").write_text("".join(lines))
+        finite = offered(module, "finite")
+        lines = [json.dumps(finite(row)) + "\n" for row in answer["rows"]]
+        (output / "trace.jsonl").write_text("".join(lines))
         return {}
 
-    module.run = run
+    module.train = train
     module.build_model = lambda *given: backend.make_model(toy)
     if hasattr(backend, "named_parameters"):
         module.named_parameters = backend.named_parameters

@@ -33,14 +33,15 @@ def _canary(
     return Canary(level=level, bug=bug)
 
 
-_ROUNDED = "{n: np.float32(np.float16(a)) for n, a in model_arrays(state).items()}"
+_ROWS, _RUN = "runtime/rows.py", "runtime/run.py"
+_ROUNDED = '{n: a.astype("float16").astype("float32") for n, a in weights.items()}'
 SHARED: tuple[Canary, ...] = (
     _canary(
         "gate",
         "unseeded-order",
         "the order of the rows is not seeded",
         "seed",
-        Edit("default_rng([SEED, epoch])", "default_rng()"),
+        Edit("default_rng([seed, epoch])", "default_rng()", file=_ROWS),
     ),
     _canary(
         "L0b",
@@ -62,7 +63,7 @@ SHARED: tuple[Canary, ...] = (
         "row-lost",
         "a row of every window is lost",
         "batch.global_batch_size",
-        Edit("[first : first + GLOBAL_BATCH_SIZE]", "[first : first + GLOBAL_BATCH_SIZE - 1]"),
+        Edit("(index + 1) * size]", "(index + 1) * size - 1]", file=_ROWS),
     ),
     _canary(
         "L0c",
@@ -97,28 +98,28 @@ SHARED: tuple[Canary, ...] = (
         "weights-file-rounded",
         "the weights that a run leaves are rounded to float16",
         "",
-        Edit('safetensors", model_arrays(state))', f'safetensors", {_ROUNDED})'),
+        Edit('"model.safetensors", weights', f'"model.safetensors", {_ROUNDED}', file=_RUN),
     ),
     _canary(
         "L1d",
         "rows-again-after-resume",
         "a resumed run begins with the first rows",
         "",
-        Edit("batches(train_rows, state.windows)", "batches(train_rows)"),
+        Edit("batches(rows, settings, state.windows,", "batches(rows, settings, 0,", file=_RUN),
     ),
     _canary(
         "L1d",
         "last-batch-not-evaluated",
         "a short last batch is not evaluated",
         "",
-        Edit("(0, n_rows, MICRO", "(0, n_rows - MICRO_BATCH_SIZE + 1, MICRO"),
+        Edit("range(0, n_rows, size)", "range(0, n_rows - size + 1, size)"),
     ),
     _canary(
         "L2",
         "window-lost",
         "the rows of window 8 are skipped",
         "",
-        Edit("divmod(window, per_epoch)", "divmod(window + (window >= 8), per_epoch)"),
+        Edit("divmod(window, per_epoch)", "divmod(window + (window >= 8), per_epoch)", file=_ROWS),
     ),
 )
 

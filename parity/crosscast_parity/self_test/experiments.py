@@ -22,7 +22,7 @@ from crosscast_parity.processes.work_done import without_findings
 from crosscast_parity.report.files import write_report
 from crosscast_parity.runs.workspace import CompileTo
 from crosscast_parity.self_test.canaries import Canary, canaries_of, fitting
-from crosscast_parity.self_test.mutation import FILES, apply
+from crosscast_parity.self_test.mutation import apply, texts_of
 
 AT_ONCE = 4
 """Canaries of one comparison: they share processes, and memory."""
@@ -208,8 +208,7 @@ def _scripts(
         with TemporaryDirectory() as folder:
             compile_to(variant, (program.target,), Path(folder))
             script = next(iter(sorted(Path(folder).glob("*/train.py"))))
-            paths = [script.with_name(name) for name in FILES]
-            found.append({path.name: path.read_text() for path in paths if path.exists()})
+            found.append(texts_of(script.parent))
     return found
 
 

@@ -16,9 +16,6 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.targets.harness import Edit
 from crosscast_parity.checks.kinds import Level
 
-FILES = ("train.py", "model.py")
-
-
 Form = tuple[Edit, ...]
 
 
@@ -61,12 +58,16 @@ def apply(mutation: Mutation, folder: Path) -> bool:
     Raises:
         DiagnosticError: CC734 if the edits fit in part; nothing was written then.
     """
-    paths = {name: folder / name for name in FILES}
-    texts = {name: path.read_text() for name, path in paths.items() if path.exists()}
-    changed = mutation.mutate(texts)
+    changed = mutation.mutate(texts_of(folder))
     for name, text in changed.items():
-        paths[name].write_text(text)
+        (folder / name).write_text(text)
     return bool(changed)
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """Return the texts of a script's Python files by their paths in its folder."""
+    paths = sorted(folder.rglob("*.py"))
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in paths}
 
 
 def _found(edit: Edit, texts: Mapping[str, str]) -> int:

@@ -9,6 +9,7 @@ from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
 from crosscast.emit.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
 from crosscast.emit.render import py_literal
+from crosscast.emit.runtime import runtime_files, settings_lines
 from crosscast.plan import operations as ops
 from crosscast.targets.backend import Dialect, File, Form, version_view
 from crosscast_toy.overrides import ToyOverrides
@@ -21,12 +22,11 @@ def files(
     overrides = ToyOverrides.model_validate(frame.overrides.get("toy", {}))
     view = shared_view(plan, frame, dialect.title, form)
     view |= {
-        "versions": version_view("toygrad", dialect.title, "1.0"),
+        "versions": version_view(dialect.title, "1.0"),
         "requirements": dialect.requirements,
         "output": f"runs/{frame.name}-toy",
         "factory_import": factory_import(frame, "toy"),
         "strict": overrides.strict,
-        "state_arguments": "",
         "constants": _constants(plan),
         "no_decay": sorted(plan.get(ops.Step).no_decay),
     }
@@ -64,6 +64,12 @@ def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
 
     if form == "step":
         return (file("step.py"),)
-    model = (file("model.py"),) if view["bert"] else ()
-    launch = file("launch.sh", executable=True)
-    return (file("train.py"), *model, launch, file("requirements.txt"), *job_files(frame, view))
+    view["settings"] = settings_lines(view)
+    return (
+        file("train.py"),
+        *((file("model.py"),) if view["bert"] else ()),
+        *runtime_files(dict.fromkeys(("device", "state"), "toy"), {}),
+        file("launch.sh", executable=True),
+        file("requirements.txt"),
+        *job_files(frame, view),
+    )

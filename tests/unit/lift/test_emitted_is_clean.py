@@ -43,8 +43,8 @@ def findings(sources: list[Source]) -> list[str]:
 )
 def test_nothing_is_found_in_what_is_committed(folder: Path) -> None:
     sources = [
-        Source(str(folder / path.name.removesuffix(".txt")), path.read_text(encoding="utf-8"))
-        for path in sorted(folder.iterdir())
+        Source(str(path).removesuffix(".txt"), path.read_text(encoding="utf-8"))
+        for path in sorted(folder.rglob("*.*"))
         if path.name.removesuffix(".txt").endswith(KINDS)
     ]
     assert sources
@@ -116,7 +116,7 @@ def test_without_its_scaler_an_emitted_script_is_a_script_as_any_other() -> None
     assert sources is not None
     kept = [
         Source(
-            source.name, source.text.replace("\nWINDOWS = ", "\nINIT_SCALE = 65536.0\nWINDOWS = ")
+            source.name, source.text.replace("\nSETTINGS = ", "\nINIT_SCALE = 65536.0\nSETTINGS = ")
         )
         for source in sources
     ]

@@ -129,24 +129,28 @@ def test_a_scaled_loss_is_one_of_float16_though_nothing_is_computed_in_it(
     assert lifted.precision == recipe.precision
 
 
-def test_edits_of_a_script_are_read() -> None:
-    from recipe_texts import build, text_of
+@pytest.mark.parametrize(
+    ("target", "written"),
+    [
+        ("torch", "    accumulation_steps={},\n"),
+        ("tensorflow", "\nACCUMULATION_STEPS = {}\n"),
+        ("paddle@fleet", "\nACCUMULATION_STEPS = {}\n"),
+    ],
+)
+def test_edits_of_a_script_are_read(target: str, written: str) -> None:
+    from recipe_texts import recipe_of
 
-    sources = emitted(build(text_of()), "torch")
+    sources = emitted(recipe_of(optimizer=adamw("[]")), target)
     assert sources is not None
     before = read_back(sources)
     steps = int(before["accumulation.steps"])
-    edited = [
-        type(source)(
-            source.name, source.text.replace(f"STEPS = {steps}\n", f"STEPS = {steps + 3}\n")
-        )
-        for source in sources
-    ]
+    edit = (written.format(steps), written.format(steps + 3))
+    edited = [type(source)(source.name, source.text.replace(*edit)) for source in sources]
     assert read_back(edited)["accumulation.steps"] == steps + 3
 
 
 def test_other_programs_are_not_taken_for_emitted_ones() -> None:
     from crosscast.messages.source import Source
 
-    text = "MICRO_BATCH_SIZE = 1\n\n\ndef train_window():\n    pass\n"
+    text = "SETTINGS = Settings(seed=1)\n\n\ndef train_window():\n    pass\n"
     assert read_back([Source("a.py", text)]) == {}

@@ -80,6 +80,13 @@ def test_events_are_paired_with_operations(line: int, operation: str, text: str)
     assert any(text in entry["text"] for entry in found["targets"]["paddle"]["emitted"])
 
 
+@pytest.mark.parametrize(("target", "text"), [("torch", "autocast("), ("paddle", "auto_cast(")])
+def test_a_mode_is_paired_with_what_disappears_without_it(target: str, text: str) -> None:
+    found = says(report_of(moved(migration_sources.APEX, target)), 6)["precision.mode"]
+    (line,) = found["targets"][target]["emitted"]
+    assert text in line["text"]
+
+
 def test_every_line_is_quoted_from_its_source() -> None:
     lines = migration_sources.TORCH.splitlines()
     for entry in report_of(moved(migration_sources.TORCH))["lines"]:

@@ -281,6 +281,20 @@ def test_averages_samplers_and_sums(loop: Loop) -> None:
     assert sums == {"total": False, "mean": True, "kept": True}
 
 
+def test_reading_averages_is_not_averaging(loop: Loop) -> None:
+    step = loop("""
+        def ema_arrays(averages):
+            return {name: average.cpu() for name, average in averages.items()}
+
+        for x in loader:
+            opt.zero_grad()
+            model(x).backward()
+            opt.step()
+            save(ema_arrays(averages))
+        """)
+    assert step.of("average_weights") == ()
+
+
 def test_a_sum_that_is_differentiated_is_no_running_sum(loop: Loop) -> None:
     step = loop("""
         for x in loader:

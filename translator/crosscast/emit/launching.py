@@ -25,7 +25,6 @@ def launch_view(frame: Frame) -> dict[str, Any]:
         "last_node": frame.nodes - 1,
         "elastic": launch.rendezvous == "elastic",
         # Restarted with the same arguments every time.
-        "resumes": requeues or launch.rendezvous == "elastic",
         "first_flags": "--auto-resume " if launch.rendezvous == "elastic" else "",
         "requeues": requeues,
         "max_requeues": launch.max_requeues,

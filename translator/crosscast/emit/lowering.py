@@ -70,23 +70,21 @@ def shared_view(plan: Plan, frame: Frame, title: str, form: str) -> dict[str, An
         "versions": None,  # a backend's own, see target.version_view
         # Optional parts of a script, enabled by backends.
         "contextlib": False,
-        "flags": "",
         "fnmatch": False,
         "keeps_averages": False,
-        "importlib": False,
         "machine": False,
-        "meets": False,
         "own_norm": False,
-        "random": False,
         "reseed": "",
-        "lost_process": "",
-        "leaving_arguments": "",
+        "main_arguments": "SETTINGS, train, argv",
+        "checked_half": "",
+        "recomputed_dropout": False,
         "name": frame.name,
         "recipe_hash": frame.fingerprint,
         "seed": frame.seed,
         "micro_batch_size": frame.micro_batch_size,
         "global_batch_size": frame.global_batch_size,
         "accumulation_steps": frame.micro_batches,
+        "accumulation_code": str(frame.micro_batches),
         "tail": frame.tail,
         "tf32": frame.tf32,
         "launch": launch_view(frame),
@@ -101,7 +99,6 @@ def _step(plan: Plan) -> dict[str, Any]:
     """Return what every framework prints of the training step, without the loss scale."""
     schedule, unit = plan.get(Schedule), plan.get(Normalize).unit
     processes, average = predicates.processes(plan), plan.find(Ema)
-    slots = slot_names(plan)
     return {
         "processes": processes,
         "distributed": processes > 1,
@@ -113,11 +110,8 @@ def _step(plan: Plan) -> dict[str, Any]:
         "loss_doc": _LOSS_DOCS[unit],
         "ema": average is not None,
         "ema_decay": None if average is None else average.decay,
-        "state_arguments": "device",
         "schedule": _schedule(schedule),
-        "slot_names": slots,
-        "mean_squares": tuple(name for name in slots if name in MEAN_SQUARES),
-        "factored": plan.get(Step).optimizer == "adafactor",
+        "slot_names": slot_names(plan),
     }
 
 
@@ -204,12 +198,10 @@ def clip_constants(plan: Plan, *, with_eps: bool) -> tuple[str, ...]:
 
 def _scaling(plan: Plan) -> dict[str, Any]:
     update = plan.find(UpdateScale)
-    static = update is not None and update.mode == "static"
     return {
         "scaled": predicates.scaled(plan),
         "scaling": _scale(update),
         "dynamic": predicates.dynamic(plan),
-        "hopeless": f'row["skipped"] and row["scale"] <= {"LOSS_SCALE" if static else "MIN_SCALE"}',
         "scaling_optional": False,
         "cumulative": update is not None and update.hysteresis_mode == "cumulative",
         "machine_fields": (),

@@ -35,7 +35,7 @@ def environment(folder: Path) -> Environment:
         auto_reload=False,
         bytecode_cache=TemplateCache(cached, Path(__file__)) if cached else None,
     )
-    env.filters.update(py=py_literal, sh=shell_word, assign=assign)
+    env.filters.update(py=py_literal, sh=shell_word)
     return env
 
 
@@ -67,15 +67,6 @@ def _string_literal(text: str) -> str:
     quote = "'" if text.count('"') > text.count("'") else '"'
     pieces = (f"\\{c}" if c == quote else c if c in "'\"" else ascii(c)[1:-1] for c in text)
     return f"{quote}{''.join(pieces)}{quote}"
-
-
-def assign(name: str, value: object, width: int = 88) -> str:
-    """Return `name = literal`, wrapped in parentheses as a formatter would."""
-    literal = py_literal(value)
-    line = f"{name} = {literal}"
-    if len(line) <= width or len(literal) + 4 > width:
-        return line
-    return f"{name} = (\n    {literal}\n)"
 
 
 def shell_word(value: object) -> str:

@@ -43,7 +43,7 @@ def carriers(recipe: Recipe, target: str) -> dict[str, tuple[Line, ...]]:
     A field whose value emits nothing, such as `clipping.kind: none`, has none.
     """
     base = _texts(recipe, target)
-    found = {path: _lines_of(recipe, target, path, base) for path, _ in leaves(recipe)}
+    found = {path: _lines_of(recipe, target, path, value, base) for path, value in leaves(recipe)}
     return {path: _own(path, lines, found) for path, lines in found.items()}
 
 
@@ -55,7 +55,7 @@ def _own(path: str, lines: Sequence[Line], found: Mapping[str, Sequence[Line]]) 
     others = {
         line
         for other, carried in found.items()
-        if other != path and len(carried) < len(lines)
+        if other != path and len(carried) < len(lines) and len(carried) <= _SHOWN
         for line in carried
     }
     own = [line for line in lines if line not in others] or list(lines)
@@ -68,8 +68,14 @@ def _informative(lines: Sequence[Line]) -> list[Line]:
     return [line for line in lines if not _ABOUT.match(line.text)]
 
 
-def _lines_of(recipe: Recipe, target: str, path: str, base: Texts) -> tuple[Line, ...]:
-    """Return the emitted lines of a field: the smallest set that another value changes."""
+def _lines_of(
+    recipe: Recipe, target: str, path: str, value: object, base: Texts
+) -> tuple[Line, ...]:
+    """Return the emitted lines of a field: those that every other value changes.
+
+    If there are none, the smallest set that another value changes. Of a mode it is the first set:
+    the first other mode is `none`, and what disappears with it is what the mode emits.
+    """
     found: list[tuple[Line, ...]] = []
     for other in other_recipes(recipe, path):
         try:
@@ -80,7 +86,9 @@ def _lines_of(recipe: Recipe, target: str, path: str, base: Texts) -> tuple[Line
             found.append(touched)
         if len(found) == _ENOUGH or len(touched) == 1:
             break
-    return min(found, key=len, default=())
+    smallest = min(found, key=len, default=())
+    common = tuple(line for line in smallest if all(line in touched for touched in found))
+    return common or (found[0] if found and isinstance(value, str) else smallest)
 
 
 def _texts(recipe: Recipe, target: str) -> dict[str, list[str]]:

@@ -284,17 +284,15 @@ def _no_dialect(text: str, backend: Backend, word: str | None) -> Diagnostic:
     )
 
 
-def version_view(module: str, title: str, since: str, until: str = "") -> dict[str, str]:
+def version_view(title: str, since: str, until: str = "") -> dict[str, str]:
     """Return the view for the version check of an emitted script.
 
     Args:
-        module: Name under which the script imports the framework.
         title: Display name of the versions.
         since: Lowest version, inclusive; its first two numbers count.
         until: First version that is too new; empty for none.
     """
-    after = f" < {_pair(until)}" if until else ""
-    return {"module": module, "title": title, "window": f"{_pair(since)} <= found{after}"}
+    return {"title": title, "since": _pair(since), "until": _pair(until) if until else ""}
 
 
 def _pair(version: str) -> str:

@@ -8,7 +8,7 @@ modules are optional:
     observe      make_watcher(): what a window does to weights and gradients
     manifest     make_tap(): which operation ran in which type
     emulate      install(): half precision computed in float32
-    poison       make_cell(), make_gradients(): faults; only where hooks on parameters will not do
+    poison       make_poison(): faults; only where hooks on parameters will not do
     cleanup      clean_up(): what a run leaves in the process
     toy          a program that runs emitted steps on the harness's toy
     updates      install(): every update that the framework's optimizers make

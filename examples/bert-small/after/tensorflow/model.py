@@ -111,6 +111,45 @@ class BertClassifier(keras.Model):
         x = tf.tanh(float32(self.pooler(x[:, 0])))
         return self.classifier(x)
 
+    def canonical_parameters(self):
+        """Return the trainable variables by their Hugging Face names."""
+        named_layers = {
+            "bert.embeddings.word_embeddings": self.word_embeddings,
+            "bert.embeddings.position_embeddings": self.position_embeddings,
+            "bert.embeddings.token_type_embeddings": self.token_type_embeddings,
+            "bert.embeddings.LayerNorm": self.embeddings_norm,
+            "bert.pooler.dense": self.pooler,
+            "classifier": self.classifier,
+        }
+        for i, layer in enumerate(self.encoder):
+            prefix = f"bert.encoder.layer.{i}"
+            named_layers |= {
+                f"{prefix}.attention.self.query": layer.query,
+                f"{prefix}.attention.self.key": layer.key,
+                f"{prefix}.attention.self.value": layer.value,
+                f"{prefix}.attention.output.dense": layer.attention_dense,
+                f"{prefix}.attention.output.LayerNorm": layer.attention_norm,
+                f"{prefix}.intermediate.dense": layer.intermediate_dense,
+                f"{prefix}.output.dense": layer.output_dense,
+                f"{prefix}.output.LayerNorm": layer.output_norm,
+            }
+        return {
+            f"{name}.{role}": variable
+            for name, layer in named_layers.items()
+            # kernel and bias, gamma and beta, or the one table of an embedding
+            for role, variable in zip(("weight", "bias"), layer.trainable_variables)
+        }
+
+    @staticmethod
+    def canonical_layout(name, array):
+        """Convert between the layout used here and that of weight files, both ways.
+
+        Dense kernels are (in, out) here and (out, in) there; all else is the same.
+        """
+        if array.ndim == 2 and not name.endswith("_embeddings.weight"):
+            return np.ascontiguousarray(array.T)
+        return array
+
 
 def build_model():
     """Return a model with fresh weights."""
@@ -118,43 +157,3 @@ def build_model():
     ids = np.zeros((1, 2), "int32")
     model(ids, ids, ids)  # Keras creates the weights at the first call.
     return model
-
-
-def named_parameters(model):
-    """Return the trainable variables by their Hugging Face names."""
-    named_layers = {
-        "bert.embeddings.word_embeddings": model.word_embeddings,
-        "bert.embeddings.position_embeddings": model.position_embeddings,
-        "bert.embeddings.token_type_embeddings": model.token_type_embeddings,
-        "bert.embeddings.LayerNorm": model.embeddings_norm,
-        "bert.pooler.dense": model.pooler,
-        "classifier": model.classifier,
-    }
-    for i, layer in enumerate(model.encoder):
-        prefix = f"bert.encoder.layer.{i}"
-        named_layers |= {
-            f"{prefix}.attention.self.query": layer.query,
-            f"{prefix}.attention.self.key": layer.key,
-            f"{prefix}.attention.self.value": layer.value,
-            f"{prefix}.attention.output.dense": layer.attention_dense,
-            f"{prefix}.attention.output.LayerNorm": layer.attention_norm,
-            f"{prefix}.intermediate.dense": layer.intermediate_dense,
-            f"{prefix}.output.dense": layer.output_dense,
-            f"{prefix}.output.LayerNorm": layer.output_norm,
-        }
-    return {
-        f"{name}.{role}": variable
-        for name, layer in named_layers.items()
-        # kernel and bias, gamma and beta, or the one table of an embedding
-        for role, variable in zip(("weight", "bias"), layer.trainable_variables)
-    }
-
-
-def exchange_layout(name, array):
-    """Convert between the layout used here and that of weight files, both ways.
-
-    Dense kernels are (in, out) here and (out, in) there; all else is the same.
-    """
-    if array.ndim == 2 and not name.endswith("_embeddings.weight"):
-        return np.ascontiguousarray(array.T)
-    return array

@@ -6,22 +6,11 @@ Edit freely: nothing here imports crosscast.
 
 from __future__ import annotations
 
-import argparse
-import itertools
-import json
-import math
 import os
-import re
-import shutil
-import signal
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
@@ -29,24 +18,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
 import keras
 import numpy as np
 import tensorflow as tf
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 # isort: split
-from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
+from model import LIMITS, MAX_POSITIONS, build_model
+from runtime.run import Run, run_training
+from runtime.settings import Settings
 
-MADE_FOR = "TensorFlow 2.16 or newer (Keras 3)"
-RECIPE = "86b6c899a6952599"
-SEED = 1234
-MICRO_BATCH_SIZE = 8
-ACCUMULATION_STEPS = 4
-GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS
-WINDOWS = 120
-TRAIN_DATA = "data/train.npz"
-EVAL_DATA = "data/eval.npz"
-OUTPUT = "runs/bert-small-tensorflow"
 DTYPE_POLICY = "float32"
-
+ACCUMULATION_STEPS = 4
 LEARNING_RATE = 0.0001
 END_LEARNING_RATE = 0.0
 WARMUP_STEPS = 12
@@ -56,107 +35,27 @@ EPS = 1e-08
 WEIGHT_DECAY = 0.01
 MAX_NORM = 1.0
 CLIP_EPS = 1e-06
-
-Batch = dict[str, np.ndarray]
-
-
-class Stop(Exception):
-    """End of the run with a status, an exit code and a message for the user."""
-
-    def __init__(self, status: str, exit_code: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.exit_code = status, exit_code
-
-
-def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--train", type=Path, default=TRAIN_DATA, help="training rows, npz")
-    add("--eval", type=Path, default=EVAL_DATA, help="evaluation rows, npz")
-    add("--weights", type=Path, help="initial weights, safetensors")
-    add("--output", type=Path, default=OUTPUT, help="folder for results")
-    add("--resume", action="store_true", help="go on from the checkpoint")
-    add("--windows", type=positive, default=WINDOWS, help="windows to train")
-    add("--checkpoint-every", type=positive, default=12, help="in windows")
-    add("--log-every", type=positive, default=10, help="in windows")
-    add("--device", choices=("auto", "cpu", "gpu"), default="auto")
-    add("--threads", type=threads, help="CPU threads")
-    return parser.parse_args(argv)
-
-
-def positive(text: str) -> int:
-    """Parse a positive integer."""
-    value = int(text)
-    if not 0 < value < 2**31:
-        raise ValueError(text)
-    return value
-
-
-def threads(text: str) -> int:
-    """Parse a number of threads that a system may start."""
-    if not 0 < int(text) <= 4096:
-        raise ValueError(text)
-    return int(text)
-
-
-def read_rows(path: Path) -> Batch:
-    """Read the arrays of an npz file that the model takes, and `labels`."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            names = [name for name in file.files if name in LIMITS]
-            rows = {name: np.asarray(file[name]) for name in names}
-    except Exception as error:  # a damaged file raises any
-        hint = (
-            "make it with: crosscast data nli-synthetic -o data"
-            " --train-rows 4096 --eval-rows 1024"
-            " --sequence-length 32 --vocab-size 2048 --seed 1234"
-        )
-        raise Stop("failed", 2, f"cannot read {path}: {error}\n{hint}") from error
-    if len(rows) < len(names):
-        raise Stop("failed", 2, f"{path}: two arrays have the same name")
-    sizes = {len(array) if array.ndim else 0 for array in rows.values()}
-    if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
-        needs = "`labels` and arrays of equal length, of one row at least"
-        raise Stop("failed", 2, f"{path}: needs {needs}")
-    return model_rows(path, rows)
-
-
-def model_rows(path: Path, rows: Batch) -> Batch:
-    """Return the arrays that the model takes, having looked at every value."""
-    tokens = rows.get("input_ids", rows["labels"]).shape
-    if len(tokens) != 2 or not 0 < tokens[1] <= MAX_POSITIONS:
-        shape = f"[rows, tokens], of 1 to {MAX_POSITIONS} tokens"
-        raise Stop("failed", 2, f"{path}: needs `input_ids` {shape}")
-    for name, limit in LIMITS.items():
-        array = rows.get(name, np.zeros(()))
-        right = array.shape == (tokens[:1] if name == "labels" else tokens)
-        if not right or array.dtype.kind not in "biu":
-            kind = "an integer for every " + ("row" if name == "labels" else "token")
-            raise Stop("failed", 2, f"{path}: needs `{name}`, {kind}")
-        if array.min() < 0 or array.max() >= limit:
-            raise Stop("failed", 2, f"{path}: `{name}` must be from 0 to {limit - 1}")
-    # Frameworks read other integers differently: uint16 is bfloat16 to Paddle.
-    return {name: rows[name].astype(np.int64, copy=False) for name in LIMITS}
-
-
-@lru_cache(maxsize=2)
-def epoch_order(n_rows: int, epoch: int) -> np.ndarray:
-    """Order of the training rows in one epoch, the same on every framework."""
-    return np.random.default_rng([SEED, epoch]).permutation(n_rows)
-
-
-def batches(rows: Batch, start: int = 0) -> Iterator[list[Batch]]:
-    """Yield windows of micro-batches for ever, from window number `start` on."""
-    n_rows = len(rows["labels"])
-    per_epoch = -(-n_rows // GLOBAL_BATCH_SIZE)  # a short last window counts
-    for window in itertools.count(start):
-        epoch, index = divmod(window, per_epoch)
-        first = index * GLOBAL_BATCH_SIZE
-        chosen = epoch_order(n_rows, epoch)[first : first + GLOBAL_BATCH_SIZE]
-        cuts = range(MICRO_BATCH_SIZE, len(chosen), MICRO_BATCH_SIZE)
-        micro = np.split(chosen, cuts)
-        yield [{name: a[index] for name, a in rows.items()} for index in micro]
+SETTINGS = Settings(
+    recipe="86b6c899a6952599",
+    made_for="TensorFlow 2.16 or newer (Keras 3)",
+    since=(2, 16),
+    train="data/train.npz",
+    eval="data/eval.npz",
+    data_hint=(
+        "make it with: crosscast data nli-synthetic -o data"
+        " --train-rows 4096 --eval-rows 1024"
+        " --sequence-length 32 --vocab-size 2048 --seed 1234"
+    ),
+    output="runs/bert-small-tensorflow",
+    seed=1234,
+    micro_batch_size=8,
+    accumulation_steps=ACCUMULATION_STEPS,
+    windows=120,
+    checkpoint_every=12,
+    limits=LIMITS,
+    max_positions=MAX_POSITIONS,
+    slots=("exp_avg", "exp_avg_sq"),
+)
 
 
 def row_losses(
@@ -269,8 +168,8 @@ def micro_step(
 
 
 @tf.function(reduce_retracing=True)
-def window_step(state: TrainState) -> tf.Tensor:
-    """Make one optimizer step; return the norm of the gradients."""
+def window_step(state: TrainState, window_loss: tf.Tensor) -> tf.Tensor:
+    """Make one optimizer step; return the loss and the norm of the gradients."""
     gradients = [total.value() for total in state.gradients]
     grad_norm = tf.linalg.global_norm(gradients)
     # Not clip_by_global_norm: no epsilon, and a norm that overflows gives nan (CC325).
@@ -280,7 +179,22 @@ def window_step(state: TrainState) -> tf.Tensor:
     # In skipped windows, too. What Python does after this reads no gradients.
     for total in state.gradients:
         total.assign(tf.zeros_like(total))
-    return grad_norm
+    return tf.stack([window_loss, grad_norm])
+
+
+@tf.function(reduce_retracing=True)
+def full_window(
+    state: TrainState,
+    loss_fn: LossFunction,
+    micro_batches: dict[str, tf.Tensor],
+    divisor: tf.Tensor,
+) -> tf.Tensor:
+    """Do all that a full window does in one call, from its micro-batches stacked."""
+    window_loss = tf.zeros(())
+    for i in tf.range(ACCUMULATION_STEPS):  # a loop in the graph: it is traced once
+        batch = {name: array[i] for name, array in micro_batches.items()}
+        window_loss += micro_step(state, loss_fn, batch, divisor)
+    return window_step(state, window_loss)
 
 
 def train_window(
@@ -292,196 +206,27 @@ def train_window(
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     divisor = tf.constant(rows, tf.float32)
-    window_loss = tf.zeros(())
-    for batch in micro_batches:
-        window_loss += micro_step(state, loss_fn, batch, divisor)
-    grad_norm = window_step(state)
+    shapes = [{name: a.shape for name, a in b.items()} for b in micro_batches]
+    if shapes == shapes[:1] * ACCUMULATION_STEPS:
+        stacked = {n: np.stack([b[n] for b in micro_batches]) for n in shapes[0]}
+        result = full_window(state, loss_fn, stacked, divisor)
+    else:  # a short window has any number and size of micro-batches
+        window_loss = tf.zeros(())
+        for batch in micro_batches:
+            window_loss += micro_step(state, loss_fn, batch, divisor)
+        result = window_step(state, window_loss)
+    loss, grad_norm = result.numpy().tolist()  # in one fetch
     state.updates += 1
     state.windows += 1
     return {
         "window": state.windows - 1,
         "n_micro": n_micro,
         "rows": rows,
-        "loss": float(window_loss),
+        "loss": loss,
         "lr": lr,
-        "grad_norm": float(grad_norm),
-        "scale": 1.0,
-        "skipped": False,
+        "grad_norm": grad_norm,
         "updates": state.updates,
     }
-
-
-def model_arrays(state: TrainState) -> dict[str, np.ndarray]:
-    """Weights by canonical name, in the canonical layout."""
-    return {
-        name: exchange_layout(name, variable.numpy())
-        for name, variable in named_parameters(state.model).items()
-    }
-
-
-def restore_model(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the weights."""
-    for name, variable in named_parameters(state.model).items():
-        variable.assign(exchange_layout(name, arrays[name]))
-
-
-def moments(state: TrainState) -> Iterator[tuple[str, str, keras.Variable]]:
-    """Yield the optimizer's own variables as slot, name of the weight, variable."""
-    names = {id(v): name for name, v in named_parameters(state.model).items()}
-    for slot in ("exp_avg", "exp_avg_sq"):
-        variables = getattr(state.optimizer, slot)
-        for weight, variable in zip(state.model.trainable_variables, variables):
-            yield slot, names[id(weight)], variable
-
-
-def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
-    """Moments as `slot/name`, in the canonical layout."""
-    return {
-        f"{slot}/{name}": exchange_layout(name, variable.numpy())
-        for slot, name, variable in moments(state)
-    }
-
-
-def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the moments and the number of past updates."""
-    state.optimizer.iterations.assign(state.updates)
-    for slot, name, variable in moments(state):
-        if f"{slot}/{name}" in arrays:
-            variable.assign(exchange_layout(name, arrays[f"{slot}/{name}"]))
-
-
-def scaler_counters(state: TrainState) -> dict[str, Any]:
-    """The loss scale and its counters."""
-    return {}
-
-
-def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
-    """Nothing of it changes."""
-
-
-def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
-    """Write a safetensors file whole or not at all."""
-    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    folder = path.with_suffix(".saving")  # of what a killed save leaves, too
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    partial = folder / path.name
-    save_file(arrays, partial, {key: json.dumps(metadata[key]) for key in metadata})
-    partial.chmod(folder.stat().st_mode & 0o666)  # save_file lets only the user read
-    os.replace(partial, path)
-    folder.rmdir()
-
-
-def save_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
-    """Write weights, optimizer moments and every counter; enough to resume exactly."""
-    arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
-    arrays |= {f"optimizer/{name}": a for name, a in optimizer_arrays(state).items()}
-    counters = {"windows": state.windows, "updates": state.updates, "rows": n_rows}
-    counters |= scaler_counters(state)
-    save_arrays(path, arrays, recipe=RECIPE, counters=counters)
-
-
-def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
-    """Continue from a checkpoint of the same recipe, with the same training rows."""
-    arrays, metadata = read_arrays(path)
-    if metadata.get("recipe") != json.dumps(RECIPE):
-        raise Stop("failed", 2, f"{path} was written by another recipe")
-    counters = read_counters(path, metadata.get("counters", ""), n_rows)
-    weights = model_arrays(state)
-    wanted = {f"model/{name}": array for name, array in weights.items()}
-    held = {key.split("/", 2)[-1] for key in arrays if key.startswith("optimizer/")}
-    if held or counters["updates"]:  # before the first update there may be none
-        held = set(weights)
-    for name in held & set(weights):
-        weight = weights[name]
-        for slot in ("exp_avg", "exp_avg_sq"):
-            wanted[f"optimizer/{slot}/{name}"] = np.zeros(weight.shape, weight.dtype)
-    check_arrays(path, arrays, wanted)
-    unknown = sorted(arrays.keys() - wanted.keys())
-    if unknown:
-        raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
-    for key, array in arrays.items():
-        slot = key.removeprefix("optimizer/").partition("/")[0]
-        if slot in ("exp_avg_sq",) and (array < 0).any():
-            raise Stop("failed", 2, f"{path}: {key}, a mean of squares, is negative")
-    state.windows, state.updates = counters["windows"], counters["updates"]
-    restore_model(state, {name: arrays[f"model/{name}"] for name in weights})
-    moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}
-    restore_optimizer(state, moments)
-    restore_scaler(state, counters)
-
-
-def read_counters(path: Path, text: str, n_rows: int) -> dict[str, Any]:
-    """Read the counters of a checkpoint, with values that a run can have saved."""
-    try:
-        counters = json.loads(text)
-        windows = counters.get("windows")
-    except (AttributeError, RecursionError, ValueError):
-        raise Stop("failed", 2, f"{path} is damaged: it has no counters") from None
-    limits: dict[str, tuple[Any, Any]] = {
-        "windows": (0, 2**31 - 1),
-        "updates": (windows, windows),  # without loss scaling no window is skipped
-        "rows": (1, 2**31 - 1),
-    }
-    counters.setdefault("rows", n_rows)
-    for name, (least, most) in limits.items():
-        value = counters.get(name)
-        if type(value) is not int or not least <= value <= most:
-            right = f"{name} must be a number from {least} to {most}"
-            raise Stop("failed", 2, f"{path} is damaged: {right}")
-    # With another number of rows the window number means another place in the data.
-    if counters["rows"] != n_rows:
-        there = f"{counters['rows']} training rows, not {n_rows}"
-        raise Stop("failed", 2, f"{path} was written with {there}")
-    return counters
-
-
-def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Read a safetensors file: its arrays by name, and its metadata."""
-    try:
-        with safe_open(path, framework="np") as file:
-            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
-            return arrays, file.metadata() or {}
-    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
-        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
-
-
-def load_weights(path: Path, state: TrainState) -> None:
-    """Load weights by their canonical names; a new classifier may be missing."""
-    arrays, _ = read_arrays(path)
-    # Early BERT files name the parameters of LayerNorm gamma and beta.
-    old = {".gamma": ".weight", ".beta": ".bias"}
-    for suffix, new in old.items():
-        for name in [name for name in arrays if name.endswith(suffix)]:
-            arrays[name.removesuffix(suffix) + new] = arrays.pop(name)
-    wanted = model_arrays(state)
-    fresh = [n for n in wanted if n.startswith("classifier.") and n not in arrays]
-    arrays |= {name: wanted[name] for name in fresh}
-    for name in wanted.keys() & arrays.keys():
-        array, dtype = arrays[name], wanted[name].dtype
-        if array.dtype.kind in "fV":  # V: bfloat16, where NumPy knows it
-            with np.errstate(over="ignore"):
-                arrays[name] = array.astype(dtype)
-    check_arrays(path, arrays, wanted)
-    if fresh:
-        print(f"new weights for {', '.join(fresh)}")
-    restore_model(state, {name: arrays[name] for name in wanted})
-
-
-def check_arrays(
-    path: Path, arrays: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
-) -> None:
-    """Refuse arrays of another name, shape or type, or that are not finite."""
-    missing = [name for name in wanted if name not in arrays]
-    if missing:
-        raise Stop("failed", 2, f"{path} lacks {', '.join(missing[:5])}")
-    for name, like in wanted.items():
-        array = arrays[name]
-        if (array.dtype, array.shape) != (like.dtype, like.shape):
-            there = f"{array.dtype} {array.shape}, not {like.dtype} {like.shape}"
-            raise Stop("failed", 2, f"{path}: {name} is {there}")
-        if not np.isfinite(array).all():
-            raise Stop("failed", 2, f"{path}: {name} is not finite")
 
 
 @tf.function(reduce_retracing=True)
@@ -493,206 +238,40 @@ def evaluate_batch(
     return tf.reduce_sum(losses), tf.math.count_nonzero(right)
 
 
-def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
+def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]:
     """Mean loss and accuracy over all rows."""
-    n_rows = len(rows["labels"])
+    n_rows, size = len(rows["labels"]), SETTINGS.micro_batch_size
     loss = correct = 0.0
-    for i in range(0, n_rows, MICRO_BATCH_SIZE):
-        batch = {name: array[i : i + MICRO_BATCH_SIZE] for name, array in rows.items()}
+    for i in range(0, n_rows, size):
+        batch = {name: array[i : i + size] for name, array in rows.items()}
         batch_loss, batch_correct = evaluate_batch(state.model, batch)
         loss += float(batch_loss)
         correct += int(batch_correct)
     return {"loss": loss / n_rows, "accuracy": correct / n_rows}
 
 
-def select_device(args: argparse.Namespace) -> str:
-    """Choose the device and prepare the process for it."""
-    gpus = tf.config.list_physical_devices("GPU")
-    if args.device == "gpu" and not gpus:
-        raise Stop("cannot_run", 3, "--device gpu, but TensorFlow sees no GPU")
-    if args.threads:
-        tf.config.threading.set_intra_op_parallelism_threads(args.threads)
-        tf.config.threading.set_inter_op_parallelism_threads(args.threads)
-    used = gpus[:1] if args.device != "cpu" else []
-    tf.config.set_visible_devices(used, "GPU")
-    for gpu in used:
-        tf.config.experimental.set_memory_growth(gpu, True)
-    tf.config.experimental.enable_tensor_float_32_execution(False)
-    return "/GPU:0" if used else "/CPU:0"
-
-
-def describe_device(device: str) -> str:
-    """Name of the device for status.json."""
-    if device == "/CPU:0":
-        return "cpu"
-    gpu = tf.config.get_visible_devices("GPU")[0]
-    return tf.config.experimental.get_device_details(gpu).get("device_name", "gpu")
-
-
-def peak_memory() -> dict[str, int]:
-    """Most bytes that tensors have held on this GPU so far; nothing on a CPU."""
-    if not tf.config.get_visible_devices("GPU"):
-        return {}
-    return {"peak_memory": tf.config.experimental.get_memory_info("GPU:0")["peak"]}
-
-
-def versions() -> dict[str, str]:
-    """Versions that decide about the numbers."""
-    return {
-        "tensorflow": tf.__version__,
-        "keras": keras.__version__,
-        "numpy": np.__version__,
-    }
-
-
-def make_state(device: str) -> TrainState:
+def make_state(run: Run) -> TrainState:
     """Build everything a run starts with."""
-    keras.utils.set_random_seed(SEED)
+    keras.utils.set_random_seed(SETTINGS.seed)
     keras.config.set_dtype_policy(DTYPE_POLICY)  # before the layers are made
-    with tf.device(device):
+    with tf.device(run.device):
         model = build_model()
         return TrainState(model, make_optimizer(model))
 
 
-def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
-    """Train, write trace and checkpoints, return the evaluation."""
-    checkpoint = args.output / "checkpoint.safetensors"
-    if checkpoint.exists() and not args.resume:
-        message = f"{args.output} holds a run: pass --resume, or another --output"
-        raise Stop("failed", 2, message)
-    train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
-    n_rows = len(train_rows["labels"])
-    if args.weights:
-        load_weights(args.weights, state)
-    if args.resume:
-        load_checkpoint(checkpoint, state, n_rows)
-    started, first = time.perf_counter(), state.windows
-    with open_trace(args.output / "trace.jsonl", state.windows) as trace:
-        windows = batches(train_rows, state.windows)
-        for micro_batches in itertools.islice(windows, max(0, args.windows - first)):
-            row = train_window(state, micro_batches, micro_batch_loss)
-            row |= peak_memory()
-            print(json.dumps(finite(row)), file=trace, flush=True)
-            last = state.windows == args.windows
-            if last or state.windows % args.log_every == 0:
-                speed = (state.windows - first) / (time.perf_counter() - started)
-                report(row, args.windows, speed)
-            stop_if_hopeless(state, row)
-            due = last or state.windows % args.checkpoint_every == 0
-            if due:
-                save_checkpoint(checkpoint, state, n_rows)
-    save_arrays(args.output / "model.safetensors", model_arrays(state))
-    return evaluate(state, eval_rows)
-
-
-def open_trace(path: Path, windows: int) -> TextIO:
-    """Open the trace for appending, with the rows of the first `windows` windows.
-
-    Training does not need them: rows that are lost or damaged are told and left out.
-    """
-    kept: dict[int, bytes] = {}
-    partial = path.with_suffix(".partial")
-    try:
-        for line in path.read_bytes().splitlines() if path.is_file() else ():
-            try:
-                number = json.loads(line.decode())["window"]
-            except (KeyError, RecursionError, TypeError, ValueError):
-                continue
-            if type(number) is int and 0 <= number < windows:
-                kept[number] = line + b"\n"
-        partial.write_bytes(b"".join(kept[number] for number in sorted(kept)))
-        os.replace(partial, path)
-        trace = path.open("a")
-    except OSError as error:
-        raise Stop("failed", 2, f"cannot write {path}: {error}") from None
-    if len(kept) < windows:
-        lost = f"{windows - len(kept)} of the rows of {windows} windows"
-        print(f"{path} lacks {lost}; going on without")
-    return trace
-
-
-def finite(row: dict[str, Any]) -> dict[str, Any]:
-    """Replace inf and nan, which JSON does not know, by null."""
-    bad = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
-    return row | dict.fromkeys(bad)
-
-
-def report(row: dict[str, Any], windows: int, speed: float) -> None:
-    """Print one line of progress."""
-    left = (windows - row["window"] - 1) / speed
-    print(
-        f"window {row['window'] + 1}/{windows}  loss {row['loss']:.4f}  "
-        f"lr {row['lr']:.3g}  grad norm {row['grad_norm']:.3g}  "
-        f"scale {row['scale']:g}  {left:.0f} s left",
-        flush=True,
-    )
-
-
-def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
-    """Stop a run that can only produce garbage from here on."""
-    for name in ("loss", "grad_norm"):
-        if not math.isfinite(row[name]):
-            message = f"{name} is not finite in window {row['window']}"
-            raise Stop("stopped", 1, message)
-
-
-def check_version() -> None:
-    """Refuse a version of the framework that this script was not written for."""
-    version = tf.__version__
-    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
-    # Development builds may call themselves 0.0.0.
-    if any(found) and not (2, 16) <= found:
-        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+def train(run: Run) -> dict[str, float]:
+    """Train, and return the evaluation."""
+    state = make_state(run)
+    for micro_batches in run.windows(state):
+        row = train_window(state, micro_batches, micro_batch_loss)
+        run.record(state, row)
+    return run.finish(state, evaluate)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train as the command line says; write status.json; return the exit code."""
-    args = parse_arguments(argv)
-    try:
-        args.output.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=args.output).close()  # files can be made there
-        (args.output / "status.json").unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
-        return 2
-    status: dict[str, Any] = {"status": "finished", "exit_code": 0, "message": ""}
-    status |= {"windows": 0, "updates": 0, "eval": None}
-    state: TrainState | None = None
-    try:
-        check_version()
-        device = select_device(args)
-        status |= {"device": describe_device(device), "versions": versions()}
-        state = make_state(device)
-        status["eval"] = finite(run(args, state))
-    except Stop as stop:
-        status |= {"status": stop.status, "exit_code": stop.exit_code}
-        status["message"] = str(stop)
-    except KeyboardInterrupt:
-        status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
-    except Exception as error:
-        status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
-        write_status(args.output, status, state)
-        raise  # a fault of the script or of the framework, not of its use
-    write_status(args.output, status, state)
-    if status["exit_code"]:
-        print(f"{status['status']}: {status['message']}", file=sys.stderr)
-    else:
-        print(f"finished: {json.dumps(status['eval'])}")
-    return int(status["exit_code"])
-
-
-def write_status(
-    output: Path, status: dict[str, Any], state: TrainState | None
-) -> None:
-    """Write status.json, whole, with how far the run came."""
-    if state is not None:
-        status |= {"windows": state.windows, "updates": state.updates}
-    partial = output / "status.partial"
-    partial.write_text(json.dumps(status, indent=2) + "\n")
-    os.replace(partial, output / "status.json")
+    """Train as the command line says; return the exit code."""
+    return run_training(SETTINGS, train, argv)
 
 
 if __name__ == "__main__":
-    # A launcher whose other process died, or a queue, ends this one as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

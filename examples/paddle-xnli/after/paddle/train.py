@@ -8,45 +8,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
-import json
 import math
-import os
-import re
-import shutil
-import signal
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 # isort: split
-from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
+from model import LIMITS, MAX_POSITIONS, build_model
+from runtime.flags import above_one, below_one, boolean, scale_between
+from runtime.run import Run, positive, run_training
+from runtime.settings import Settings
 
-MADE_FOR = "Paddle 3.0 or newer"
-RECIPE = "12c67d2021d8a1b1"
-SEED = 1
-MICRO_BATCH_SIZE = 32
-ACCUMULATION_STEPS = 1
 PROCESSES = 8
-GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS * PROCESSES
-WINDOWS = 4602
-TRAIN_DATA = "data/xnli-train.npz"
-EVAL_DATA = "data/xnli-dev.npz"
-OUTPUT = "runs/paddle-xnli-paddle"
-PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
-
 LEARNING_RATE = 5e-05
 END_LEARNING_RATE = 0.0
 WARMUP_STEPS = 460
@@ -63,144 +42,39 @@ GROWTH_INTERVAL = 1000  # clean steps before the scale grows
 HYSTERESIS = 2  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
 MAX_SCALE = math.inf
+SETTINGS = Settings(
+    recipe="12c67d2021d8a1b1",
+    made_for="Paddle 3.0 or newer",
+    since=(3, 0),
+    train="data/xnli-train.npz",
+    eval="data/xnli-dev.npz",
+    output="runs/paddle-xnli-paddle",
+    seed=1,
+    micro_batch_size=32,
+    accumulation_steps=1,
+    processes=PROCESSES,
+    windows=4602,
+    checkpoint_every=460,
+    limits=LIMITS,
+    max_positions=MAX_POSITIONS,
+    slots=("exp_avg", "exp_avg_sq"),
+    betas=BETAS,
+    scale=(MIN_SCALE, float("inf")),
+    half="float16",
+)
 
-Batch = dict[str, np.ndarray]
 
-
-class Stop(Exception):
-    """End of the run with a status, an exit code and a message for the user."""
-
-    def __init__(self, status: str, exit_code: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.exit_code = status, exit_code
-
-
-def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of mixed precision."""
     add = parser.add_argument
-    add("--train", type=Path, default=TRAIN_DATA, help="training rows, npz")
-    add("--eval", type=Path, default=EVAL_DATA, help="evaluation rows, npz")
-    add("--weights", type=Path, help="initial weights, safetensors")
-    add("--output", type=Path, default=OUTPUT, help="folder for results")
-    add("--resume", action="store_true", help="go on from the checkpoint")
-    add("--windows", type=positive, default=WINDOWS, help="windows to train")
-    add("--checkpoint-every", type=positive, default=460, help="in windows")
-    add("--log-every", type=positive, default=10, help="in windows")
-    add("--device", choices=("auto", "cpu", "gpu"), default="auto")
-    add("--threads", type=threads, help="CPU threads")
+    scale = scale_between(MIN_SCALE, MAX_SCALE)
     add("--use_fp16", type=boolean, default=True, help="false: all in float32")
     add("--use_dynamic_loss_scaling", type=boolean, default=True)
-    add("--init_loss_scaling", type=loss_scale, default=INIT_SCALE)
+    add("--init_loss_scaling", type=scale, default=INIT_SCALE)
     add("--incr_every_n_steps", type=positive, default=GROWTH_INTERVAL)
     add("--decr_every_n_nan_or_inf", type=positive, default=HYSTERESIS)
     add("--incr_ratio", type=above_one, default=GROWTH_FACTOR)
     add("--decr_ratio", type=below_one, default=BACKOFF_FACTOR)
-    return parser.parse_args(argv)
-
-
-def positive(text: str) -> int:
-    """Parse a positive integer."""
-    value = int(text)
-    if not 0 < value < 2**31:
-        raise ValueError(text)
-    return value
-
-
-def threads(text: str) -> int:
-    """Parse a number of threads that a system may start."""
-    if not 0 < int(text) <= 4096:
-        raise ValueError(text)
-    return int(text)
-
-
-def boolean(text: str) -> bool:
-    """Parse true, t, 1, false, f or 0."""
-    if text.lower() not in ("true", "t", "1", "false", "f", "0"):
-        raise ValueError(text)
-    return text.lower() in ("true", "t", "1")
-
-
-def loss_scale(text: str) -> float:
-    """Parse a loss scale; scales are float32 numbers."""
-    value = float(np.float32(text))
-    if not MIN_SCALE <= value <= min(MAX_SCALE, 2.0**126):
-        raise ValueError(text)
-    return value
-
-
-def above_one(text: str) -> float:
-    """Parse a finite number above 1."""
-    value = float(text)
-    if not 1 < value < math.inf:
-        raise ValueError(text)
-    return value
-
-
-def below_one(text: str) -> float:
-    """Parse a number between 0 and 1."""
-    value = float(text)
-    if not 0 < value < 1:
-        raise ValueError(text)
-    return value
-
-
-def read_rows(path: Path) -> Batch:
-    """Read the arrays of an npz file that the model takes, and `labels`."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            names = [name for name in file.files if name in LIMITS]
-            rows = {name: np.asarray(file[name]) for name in names}
-    except Exception as error:  # a damaged file raises any
-        raise Stop("failed", 2, f"cannot read {path}: {error}") from error
-    if len(rows) < len(names):
-        raise Stop("failed", 2, f"{path}: two arrays have the same name")
-    sizes = {len(array) if array.ndim else 0 for array in rows.values()}
-    if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
-        needs = "`labels` and arrays of equal length, of one row at least"
-        raise Stop("failed", 2, f"{path}: needs {needs}")
-    return model_rows(path, rows)
-
-
-def model_rows(path: Path, rows: Batch) -> Batch:
-    """Return the arrays that the model takes, having looked at every value."""
-    tokens = rows.get("input_ids", rows["labels"]).shape
-    if len(tokens) != 2 or not 0 < tokens[1] <= MAX_POSITIONS:
-        shape = f"[rows, tokens], of 1 to {MAX_POSITIONS} tokens"
-        raise Stop("failed", 2, f"{path}: needs `input_ids` {shape}")
-    for name, limit in LIMITS.items():
-        array = rows.get(name, np.zeros(()))
-        right = array.shape == (tokens[:1] if name == "labels" else tokens)
-        if not right or array.dtype.kind not in "biu":
-            kind = "an integer for every " + ("row" if name == "labels" else "token")
-            raise Stop("failed", 2, f"{path}: needs `{name}`, {kind}")
-        if array.min() < 0 or array.max() >= limit:
-            raise Stop("failed", 2, f"{path}: `{name}` must be from 0 to {limit - 1}")
-    # Frameworks read other integers differently: uint16 is bfloat16 to Paddle.
-    return {name: rows[name].astype(np.int64, copy=False) for name in LIMITS}
-
-
-@lru_cache(maxsize=2)
-def epoch_order(n_rows: int, epoch: int) -> np.ndarray:
-    """Order of the training rows in one epoch, the same on every framework."""
-    return np.random.default_rng([SEED, epoch]).permutation(n_rows)
-
-
-def batches(rows: Batch, start: int = 0) -> Iterator[list[Batch]]:
-    """Yield windows of micro-batches for ever, from window number `start` on."""
-    n_rows = len(rows["labels"])
-    # A short last window counts, unless some process would get no row of it.
-    per_epoch = n_rows // GLOBAL_BATCH_SIZE + (n_rows % GLOBAL_BATCH_SIZE >= PROCESSES)
-    if not per_epoch:
-        raise Stop("failed", 2, f"{n_rows} rows are too few for {PROCESSES} processes")
-    for window in itertools.count(start):
-        epoch, index = divmod(window, per_epoch)
-        first = index * GLOBAL_BATCH_SIZE
-        chosen = epoch_order(n_rows, epoch)[first : first + GLOBAL_BATCH_SIZE]
-        chosen = chosen[process_rank() :: PROCESSES]
-        cuts = range(MICRO_BATCH_SIZE, len(chosen), MICRO_BATCH_SIZE)
-        micro = np.split(chosen, cuts)
-        yield [{name: a[index] for name, a in rows.items()} for index in micro]
 
 
 def micro_batch_loss(model: nn.Layer, batch: dict[str, paddle.Tensor]) -> paddle.Tensor:
@@ -261,7 +135,6 @@ class TrainState:
     dynamic: bool = True  # --use_dynamic_loss_scaling
     windows: int = 0
     updates: int = 0
-    stuck: int = 0
 
 
 def learning_rate(position: int) -> float:
@@ -380,213 +253,15 @@ def train_window(
     }
 
 
-def model_arrays(state: TrainState) -> dict[str, np.ndarray]:
-    """Weights by canonical name, in the canonical layout."""
-    return {
-        name: exchange_layout(name, parameter.numpy())
-        for name, parameter in named_parameters(state.model._layers).items()
-    }
-
-
-def restore_model(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the weights."""
-    for name, parameter in named_parameters(state.model._layers).items():
-        parameter.set_value(exchange_layout(name, arrays[name]))
-
-
-# Names of the moments: in checkpoints, and in Paddle behind the name of the parameter.
-SLOTS = {"exp_avg": "moment1_0", "exp_avg_sq": "moment2_0"}
-
-
-def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
-    """Moments as `slot/name`, in the canonical layout."""
-    held, arrays = state.optimizer.state_dict(), {}
-    for name, parameter in named_parameters(state.model._layers).items():
-        for slot, suffix in SLOTS.items():
-            moment = held.get(f"{parameter.name}_{suffix}")
-            if moment is not None:
-                arrays[f"{slot}/{name}"] = exchange_layout(name, moment.numpy())
-    return arrays
-
-
-def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the moments, and the powers of the betas by the number of updates."""
-    parameters = named_parameters(state.model._layers)
-    powers = {
-        f"beta{number}_pow_acc_0": beta_power(beta, state.updates)
-        for number, beta in enumerate(BETAS, start=1)
-    }
-    held = {}
-    for key, array in arrays.items():
-        slot, _, name = key.partition("/")
-        prefix = parameters[name].name
-        value = paddle.to_tensor(exchange_layout(name, array))
-        held[f"{prefix}_{SLOTS[slot]}"] = value
-        held |= {f"{prefix}_{suffix}": power for suffix, power in powers.items()}
-    state.optimizer.set_state_dict(held)
-
-
-def beta_power(beta: float, updates: int) -> paddle.Tensor:
-    """Power of a beta for the next update, rounded after every factor as Adam does."""
-    power = np.broadcast_to(np.float32(beta), [updates + 1]).prod(keepdims=True)
-    return paddle.to_tensor(power, place=paddle.CPUPlace())
-
-
-def scaler_counters(state: TrainState) -> dict[str, Any]:
-    """The loss scale and its counters."""
-    machine = state.loss_scale
-    return {"scale": machine.scale, "good": machine.good, "bad": machine.bad}
-
-
-def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
-    """Overwrite the loss scale and its counters."""
-    machine = state.loss_scale
-    machine.scale, machine.good = counters["scale"], counters["good"]
-    machine.bad = counters["bad"]
-    if state.amp:
-        state.scaler.set_init_loss_scaling(machine.scale)
-
-
-def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
-    """Write a safetensors file whole or not at all."""
-    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    folder = path.with_suffix(".saving")  # of what a killed save leaves, too
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    partial = folder / path.name
-    save_file(arrays, partial, {key: json.dumps(metadata[key]) for key in metadata})
-    partial.chmod(folder.stat().st_mode & 0o666)  # save_file lets only the user read
-    os.replace(partial, path)
-    folder.rmdir()
-
-
-def save_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
-    """Write weights, optimizer moments and every counter; enough to resume exactly."""
-    arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
-    arrays |= {f"optimizer/{name}": a for name, a in optimizer_arrays(state).items()}
-    counters = {"windows": state.windows, "updates": state.updates, "rows": n_rows}
-    counters["stuck"] = state.stuck
-    counters |= scaler_counters(state)
-    save_arrays(path, arrays, recipe=RECIPE, counters=counters)
-
-
-def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
-    """Continue from a checkpoint of the same recipe, with the same training rows."""
-    arrays, metadata = read_arrays(path)
-    if metadata.get("recipe") != json.dumps(RECIPE):
-        raise Stop("failed", 2, f"{path} was written by another recipe")
-    counters = read_counters(path, metadata.get("counters", ""), n_rows)
-    weights = model_arrays(state)
-    wanted = {f"model/{name}": array for name, array in weights.items()}
-    held = {key.split("/", 2)[-1] for key in arrays if key.startswith("optimizer/")}
-    if held or counters["updates"]:  # before the first update there may be none
-        held = set(weights)
-    for name in held & set(weights):
-        weight = weights[name]
-        for slot in ("exp_avg", "exp_avg_sq"):
-            wanted[f"optimizer/{slot}/{name}"] = np.zeros(weight.shape, weight.dtype)
-    check_arrays(path, arrays, wanted)
-    unknown = sorted(arrays.keys() - wanted.keys())
-    if unknown:
-        raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
-    for key, array in arrays.items():
-        slot = key.removeprefix("optimizer/").partition("/")[0]
-        if slot in ("exp_avg_sq",) and (array < 0).any():
-            raise Stop("failed", 2, f"{path}: {key}, a mean of squares, is negative")
-    state.windows, state.updates = counters["windows"], counters["updates"]
-    state.stuck = counters["stuck"]
-    restore_model(state, {name: arrays[f"model/{name}"] for name in weights})
-    moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}
-    restore_optimizer(state, moments)
-    restore_scaler(state, counters)
-
-
-def read_counters(path: Path, text: str, n_rows: int) -> dict[str, Any]:
-    """Read the counters of a checkpoint, with values that a run can have saved."""
-    try:
-        counters = json.loads(text)
-        windows = counters.get("windows")
-    except (AttributeError, RecursionError, ValueError):
-        raise Stop("failed", 2, f"{path} is damaged: it has no counters") from None
-    limits: dict[str, tuple[Any, Any]] = {
-        "windows": (0, 2**31 - 1),
-        "updates": (0, windows),
-        "stuck": (0, windows),
-        "good": (0, windows),
-        "bad": (0, windows),
-        "scale": (MIN_SCALE, float(np.finfo(np.float32).max)),
-        "rows": (1, 2**31 - 1),
-    }
-    counters.setdefault("rows", n_rows)
-    for name, (least, most) in limits.items():
-        value = counters.get(name)
-        whole = type(value) is int or name == "scale" and type(value) is float
-        if not whole or not least <= value <= most:
-            right = f"{name} must be a number from {least} to {most}"
-            raise Stop("failed", 2, f"{path} is damaged: {right}")
-    # With another number of rows the window number means another place in the data.
-    if counters["rows"] != n_rows:
-        there = f"{counters['rows']} training rows, not {n_rows}"
-        raise Stop("failed", 2, f"{path} was written with {there}")
-    return counters | {"scale": float(counters["scale"])}
-
-
-def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Read a safetensors file: its arrays by name, and its metadata."""
-    try:
-        with safe_open(path, framework="np") as file:
-            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
-            return arrays, file.metadata() or {}
-    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
-        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
-
-
-def load_weights(path: Path, state: TrainState) -> None:
-    """Load weights by their canonical names; a new classifier may be missing."""
-    arrays, _ = read_arrays(path)
-    # Early BERT files name the parameters of LayerNorm gamma and beta.
-    old = {".gamma": ".weight", ".beta": ".bias"}
-    for suffix, new in old.items():
-        for name in [name for name in arrays if name.endswith(suffix)]:
-            arrays[name.removesuffix(suffix) + new] = arrays.pop(name)
-    wanted = model_arrays(state)
-    fresh = [n for n in wanted if n.startswith("classifier.") and n not in arrays]
-    arrays |= {name: wanted[name] for name in fresh}
-    for name in wanted.keys() & arrays.keys():
-        array, dtype = arrays[name], wanted[name].dtype
-        if array.dtype.kind in "fV":  # V: bfloat16, where NumPy knows it
-            with np.errstate(over="ignore"):
-                arrays[name] = array.astype(dtype)
-    check_arrays(path, arrays, wanted)
-    if fresh:
-        print(f"new weights for {', '.join(fresh)}")
-    restore_model(state, {name: arrays[name] for name in wanted})
-
-
-def check_arrays(
-    path: Path, arrays: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
-) -> None:
-    """Refuse arrays of another name, shape or type, or that are not finite."""
-    missing = [name for name in wanted if name not in arrays]
-    if missing:
-        raise Stop("failed", 2, f"{path} lacks {', '.join(missing[:5])}")
-    for name, like in wanted.items():
-        array = arrays[name]
-        if (array.dtype, array.shape) != (like.dtype, like.shape):
-            there = f"{array.dtype} {array.shape}, not {like.dtype} {like.shape}"
-            raise Stop("failed", 2, f"{path}: {name} is {there}")
-        if not np.isfinite(array).all():
-            raise Stop("failed", 2, f"{path}: {name} is not finite")
-
-
 @paddle.no_grad()
-def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
+def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]:
     """Mean loss and accuracy over all rows."""
     model, n_rows = state.model._layers, len(rows["labels"])
+    size = SETTINGS.micro_batch_size
     model.eval()
     loss, correct = paddle.zeros([], "float64"), paddle.zeros([], "int64")
-    for i in range(0, n_rows, MICRO_BATCH_SIZE):
-        batch = {name: array[i : i + MICRO_BATCH_SIZE] for name, array in rows.items()}
+    for i in range(0, n_rows, size):
+        batch = {name: array[i : i + size] for name, array in rows.items()}
         batch = to_device(batch)
         labels = batch.pop("labels").astype("int64")
         with paddle.amp.auto_cast(state.amp, dtype="float16", level="O1"):
@@ -598,73 +273,10 @@ def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
     return {"loss": loss / n_rows, "accuracy": correct / n_rows}
 
 
-def process_rank() -> int:
-    """Number of this process among the data-parallel ones."""
-    return paddle.distributed.get_rank()
-
-
-def leave_processes() -> None:
-    """End the process group."""
-    if paddle.distributed.is_initialized():
-        paddle.distributed.destroy_process_group()
-    if process_rank():
-        time.sleep(1.0)  # when one ends in failure, the launcher kills the writing one
-
-
-def select_device(args: argparse.Namespace) -> str:
-    """Choose the device and prepare the process for it."""
-    gpus = paddle.device.cuda.device_count()
-    device = "gpu" if gpus and args.device != "cpu" else "cpu"
-    # Paddle's default differs between releases. Read when the GPU is used first.
-    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-    if os.environ.get("PADDLE_TRAINERS_NUM") != str(PROCESSES):
-        raise Stop("failed", 2, f"made for {PROCESSES} processes: start launch.sh")
-    if device == "cpu":
-        os.environ["PADDLE_DISTRI_BACKEND"] = "gloo"
-    paddle.distributed.init_parallel_env()
-    if args.device == "gpu" and not gpus:
-        raise Stop("cannot_run", 3, "--device gpu, but Paddle sees no GPU")
-    if args.threads:
-        paddle.base.core.set_num_threads(args.threads)  # there is no public way
-    paddle.device.set_device(device)
-    if args.use_fp16:
-        require_amp(device)
-    return device
-
-
-def require_amp(device: str) -> None:
-    """Refuse a device on which auto_cast only warns and computes in float32."""
-    if device == "cpu":
-        message = "AMP is not native on CPU in Paddle, which would use float32 instead"
-        hint = "run on a GPU or pass --use_fp16=false"
-        raise Stop("cannot_run", 3, f"{message}; {hint}")
-    ones = paddle.ones([8, 8])
-    with paddle.amp.auto_cast(dtype="float16", level="O1"):
-        product = paddle.matmul(ones, ones)
-    if product.dtype != paddle.float16:
-        raise Stop("cannot_run", 3, "this GPU does not compute in float16")
-
-
-def describe_device(device: str) -> str:
-    """Name of the device for status.json."""
-    return paddle.device.cuda.get_device_name() if device == "gpu" else device
-
-
-def peak_memory() -> dict[str, int]:
-    """Most bytes that tensors have held on this GPU so far; nothing on a CPU."""
-    if paddle.device.get_device() == "cpu":
-        return {}
-    return {"peak_memory": paddle.device.cuda.max_memory_allocated()}
-
-
-def versions() -> dict[str, str]:
-    """Versions that decide about the numbers."""
-    return {"paddle": paddle.__version__, "numpy": np.__version__}
-
-
-def make_state(args: argparse.Namespace) -> TrainState:
+def make_state(run: Run) -> TrainState:
     """Build everything a run starts with."""
-    paddle.seed(SEED)
+    args = run.args
+    paddle.seed(SETTINGS.seed)
     model = build_model()
     model.train()
     optimizer = make_optimizer(model)
@@ -681,162 +293,21 @@ def make_state(args: argparse.Namespace) -> TrainState:
     return TrainState(model, optimizer, scaler, loss_scale, args.use_fp16, dynamic)
 
 
-def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
-    """Train, write trace and checkpoints, return the evaluation."""
-    checkpoint = args.output / "checkpoint.safetensors"
-    if checkpoint.exists() and not args.resume:
-        message = f"{args.output} holds a run: pass --resume, or another --output"
-        raise Stop("failed", 2, message)
-    train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
-    n_rows = len(train_rows["labels"])
-    if args.weights:
-        load_weights(args.weights, state)
-    if args.resume:
-        load_checkpoint(checkpoint, state, n_rows)
-    started, first = time.perf_counter(), state.windows
-    with open_trace(args.output / "trace.jsonl", state.windows) as trace:
-        windows = batches(train_rows, state.windows)
-        for micro_batches in itertools.islice(windows, max(0, args.windows - first)):
-            # Dropout masks do not depend on when a run was resumed.
-            paddle.seed(SEED + state.windows * PROCESSES + process_rank())
-            row = train_window(state, micro_batches, micro_batch_loss)
-            row |= peak_memory()
-            print(json.dumps(finite(row)), file=trace, flush=True)
-            last = state.windows == args.windows
-            if last or state.windows % args.log_every == 0:
-                speed = (state.windows - first) / (time.perf_counter() - started)
-                report(row, args.windows, speed)
-            stop_if_hopeless(state, row)
-            due = last or state.windows % args.checkpoint_every == 0
-            if due and not process_rank():
-                save_checkpoint(checkpoint, state, n_rows)
-    if not process_rank():
-        save_arrays(args.output / "model.safetensors", model_arrays(state))
-    return evaluate(state, eval_rows)
-
-
-def open_trace(path: Path, windows: int) -> TextIO:
-    """Open the trace for appending, with the rows of the first `windows` windows.
-
-    Training does not need them: rows that are lost or damaged are told and left out.
-    """
-    if process_rank():
-        return open(os.devnull, "w")
-    kept: dict[int, bytes] = {}
-    partial = path.with_suffix(".partial")
-    try:
-        for line in path.read_bytes().splitlines() if path.is_file() else ():
-            try:
-                number = json.loads(line.decode())["window"]
-            except (KeyError, RecursionError, TypeError, ValueError):
-                continue
-            if type(number) is int and 0 <= number < windows:
-                kept[number] = line + b"\n"
-        partial.write_bytes(b"".join(kept[number] for number in sorted(kept)))
-        os.replace(partial, path)
-        trace = path.open("a")
-    except OSError as error:
-        raise Stop("failed", 2, f"cannot write {path}: {error}") from None
-    if len(kept) < windows:
-        lost = f"{windows - len(kept)} of the rows of {windows} windows"
-        print(f"{path} lacks {lost}; going on without")
-    return trace
-
-
-def finite(row: dict[str, Any]) -> dict[str, Any]:
-    """Replace inf and nan, which JSON does not know, by null."""
-    bad = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
-    return row | dict.fromkeys(bad)
-
-
-def report(row: dict[str, Any], windows: int, speed: float) -> None:
-    """Print one line of progress."""
-    if process_rank():
-        return
-    left = (windows - row["window"] - 1) / speed
-    print(
-        f"window {row['window'] + 1}/{windows}  loss {row['loss']:.4f}  "
-        f"lr {row['lr']:.3g}  grad norm {row['grad_norm']:.3g}  "
-        f"scale {row['scale']:g}  {left:.0f} s left",
-        flush=True,
-    )
-
-
-def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
-    """Stop a run that can only produce garbage from here on."""
-    hopeless = row["skipped"] and (row["scale"] <= MIN_SCALE or not state.dynamic)
-    state.stuck = state.stuck + 1 if hopeless else 0
-    if state.stuck >= PATIENCE:
-        message = f"the loss scale is {row['scale']:g} and gradients still overflow"
-        raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
-    sound = math.isfinite(row["loss"]) and math.isfinite(row["grad_norm"])
-    if not sound and not state.amp:
-        raise Stop("stopped", 1, f"the loss is not finite in window {row['window']}")
-
-
-def check_version() -> None:
-    """Refuse a version of the framework that this script was not written for."""
-    version = paddle.__version__
-    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
-    # Development builds may call themselves 0.0.0.
-    if any(found) and not (3, 0) <= found:
-        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+def train(run: Run) -> dict[str, float]:
+    """Train, and return the evaluation."""
+    state = make_state(run)
+    for micro_batches in run.windows(state):
+        # Dropout masks do not depend on when a run was resumed.
+        paddle.seed(SETTINGS.seed + state.windows * PROCESSES + run.rank)
+        row = train_window(state, micro_batches, micro_batch_loss)
+        run.record(state, row)
+    return run.finish(state, evaluate)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train as the command line says; write status.json; return the exit code."""
-    args = parse_arguments(argv)
-    try:
-        args.output.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=args.output).close()  # files can be made there
-    except (OSError, ValueError) as error:
-        print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
-        return 2
-    status: dict[str, Any] = {"status": "finished", "exit_code": 0, "message": ""}
-    status |= {"windows": 0, "updates": 0, "eval": None}
-    state: TrainState | None = None
-    try:
-        check_version()
-        device = select_device(args)
-        if not process_rank():  # the others may be late
-            (args.output / "status.json").unlink(missing_ok=True)
-        status |= {"device": describe_device(device), "versions": versions()}
-        state = make_state(args)
-        status["eval"] = finite(run(args, state))
-    except Stop as stop:
-        status |= {"status": stop.status, "exit_code": stop.exit_code}
-        status["message"] = str(stop)
-    except KeyboardInterrupt:
-        status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
-    except Exception as error:
-        status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
-        if not process_rank():
-            write_status(args.output, status, state)
-        raise  # a fault of the script or of the framework, not of its use
-    rank = process_rank()
-    leave_processes()
-    if rank:
-        return int(status["exit_code"])
-    write_status(args.output, status, state)
-    if status["exit_code"]:
-        print(f"{status['status']}: {status['message']}", file=sys.stderr)
-    else:
-        print(f"finished: {json.dumps(status['eval'])}")
-    return int(status["exit_code"])
-
-
-def write_status(
-    output: Path, status: dict[str, Any], state: TrainState | None
-) -> None:
-    """Write status.json, whole, with how far the run came."""
-    if state is not None:
-        status |= {"windows": state.windows, "updates": state.updates}
-    partial = output / "status.partial"
-    partial.write_text(json.dumps(status, indent=2) + "\n")
-    os.replace(partial, output / "status.json")
+    """Train as the command line says; return the exit code."""
+    return run_training(SETTINGS, train, argv, add_options)
 
 
 if __name__ == "__main__":
-    # A launcher whose other process died, or a queue, ends this one as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

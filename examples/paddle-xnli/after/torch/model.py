@@ -140,13 +140,3 @@ def build_model():
         if isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
     return model
-
-
-def named_parameters(model):
-    """Return the parameters by their Hugging Face names, the model's own."""
-    return dict(model.named_parameters())
-
-
-def exchange_layout(name, array):
-    """Convert between the layout used here and that of weight files: the same one."""
-    return array

@@ -134,6 +134,16 @@ class BertClassifier(nn.Layer):
         x = F.dropout(x, DROPOUT, training=self.training)
         return self.classifier(x)
 
+    @staticmethod
+    def canonical_layout(name, array):
+        """Convert between the layout used here and that of weight files, both ways.
+
+        Dense kernels are (in, out) here and (out, in) there; all else is the same.
+        """
+        if array.ndim == 2 and not name.endswith("_embeddings.weight"):
+            return np.ascontiguousarray(array.T)
+        return array
+
 
 def build_model():
     """Return a model with fresh weights."""
@@ -146,18 +156,3 @@ def build_model():
         if isinstance(layer, nn.Linear):
             zeros(layer.bias)
     return model
-
-
-def named_parameters(model):
-    """Return the parameters by their Hugging Face names, the model's own."""
-    return dict(model.named_parameters())
-
-
-def exchange_layout(name, array):
-    """Convert between the layout used here and that of weight files, both ways.
-
-    Dense kernels are (in, out) here and (out, in) there; all else is the same.
-    """
-    if array.ndim == 2 and not name.endswith("_embeddings.weight"):
-        return np.ascontiguousarray(array.T)
-    return array

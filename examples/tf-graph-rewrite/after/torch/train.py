@@ -6,43 +6,19 @@ Edit freely: nothing here imports crosscast.
 
 from __future__ import annotations
 
-import argparse
-import itertools
-import json
-import math
-import os
-import re
-import shutil
-import signal
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 from torch import nn
 
 # isort: split
-from model import LIMITS, MAX_POSITIONS, build_model, exchange_layout, named_parameters
-
-MADE_FOR = "PyTorch 2.4 or newer"
-RECIPE = "30250bcf7a9d6c88"
-SEED = 1
-MICRO_BATCH_SIZE = 8
-ACCUMULATION_STEPS = 4
-GLOBAL_BATCH_SIZE = MICRO_BATCH_SIZE * ACCUMULATION_STEPS
-WINDOWS = 5000
-TRAIN_DATA = "data/train.npz"
-EVAL_DATA = "data/eval.npz"
-OUTPUT = "runs/tf-graph-rewrite-torch"
-PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
+from model import LIMITS, MAX_POSITIONS, build_model
+from runtime.run import Run, run_training
+from runtime.settings import Settings
 
 LEARNING_RATE = 0.0001
 BETAS = (0.9, 0.999)
@@ -53,104 +29,24 @@ GROWTH_FACTOR = 2.0
 BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 2000  # clean steps before the scale grows
 MIN_SCALE = 1.0
-
-Batch = dict[str, np.ndarray]
-
-
-class Stop(Exception):
-    """End of the run with a status, an exit code and a message for the user."""
-
-    def __init__(self, status: str, exit_code: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.exit_code = status, exit_code
-
-
-def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--train", type=Path, default=TRAIN_DATA, help="training rows, npz")
-    add("--eval", type=Path, default=EVAL_DATA, help="evaluation rows, npz")
-    add("--weights", type=Path, help="initial weights, safetensors")
-    add("--output", type=Path, default=OUTPUT, help="folder for results")
-    add("--resume", action="store_true", help="go on from the checkpoint")
-    add("--windows", type=positive, default=WINDOWS, help="windows to train")
-    add("--checkpoint-every", type=positive, default=500, help="in windows")
-    add("--log-every", type=positive, default=10, help="in windows")
-    add("--device", choices=("auto", "cpu", "gpu"), default="auto")
-    add("--threads", type=threads, help="CPU threads")
-    return parser.parse_args(argv)
-
-
-def positive(text: str) -> int:
-    """Parse a positive integer."""
-    value = int(text)
-    if not 0 < value < 2**31:
-        raise ValueError(text)
-    return value
-
-
-def threads(text: str) -> int:
-    """Parse a number of threads that a system may start."""
-    if not 0 < int(text) <= 4096:
-        raise ValueError(text)
-    return int(text)
-
-
-def read_rows(path: Path) -> Batch:
-    """Read the arrays of an npz file that the model takes, and `labels`."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            names = [name for name in file.files if name in LIMITS]
-            rows = {name: np.asarray(file[name]) for name in names}
-    except Exception as error:  # a damaged file raises any
-        raise Stop("failed", 2, f"cannot read {path}: {error}") from error
-    if len(rows) < len(names):
-        raise Stop("failed", 2, f"{path}: two arrays have the same name")
-    sizes = {len(array) if array.ndim else 0 for array in rows.values()}
-    if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
-        needs = "`labels` and arrays of equal length, of one row at least"
-        raise Stop("failed", 2, f"{path}: needs {needs}")
-    return model_rows(path, rows)
-
-
-def model_rows(path: Path, rows: Batch) -> Batch:
-    """Return the arrays that the model takes, having looked at every value."""
-    tokens = rows.get("input_ids", rows["labels"]).shape
-    if len(tokens) != 2 or not 0 < tokens[1] <= MAX_POSITIONS:
-        shape = f"[rows, tokens], of 1 to {MAX_POSITIONS} tokens"
-        raise Stop("failed", 2, f"{path}: needs `input_ids` {shape}")
-    for name, limit in LIMITS.items():
-        array = rows.get(name, np.zeros(()))
-        right = array.shape == (tokens[:1] if name == "labels" else tokens)
-        if not right or array.dtype.kind not in "biu":
-            kind = "an integer for every " + ("row" if name == "labels" else "token")
-            raise Stop("failed", 2, f"{path}: needs `{name}`, {kind}")
-        if array.min() < 0 or array.max() >= limit:
-            raise Stop("failed", 2, f"{path}: `{name}` must be from 0 to {limit - 1}")
-    # Frameworks read other integers differently: uint16 is bfloat16 to Paddle.
-    return {name: rows[name].astype(np.int64, copy=False) for name in LIMITS}
-
-
-@lru_cache(maxsize=2)
-def epoch_order(n_rows: int, epoch: int) -> np.ndarray:
-    """Order of the training rows in one epoch, the same on every framework."""
-    return np.random.default_rng([SEED, epoch]).permutation(n_rows)
-
-
-def batches(rows: Batch, start: int = 0) -> Iterator[list[Batch]]:
-    """Yield windows of micro-batches for ever, from window number `start` on."""
-    n_rows = len(rows["labels"])
-    per_epoch = n_rows // GLOBAL_BATCH_SIZE  # a short last window is left out
-    if not per_epoch:
-        raise Stop("failed", 2, f"{n_rows} rows do not fill one window")
-    for window in itertools.count(start):
-        epoch, index = divmod(window, per_epoch)
-        first = index * GLOBAL_BATCH_SIZE
-        chosen = epoch_order(n_rows, epoch)[first : first + GLOBAL_BATCH_SIZE]
-        cuts = range(MICRO_BATCH_SIZE, len(chosen), MICRO_BATCH_SIZE)
-        micro = np.split(chosen, cuts)
-        yield [{name: a[index] for name, a in rows.items()} for index in micro]
+SETTINGS = Settings(
+    recipe="30250bcf7a9d6c88",
+    made_for="PyTorch 2.4 or newer",
+    since=(2, 4),
+    train="data/train.npz",
+    eval="data/eval.npz",
+    output="runs/tf-graph-rewrite-torch",
+    seed=1,
+    micro_batch_size=8,
+    accumulation_steps=4,
+    windows=5000,
+    checkpoint_every=500,
+    tail="drop",
+    limits=LIMITS,
+    max_positions=MAX_POSITIONS,
+    slots=("exp_avg", "exp_avg_sq"),
+    scale=(MIN_SCALE, float("inf")),
+)
 
 
 def micro_batch_loss(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -174,7 +70,6 @@ class TrainState:
     scaler: torch.amp.GradScaler
     windows: int = 0
     updates: int = 0
-    stuck: int = 0
 
 
 def learning_rate(position: int) -> float:
@@ -271,197 +166,15 @@ def train_window(
     }
 
 
-def model_arrays(state: TrainState) -> dict[str, np.ndarray]:
-    """Weights by canonical name, in the canonical layout."""
-    return {
-        name: exchange_layout(name, parameter.detach().cpu().numpy())
-        for name, parameter in named_parameters(state.model).items()
-    }
-
-
-def restore_model(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the weights."""
-    with torch.no_grad():
-        for name, parameter in named_parameters(state.model).items():
-            parameter.copy_(torch.tensor(exchange_layout(name, arrays[name])))
-
-
-def optimizer_arrays(state: TrainState) -> dict[str, np.ndarray]:
-    """Moments as `slot/name`, in the canonical layout."""
-    arrays = {}
-    for name, parameter in named_parameters(state.model).items():
-        slots = state.optimizer.state.get(parameter, {})
-        for slot, value in slots.items():
-            if slot != "step" and value is not None:
-                array = value.detach().cpu().numpy()
-                arrays[f"{slot}/{name}"] = exchange_layout(name, array)
-    return arrays
-
-
-def restore_optimizer(state: TrainState, arrays: dict[str, np.ndarray]) -> None:
-    """Overwrite the moments and their numbers of updates."""
-    parameters = named_parameters(state.model)
-    for key, array in arrays.items():
-        slot, _, name = key.partition("/")
-        parameter = parameters[name]
-        value = torch.tensor(exchange_layout(name, array), device=parameter.device)
-        slots = state.optimizer.state[parameter]
-        slots[slot] = value
-        slots["step"] = torch.tensor(float(state.updates), device=parameter.device)
-
-
-def scaler_counters(state: TrainState) -> dict[str, Any]:
-    """The loss scale and its counters."""
-    saved = state.scaler.state_dict()
-    return {"scale": saved["scale"], "good": saved["_growth_tracker"], "bad": 0}
-
-
-def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
-    """Overwrite the loss scale and its counters."""
-    saved = {"scale": counters["scale"], "_growth_tracker": counters["good"]}
-    state.scaler.load_state_dict(state.scaler.state_dict() | saved)
-
-
-def save_arrays(path: Path, arrays: dict[str, np.ndarray], **metadata: Any) -> None:
-    """Write a safetensors file whole or not at all."""
-    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    folder = path.with_suffix(".saving")  # of what a killed save leaves, too
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    partial = folder / path.name
-    save_file(arrays, partial, {key: json.dumps(metadata[key]) for key in metadata})
-    partial.chmod(folder.stat().st_mode & 0o666)  # save_file lets only the user read
-    os.replace(partial, path)
-    folder.rmdir()
-
-
-def save_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
-    """Write weights, optimizer moments and every counter; enough to resume exactly."""
-    arrays = {f"model/{name}": array for name, array in model_arrays(state).items()}
-    arrays |= {f"optimizer/{name}": a for name, a in optimizer_arrays(state).items()}
-    counters = {"windows": state.windows, "updates": state.updates, "rows": n_rows}
-    counters["stuck"] = state.stuck
-    counters |= scaler_counters(state)
-    save_arrays(path, arrays, recipe=RECIPE, counters=counters)
-
-
-def load_checkpoint(path: Path, state: TrainState, n_rows: int) -> None:
-    """Continue from a checkpoint of the same recipe, with the same training rows."""
-    arrays, metadata = read_arrays(path)
-    if metadata.get("recipe") != json.dumps(RECIPE):
-        raise Stop("failed", 2, f"{path} was written by another recipe")
-    counters = read_counters(path, metadata.get("counters", ""), n_rows)
-    weights = model_arrays(state)
-    wanted = {f"model/{name}": array for name, array in weights.items()}
-    held = {key.split("/", 2)[-1] for key in arrays if key.startswith("optimizer/")}
-    if held or counters["updates"]:  # before the first update there may be none
-        held = set(weights)
-    for name in held & set(weights):
-        weight = weights[name]
-        for slot in ("exp_avg", "exp_avg_sq"):
-            wanted[f"optimizer/{slot}/{name}"] = np.zeros(weight.shape, weight.dtype)
-    check_arrays(path, arrays, wanted)
-    unknown = sorted(arrays.keys() - wanted.keys())
-    if unknown:
-        raise Stop("failed", 2, f"{path}: {', '.join(unknown[:5])} fits no weight")
-    for key, array in arrays.items():
-        slot = key.removeprefix("optimizer/").partition("/")[0]
-        if slot in ("exp_avg_sq",) and (array < 0).any():
-            raise Stop("failed", 2, f"{path}: {key}, a mean of squares, is negative")
-    state.windows, state.updates = counters["windows"], counters["updates"]
-    state.stuck = counters["stuck"]
-    restore_model(state, {name: arrays[f"model/{name}"] for name in weights})
-    moments = {k[10:]: v for k, v in arrays.items() if k.startswith("optimizer/")}
-    restore_optimizer(state, moments)
-    restore_scaler(state, counters)
-
-
-def read_counters(path: Path, text: str, n_rows: int) -> dict[str, Any]:
-    """Read the counters of a checkpoint, with values that a run can have saved."""
-    try:
-        counters = json.loads(text)
-        windows = counters.get("windows")
-    except (AttributeError, RecursionError, ValueError):
-        raise Stop("failed", 2, f"{path} is damaged: it has no counters") from None
-    limits: dict[str, tuple[Any, Any]] = {
-        "windows": (0, 2**31 - 1),
-        "updates": (0, windows),
-        "stuck": (0, windows),
-        "good": (0, windows),
-        "bad": (0, windows),
-        "scale": (MIN_SCALE, float(np.finfo(np.float32).max)),
-        "rows": (1, 2**31 - 1),
-    }
-    counters.setdefault("rows", n_rows)
-    for name, (least, most) in limits.items():
-        value = counters.get(name)
-        whole = type(value) is int or name == "scale" and type(value) is float
-        if not whole or not least <= value <= most:
-            right = f"{name} must be a number from {least} to {most}"
-            raise Stop("failed", 2, f"{path} is damaged: {right}")
-    # With another number of rows the window number means another place in the data.
-    if counters["rows"] != n_rows:
-        there = f"{counters['rows']} training rows, not {n_rows}"
-        raise Stop("failed", 2, f"{path} was written with {there}")
-    return counters | {"scale": float(counters["scale"])}
-
-
-def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Read a safetensors file: its arrays by name, and its metadata."""
-    try:
-        with safe_open(path, framework="np") as file:
-            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
-            return arrays, file.metadata() or {}
-    except (AttributeError, OSError, TypeError, ValueError, SafetensorError) as error:
-        raise Stop("failed", 2, f"cannot read {path}: {error}") from None
-
-
-def load_weights(path: Path, state: TrainState) -> None:
-    """Load weights by their canonical names; a new classifier may be missing."""
-    arrays, _ = read_arrays(path)
-    # Early BERT files name the parameters of LayerNorm gamma and beta.
-    old = {".gamma": ".weight", ".beta": ".bias"}
-    for suffix, new in old.items():
-        for name in [name for name in arrays if name.endswith(suffix)]:
-            arrays[name.removesuffix(suffix) + new] = arrays.pop(name)
-    wanted = model_arrays(state)
-    fresh = [n for n in wanted if n.startswith("classifier.") and n not in arrays]
-    arrays |= {name: wanted[name] for name in fresh}
-    for name in wanted.keys() & arrays.keys():
-        array, dtype = arrays[name], wanted[name].dtype
-        if array.dtype.kind in "fV":  # V: bfloat16, where NumPy knows it
-            with np.errstate(over="ignore"):
-                arrays[name] = array.astype(dtype)
-    check_arrays(path, arrays, wanted)
-    if fresh:
-        print(f"new weights for {', '.join(fresh)}")
-    restore_model(state, {name: arrays[name] for name in wanted})
-
-
-def check_arrays(
-    path: Path, arrays: dict[str, np.ndarray], wanted: dict[str, np.ndarray]
-) -> None:
-    """Refuse arrays of another name, shape or type, or that are not finite."""
-    missing = [name for name in wanted if name not in arrays]
-    if missing:
-        raise Stop("failed", 2, f"{path} lacks {', '.join(missing[:5])}")
-    for name, like in wanted.items():
-        array = arrays[name]
-        if (array.dtype, array.shape) != (like.dtype, like.shape):
-            there = f"{array.dtype} {array.shape}, not {like.dtype} {like.shape}"
-            raise Stop("failed", 2, f"{path}: {name} is {there}")
-        if not np.isfinite(array).all():
-            raise Stop("failed", 2, f"{path}: {name} is not finite")
-
-
 @torch.no_grad()
-def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
+def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]:
     """Mean loss and accuracy over all rows."""
     model, device, n_rows = state.model, state.device, len(rows["labels"])
+    size = SETTINGS.micro_batch_size
     model.eval()
     totals = torch.zeros(2, dtype=torch.float64, device=device)  # loss, right answers
-    for i in range(0, n_rows, MICRO_BATCH_SIZE):
-        batch = {name: array[i : i + MICRO_BATCH_SIZE] for name, array in rows.items()}
+    for i in range(0, n_rows, size):
+        batch = {name: array[i : i + size] for name, array in rows.items()}
         batch = to_device(batch, device)
         labels = batch.pop("labels").long()
         with torch.autocast(device.type, dtype=torch.float16):
@@ -473,185 +186,30 @@ def evaluate(state: TrainState, rows: Batch) -> dict[str, float]:
     return {"loss": loss / n_rows, "accuracy": correct / n_rows}
 
 
-def select_device(args: argparse.Namespace) -> torch.device:
-    """Choose the device and prepare the process for it."""
-    if args.device == "gpu" and not torch.cuda.is_available():
-        raise Stop("cannot_run", 3, "--device gpu, but PyTorch sees no CUDA device")
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    on_gpu = args.device != "cpu" and torch.cuda.is_available()
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cudnn.allow_tf32 = False
-    return torch.device("cuda" if on_gpu else "cpu")
-
-
-def describe_device(device: torch.device) -> str:
-    """Name of the device for status.json."""
-    return torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
-
-
-def peak_memory() -> dict[str, int]:
-    """Most bytes that tensors have held on this GPU so far; nothing on a CPU."""
-    if not torch.cuda.is_initialized():
-        return {}
-    return {"peak_memory": torch.cuda.max_memory_allocated()}
-
-
-def versions() -> dict[str, str]:
-    """Versions that decide about the numbers."""
-    return {"torch": torch.__version__, "numpy": np.__version__}
-
-
-def make_state(device: torch.device) -> TrainState:
+def make_state(run: Run) -> TrainState:
     """Build everything a run starts with."""
-    torch.manual_seed(SEED)
-    model = build_model().to(device).train()
+    torch.manual_seed(SETTINGS.seed)
+    model = build_model().to(run.device).train()
     optimizer = make_optimizer(model)
-    return TrainState(model, optimizer, device, make_scaler(device))
+    scaler = make_scaler(run.device)
+    return TrainState(model, optimizer, run.device, scaler)
 
 
-def run(args: argparse.Namespace, state: TrainState) -> dict[str, float]:
-    """Train, write trace and checkpoints, return the evaluation."""
-    checkpoint = args.output / "checkpoint.safetensors"
-    if checkpoint.exists() and not args.resume:
-        message = f"{args.output} holds a run: pass --resume, or another --output"
-        raise Stop("failed", 2, message)
-    train_rows, eval_rows = read_rows(args.train), read_rows(args.eval)
-    n_rows = len(train_rows["labels"])
-    if args.weights:
-        load_weights(args.weights, state)
-    if args.resume:
-        load_checkpoint(checkpoint, state, n_rows)
-    started, first = time.perf_counter(), state.windows
-    with open_trace(args.output / "trace.jsonl", state.windows) as trace:
-        windows = batches(train_rows, state.windows)
-        for micro_batches in itertools.islice(windows, max(0, args.windows - first)):
-            # Dropout masks do not depend on when a run was resumed.
-            torch.manual_seed(SEED + state.windows)
-            row = train_window(state, micro_batches, micro_batch_loss)
-            row |= peak_memory()
-            print(json.dumps(finite(row)), file=trace, flush=True)
-            last = state.windows == args.windows
-            if last or state.windows % args.log_every == 0:
-                speed = (state.windows - first) / (time.perf_counter() - started)
-                report(row, args.windows, speed)
-            stop_if_hopeless(state, row)
-            due = last or state.windows % args.checkpoint_every == 0
-            if due:
-                save_checkpoint(checkpoint, state, n_rows)
-    save_arrays(args.output / "model.safetensors", model_arrays(state))
-    return evaluate(state, eval_rows)
-
-
-def open_trace(path: Path, windows: int) -> TextIO:
-    """Open the trace for appending, with the rows of the first `windows` windows.
-
-    Training does not need them: rows that are lost or damaged are told and left out.
-    """
-    kept: dict[int, bytes] = {}
-    partial = path.with_suffix(".partial")
-    try:
-        for line in path.read_bytes().splitlines() if path.is_file() else ():
-            try:
-                number = json.loads(line.decode())["window"]
-            except (KeyError, RecursionError, TypeError, ValueError):
-                continue
-            if type(number) is int and 0 <= number < windows:
-                kept[number] = line + b"\n"
-        partial.write_bytes(b"".join(kept[number] for number in sorted(kept)))
-        os.replace(partial, path)
-        trace = path.open("a")
-    except OSError as error:
-        raise Stop("failed", 2, f"cannot write {path}: {error}") from None
-    if len(kept) < windows:
-        lost = f"{windows - len(kept)} of the rows of {windows} windows"
-        print(f"{path} lacks {lost}; going on without")
-    return trace
-
-
-def finite(row: dict[str, Any]) -> dict[str, Any]:
-    """Replace inf and nan, which JSON does not know, by null."""
-    bad = [k for k, v in row.items() if isinstance(v, float) and not math.isfinite(v)]
-    return row | dict.fromkeys(bad)
-
-
-def report(row: dict[str, Any], windows: int, speed: float) -> None:
-    """Print one line of progress."""
-    left = (windows - row["window"] - 1) / speed
-    print(
-        f"window {row['window'] + 1}/{windows}  loss {row['loss']:.4f}  "
-        f"lr {row['lr']:.3g}  grad norm {row['grad_norm']:.3g}  "
-        f"scale {row['scale']:g}  {left:.0f} s left",
-        flush=True,
-    )
-
-
-def stop_if_hopeless(state: TrainState, row: dict[str, Any]) -> None:
-    """Stop a run that can only produce garbage from here on."""
-    hopeless = row["skipped"] and row["scale"] <= MIN_SCALE
-    state.stuck = state.stuck + 1 if hopeless else 0
-    if state.stuck >= PATIENCE:
-        message = f"the loss scale is {row['scale']:g} and gradients still overflow"
-        raise Stop("stopped", 1, f"{message}: {PATIENCE} windows were skipped in a row")
-
-
-def check_version() -> None:
-    """Refuse a version of the framework that this script was not written for."""
-    version = torch.__version__
-    found = tuple(map(int, re.findall(r"\d+", version)[:2]))
-    # Development builds may call themselves 0.0.0.
-    if any(found) and not (2, 4) <= found:
-        raise Stop("cannot_run", 3, f"this script is for {MADE_FOR}, not for {version}")
+def train(run: Run) -> dict[str, float]:
+    """Train, and return the evaluation."""
+    state = make_state(run)
+    for micro_batches in run.windows(state):
+        # Dropout masks do not depend on when a run was resumed.
+        torch.manual_seed(SETTINGS.seed + state.windows)
+        row = train_window(state, micro_batches, micro_batch_loss)
+        run.record(state, row)
+    return run.finish(state, evaluate)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train as the command line says; write status.json; return the exit code."""
-    args = parse_arguments(argv)
-    try:
-        args.output.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=args.output).close()  # files can be made there
-        (args.output / "status.json").unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        print(f"failed: cannot write to {args.output}: {error}", file=sys.stderr)
-        return 2
-    status: dict[str, Any] = {"status": "finished", "exit_code": 0, "message": ""}
-    status |= {"windows": 0, "updates": 0, "eval": None}
-    state: TrainState | None = None
-    try:
-        check_version()
-        device = select_device(args)
-        status |= {"device": describe_device(device), "versions": versions()}
-        state = make_state(device)
-        status["eval"] = finite(run(args, state))
-    except Stop as stop:
-        status |= {"status": stop.status, "exit_code": stop.exit_code}
-        status["message"] = str(stop)
-    except KeyboardInterrupt:
-        status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
-    except Exception as error:
-        status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
-        write_status(args.output, status, state)
-        raise  # a fault of the script or of the framework, not of its use
-    write_status(args.output, status, state)
-    if status["exit_code"]:
-        print(f"{status['status']}: {status['message']}", file=sys.stderr)
-    else:
-        print(f"finished: {json.dumps(status['eval'])}")
-    return int(status["exit_code"])
-
-
-def write_status(
-    output: Path, status: dict[str, Any], state: TrainState | None
-) -> None:
-    """Write status.json, whole, with how far the run came."""
-    if state is not None:
-        status |= {"windows": state.windows, "updates": state.updates}
-    partial = output / "status.partial"
-    partial.write_text(json.dumps(status, indent=2) + "\n")
-    os.replace(partial, output / "status.json")
+    """Train as the command line says; return the exit code."""
+    return run_training(SETTINGS, train, argv)
 
 
 if __name__ == "__main__":
-    # A launcher whose other process died, or a queue, ends this one as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

@@ -5,7 +5,6 @@ Their own `batches` and `train_window` run; only the loss, a cross-entropy, is t
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable
@@ -16,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from crosscast.emit.compiler import compile_recipe
+from crosscast.messages.output import write_files
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.adapters.cases import Case, Seen
+from crosscast_parity.inside.emitted import offered, part_of
+from crosscast_parity.inside.script import load_script as load_path
 
 RECIPE = """
 version: 1
@@ -63,18 +65,12 @@ def load_script(case: Case, target: str, build_model: Callable[[], Any]) -> Modu
     folder.mkdir()
     (folder / "recipe.yaml").write_text(recipe_text(case, target))
     (compiled,) = compile_recipe(load(str(folder / "recipe.yaml")), [target])
+    write_files(folder, compiled.files)
     script = folder / "train.py"
-    script.write_text(compiled.files["train.py"].text)
     toy = ModuleType("toy")
     toy.__dict__["build_model"] = build_model
     sys.modules["toy"] = toy
-    spec = importlib.util.spec_from_file_location("train", script)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["train"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_path(script)
 
 
 def train(
@@ -94,7 +90,10 @@ def train(
         look: returns the weight and the optimizer's slots.
     """
     rows = {"rows": np.array(case.rows, np.float32), "labels": np.zeros(len(case.rows), np.int32)}
-    windows = module.batches(rows)
+    runner = part_of(module, "run")
+    assert runner is not None  # every emitted script has one
+    run = runner.Run(module.SETTINGS, None)
+    windows = offered(module, "batches")(rows, module.SETTINGS)
     seen = Seen.nothing()
     weight, slots = look()
     for _ in range(case.windows * case.epochs):
@@ -104,11 +103,11 @@ def train(
         for _ in micro_batches[1:]:
             seen.add(weight, scale, slots)
         weight, slots = look()
-        after = None if scale is None else module.scaler_counters(state)["scale"]
+        after = None if scale is None else offered(module, "scaler_counters")(state)["scale"]
         seen.add(weight, after, slots)
         try:
-            module.stop_if_hopeless(state, row)
-        except module.Stop:
+            run.stop_if_hopeless(state, row)
+        except runner.Stop:
             break
     seen.counter = state.updates
     return seen

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import math
-from inspect import signature
 from types import ModuleType
 from typing import Any
 
 from crosscast_parity.adapters.cases import START, Case, NotAsked, Seen
 from crosscast_parity.adapters.probes import emitted
+from crosscast_parity.inside.emitted import offered, part_of, prepared
 from crosscast_parity.inside.emulate import install
 
 PACKAGES = ("crosscast", "paddlepaddle")
@@ -52,8 +52,7 @@ def run(case: Case) -> Seen:
     if case.fused:
         raise NotAsked("no such setting")
     module = load(case, build_model)
-    flags = module.parse_arguments([])
-    state = module.make_state(*[flags][: len(signature(module.make_state).parameters)])
+    state = prepared(module, "cpu")
 
     def loss(model: Any, batch: dict[str, Any]) -> Any:
         return model(rows=batch["rows"]).astype("float32").sum()
@@ -62,7 +61,7 @@ def run(case: Case) -> Seen:
         weight = float(next(iter(state.model.parameters())))
         if case.optimizer == "sgd":
             return weight, []
-        arrays = module.optimizer_arrays(state)
+        arrays = offered(module, "optimizer_arrays")(state)
         moments = [
             float(array.ravel()[0])
             for slot in ("exp_avg/", "exp_avg_sq/")
@@ -77,8 +76,10 @@ def run(case: Case) -> Seen:
 def half() -> dict[str, Any]:
     """Ask for float16 on a CPU, without emulation."""
     module = emitted.load_script(Case(name="half", rows=(1.0,), scale=1.0), "paddle", build_model)
+    device = part_of(module, "device")
+    assert device is not None  # every emitted script has one
     try:
-        module.require_amp("cpu")
-    except module.Stop as stop:
+        device.require_amp("cpu", "float16", "use_fp16")
+    except device.Stop as stop:
         return {"refused": f"exit code {stop.exit_code}"}
     return {"computed": "float16", "scaler": True, "warned": False}

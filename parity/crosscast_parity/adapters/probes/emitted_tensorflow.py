@@ -10,6 +10,7 @@ import numpy as np
 from crosscast_parity.adapters.cases import Case, NotAsked, Seen
 from crosscast_parity.adapters.probes import emitted
 from crosscast_parity.adapters.probes import keras as toy
+from crosscast_parity.inside.emitted import offered, prepared
 
 PACKAGES = ("crosscast", "tensorflow-cpu", "keras")
 
@@ -32,13 +33,13 @@ def run(case: Case) -> Seen:
         raise NotAsked("no such setting")
     keras.config.set_dtype_policy("float32")
     module = emitted.load_script(case, "tensorflow", build_model)
-    state = module.make_state("/CPU:0")
+    state = prepared(module, "/CPU:0")
 
     def look() -> tuple[float, list[float]]:
         weight = float(np.asarray(state.model.trainable_variables[0])[0])
         if case.optimizer == "sgd":
             return weight, []
-        arrays = module.optimizer_arrays(state)
+        arrays = offered(module, "optimizer_arrays")(state)
         moments = [
             float(array.ravel()[0])
             for slot in ("exp_avg/", "exp_avg_sq/")
@@ -55,7 +56,7 @@ def half() -> dict[str, Any]:
     case = Case(name="half", rows=(1.0,), scale=1.0)
     dense = keras.layers.Dense(1, dtype="mixed_float16")
     module = emitted.load_script(case, "tensorflow", lambda: build_model(dense))
-    state = module.make_state("/CPU:0")
+    state = prepared(module, "/CPU:0")
     batch = {"rows": np.ones(1, np.float32), "labels": np.zeros(1, np.int32)}
     module.train_window(state, [batch], loss)
     computed = state.model({"rows": np.ones((1, 1), np.float32)}).dtype.name

@@ -9,6 +9,7 @@ import torch
 from crosscast_parity.adapters.cases import Case, Seen
 from crosscast_parity.adapters.probes import emitted
 from crosscast_parity.adapters.probes import toy_torch as toy
+from crosscast_parity.inside.emitted import prepared
 
 PACKAGES = ("crosscast", "torch")
 
@@ -16,7 +17,7 @@ PACKAGES = ("crosscast", "torch")
 def run(case: Case) -> Seen:
     """Train the toy."""
     module = emitted.load_script(case, "torch", toy.Toy)
-    state = module.make_state(torch.device("cpu"))
+    state = prepared(module, torch.device("cpu"))
 
     def loss(model: Any, batch: dict[str, torch.Tensor]) -> torch.Tensor:
         return model(batch["rows"]).sum()
@@ -35,7 +36,7 @@ def half() -> dict[str, Any]:
     def train(model: torch.nn.Module) -> bool:
         case = Case(name="half", rows=(1.0,), scale=1.0)
         module = emitted.load_script(case, "torch", lambda: model)
-        state = module.make_state(torch.device("cpu"))
+        state = prepared(module, torch.device("cpu"))
         rows = {"rows": torch.ones(1), "labels": torch.zeros(1)}
         module.train_window(state, [rows], lambda m, batch: m(batch["rows"]).sum())
         return state.scaler is not None

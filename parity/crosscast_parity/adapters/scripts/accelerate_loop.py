@@ -26,7 +26,7 @@ def make_accelerator(device: torch.device, settings: dict[str, Any]) -> Accelera
     return Accelerator(
         cpu=device.type == "cpu",
         mixed_precision=PRECISIONS[settings["precision"]],
-        gradient_accumulation_steps=emitted.ACCUMULATION_STEPS,
+        gradient_accumulation_steps=emitted.SETTINGS.accumulation_steps,
         kwargs_handlers=handlers,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 import emitted
 import keras
 import tensorflow as tf
+from runtime.rows import epoch_order
 
 
 class MicroBatches(keras.utils.PyDataset):
@@ -21,12 +22,13 @@ class MicroBatches(keras.utils.PyDataset):
         self.rows, self.epoch = rows, 0
 
     def __len__(self) -> int:
-        return int(-(-len(self.rows["labels"]) // emitted.MICRO_BATCH_SIZE))
+        return int(-(-len(self.rows["labels"]) // emitted.SETTINGS.micro_batch_size))
 
     def __getitem__(self, index: int) -> tuple[dict[str, Any], Any]:
-        order = emitted.epoch_order(len(self.rows["labels"]), self.epoch)
-        first = index * emitted.MICRO_BATCH_SIZE
-        chosen = order[first : first + emitted.MICRO_BATCH_SIZE]
+        settings, n_rows = emitted.SETTINGS, len(self.rows["labels"])
+        order = epoch_order(n_rows, self.epoch, settings.seed, settings.shuffle)
+        first = index * settings.micro_batch_size
+        chosen = order[first : first + settings.micro_batch_size]
         batch = {name: array[chosen] for name, array in self.rows.items()}
         labels = batch.pop("labels")
         return batch, labels
@@ -108,11 +110,11 @@ class Watch(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """After a micro-batch."""
         rate, scale, updates = self.before
-        size, n_rows = emitted.MICRO_BATCH_SIZE, len(self.data.rows["labels"])
-        share = float(self.seen.last) / emitted.ACCUMULATION_STEPS
+        size, n_rows = emitted.SETTINGS.micro_batch_size, len(self.data.rows["labels"])
+        share = float(self.seen.last) / emitted.SETTINGS.accumulation_steps
         self.trace.micro_batch(share, min(size, n_rows - batch * size))
         updated = self._state()[2] > updates
-        if updated or emitted.ACCUMULATION_STEPS == 1:
+        if updated or emitted.SETTINGS.accumulation_steps == 1:
             norm = float(self.norm) if updated else float("nan")
             self.trace.window(lr=rate, grad_norm=norm, scale=scale, skipped=not updated)
         self.model.stop_training = self.trace.full
@@ -120,11 +122,8 @@ class Watch(keras.callbacks.Callback):
 
 def make_optimizer(args: argparse.Namespace, settings: dict[str, Any], model: Any) -> Any:
     """Return Keras' own optimizer with the recipe's numbers."""
-    recipe, clipping, steps = (
-        settings["optimizer"],
-        settings["clipping"],
-        emitted.ACCUMULATION_STEPS,
-    )
+    recipe, clipping = settings["optimizer"], settings["clipping"]
+    steps = emitted.SETTINGS.accumulation_steps
     limit = {"global_norm": "global_clipnorm", "per_param_norm": "clipnorm", "value": "clipvalue"}
     common: dict[str, Any] = {"learning_rate": Rates(args.windows * steps + 1)}
     if clipping["kind"] != "none":
@@ -160,6 +159,7 @@ def train(
         )
     model = Fitted(state.model)
     model.compile(optimizer=optimizer, loss=loss)
-    epochs = -(-args.windows * emitted.ACCUMULATION_STEPS // len(data)) * 2  # skips take more
+    micro_batches = args.windows * emitted.SETTINGS.accumulation_steps
+    epochs = -(-micro_batches // len(data)) * 2  # skips take more
     watch = Watch(trace, loss, norm, data)
     model.fit(data, epochs=epochs, shuffle=False, callbacks=[watch], verbose=0)

@@ -73,7 +73,7 @@ def make_trainer(args: argparse.Namespace, settings: dict[str, Any]) -> Trainer:
         devices=1,
         max_epochs=-1,
         max_steps=args.windows,
-        accumulate_grad_batches=emitted.ACCUMULATION_STEPS,
+        accumulate_grad_batches=emitted.SETTINGS.accumulation_steps,
         gradient_clip_val=clipping.get(limits.get(clipping["kind"], "")),
         gradient_clip_algorithm=algorithms.get(clipping["kind"]),
         default_root_dir=args.output,

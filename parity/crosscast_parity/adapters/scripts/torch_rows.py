@@ -7,6 +7,7 @@ from typing import Any
 
 import emitted
 import torch
+from runtime.rows import epoch_order
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 
@@ -33,7 +34,8 @@ class Order(Sampler[int]):
         return self.n_rows
 
     def __iter__(self) -> Iterator[int]:
-        return iter(emitted.epoch_order(self.n_rows, self.epoch).tolist())
+        seed, shuffle = emitted.SETTINGS.seed, emitted.SETTINGS.shuffle
+        return iter(epoch_order(self.n_rows, self.epoch, seed, shuffle).tolist())
 
     def set_epoch(self, epoch: int) -> None:
         """Go to an epoch, counted from 0."""
@@ -43,7 +45,7 @@ class Order(Sampler[int]):
 def make_loader(rows: dict[str, Any]) -> DataLoader[dict[str, torch.Tensor]]:
     """Return the loader of micro-batches."""
     data = Rows(rows)
-    return DataLoader(data, batch_size=emitted.MICRO_BATCH_SIZE, sampler=Order(len(data)))
+    return DataLoader(data, batch_size=emitted.SETTINGS.micro_batch_size, sampler=Order(len(data)))
 
 
 def make_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:

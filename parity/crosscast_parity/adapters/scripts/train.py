@@ -6,7 +6,6 @@ to the trainer. Options and results are those of emitted.py, but for --resume.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import sys
@@ -16,9 +15,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import emitted
-from model import build_model, exchange_layout, named_parameters
+from model import build_model
+from runtime import run as runner
+from runtime.checkpoint import load_weights, save_arrays
+from runtime.rows import read_rows
+from runtime.settings import Stop
+from runtime.state import model_arrays
 
-__all__ = ["build_model", "exchange_layout", "main", "named_parameters"]
+__all__ = ["build_model", "main"]
 
 SETTINGS: dict[str, Any] = json.loads(Path(__file__).with_name("settings.json").read_text())
 
@@ -58,26 +62,28 @@ class Trace:
             "skipped": bool(skipped),
             "updates": self.state.updates,
         }
-        print(json.dumps(emitted.finite(row)), file=self.file, flush=True)
+        print(json.dumps(runner.finite(row)), file=self.file, flush=True)
         self.losses, self.sizes = [], []
 
 
-def run(args: argparse.Namespace, state: Any) -> dict[str, float]:
+def train(run: Any) -> dict[str, float]:
     """Train with the trainer, return the evaluation."""
+    args, settings = run.args, emitted.SETTINGS
     if args.resume:
-        raise emitted.Stop("failed", 2, "--resume: go on with the trainer's own checkpoints")
-    train_rows, eval_rows = emitted.read_rows(args.train), emitted.read_rows(args.eval)
+        raise Stop("failed", 2, "--resume: go on with the trainer's own checkpoints")
+    run.state = state = emitted.make_state(run)
+    train_rows, eval_rows = (read_rows(path, settings) for path in (args.train, args.eval))
     if args.weights:
-        emitted.load_weights(args.weights, state)
+        load_weights(args.weights, state, settings)
     try:
         loop = importlib.import_module("loop")
     except ModuleNotFoundError as error:
         message = f"{error.name} is not installed; pip install {' '.join(SETTINGS['requires'])}"
-        raise emitted.Stop("cannot_run", 3, message) from None
-    with emitted.open_trace(args.output / "trace.jsonl", 0) as file:
+        raise Stop("cannot_run", 3, message) from None
+    with runner.open_trace(args.output, 0) as file:
         trace = Trace(file, state, args.windows)
         loop.train(args, state, train_rows, trace, SETTINGS)
-    emitted.save_arrays(args.output / "model.safetensors", emitted.model_arrays(state))
+    save_arrays(args.output / "model.safetensors", model_arrays(state))
     return dict(emitted.evaluate(state, eval_rows))
 
 
@@ -92,8 +98,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-framework_versions = emitted.versions
-emitted.run, emitted.versions = run, versions
+framework_versions = runner.versions
+emitted.train, runner.versions = train, versions
 
 
 def main(argv: list[str] | None = None) -> int:

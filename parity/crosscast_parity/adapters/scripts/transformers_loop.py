@@ -78,9 +78,9 @@ def make_arguments(args: argparse.Namespace, settings: dict[str, Any]) -> Traini
     return TrainingArguments(
         output_dir=str(args.output / "trainer"),
         use_cpu=args.device == "cpu" or not torch.cuda.is_available(),
-        seed=emitted.SEED,
-        per_device_train_batch_size=emitted.MICRO_BATCH_SIZE,
-        gradient_accumulation_steps=emitted.ACCUMULATION_STEPS,
+        seed=emitted.SETTINGS.seed,
+        per_device_train_batch_size=emitted.SETTINGS.micro_batch_size,
+        gradient_accumulation_steps=emitted.SETTINGS.accumulation_steps,
         max_steps=args.windows,
         max_grad_norm=clipping["max_norm"] if clipping["kind"] == "global_norm" else 0.0,
         fp16=settings["precision"] == "float16",

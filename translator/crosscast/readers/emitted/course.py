@@ -30,17 +30,19 @@ _REMAINING = {
 
 def course(script: Script, backend: str) -> Iterator[Fact]:
     """Yield the facts about seed, batches, schedule, model and data."""
-    run = re.fullmatch(rf"runs/(.+)-{backend}[\w.-]*", str(script.constants.get("OUTPUT", "")))
+    output = str(script.constants.get("SETTINGS.output", ""))
+    run = re.fullmatch(rf"runs/(.+)-{backend}[\w.-]*", output)
     if run:
-        yield script.fact("name", run.group(1), "OUTPUT", origin="constant")
-    yield from script.constant("seed", "SEED")
-    yield from script.constant("batch.micro_batch_size", "MICRO_BATCH_SIZE")
-    yield from script.constant("accumulation.steps", "ACCUMULATION_STEPS")
+        yield script.fact("name", run.group(1), "SETTINGS.output", origin="constant")
+    yield from script.constant("seed", "SETTINGS.seed")
+    yield from script.constant("batch.micro_batch_size", "SETTINGS.micro_batch_size")
+    yield from script.constant("accumulation.steps", "SETTINGS.accumulation_steps")
     processes = script.constants.get("PROCESSES", 1)
     parallel = "data_parallel" if "PROCESSES" in script.constants else "none"
     yield script.fact("distributed.strategy", parallel, "PROCESSES")
     yield script.fact("distributed.processes_per_node", processes, "PROCESSES")
-    yield script.fact("data.shuffle", "permutation" in script.text("epoch_order"), "epoch_order")
+    shuffles = script.constants.get("SETTINGS.shuffle", True)
+    yield script.fact("data.shuffle", shuffles, "SETTINGS.shuffle", "SETTINGS")
     yield from _accumulation(script)
     yield from schedule(script)
     yield from _model(script, backend)
@@ -48,14 +50,10 @@ def course(script: Script, backend: str) -> Iterator[Fact]:
 
 
 def _accumulation(script: Script) -> Iterator[Fact]:
-    batches, window = script.text("batches"), script.text("train_window")
-    if "while len(chosen) < GLOBAL_BATCH_SIZE" in batches:
-        tail = "carry"
-    elif re.search(r"per_epoch = n_rows // GLOBAL_BATCH_SIZE\n", batches + "\n"):
-        tail = "drop"
-    else:
-        tail = "flush" if "FULL_WINDOW" in script.constants else "flush_renormalized"
-    yield script.fact("accumulation.tail", tail, "batches")
+    window = script.text("train_window")
+    flush = "flush" if "FULL_WINDOW" in script.constants else "flush_renormalized"
+    tail = script.constants.get("SETTINGS.tail", flush)
+    yield script.fact("accumulation.tail", tail, "SETTINGS.tail", "SETTINGS")
     divisor = re.search(
         r"divisor = (?:np\.array|tf\.constant|paddle\.to_tensor)\((.+), |loss = loss / (.+)", window
     )
@@ -66,7 +64,8 @@ def _accumulation(script: Script) -> Iterator[Fact]:
     elif "n_micro" in text:
         unit = "microbatch"
     elif full := script.constants.get("FULL_WINDOW"):
-        windows = script.constants["ACCUMULATION_STEPS"] * script.constants.get("PROCESSES", 1)
+        steps = script.constants.get("SETTINGS.accumulation_steps", 1)
+        windows = steps * script.constants.get("PROCESSES", 1)
         unit = "microbatch" if full == windows else "sample"
     yield script.fact("accumulation.normalize_by", unit, "train_window")
 
@@ -76,7 +75,7 @@ def schedule(script: Script) -> Iterator[Fact]:
     text = script.text("learning_rate")
     here = "learning_rate"
     yield from script.constant("optimizer.learning_rate", "LEARNING_RATE")
-    yield from script.constant("schedule.total_steps", "WINDOWS")
+    yield from script.constant("schedule.total_steps", "SETTINGS.windows", "WINDOWS")
     yield script.fact("schedule.warmup_steps", script.constants.get("WARMUP_STEPS", 0), here)
     if "math.sqrt" in text:
         yield script.fact("schedule.name", "inverse_sqrt", here)
@@ -114,17 +113,18 @@ def _model(script: Script, backend: str) -> Iterator[Fact]:
 
 
 def _data(script: Script) -> Iterator[Fact]:
-    options = dict(re.findall(r"--([a-z-]+) (\d+)", script.text("read_rows")))
+    hint = "SETTINGS.data_hint"
+    options = dict(re.findall(r"--([a-z-]+) (\d+)", script.constants.get(hint, "")))
     if "train-rows" in options:
-        yield script.fact("data.source", "synthetic", "read_rows")
+        yield script.fact("data.source", "synthetic", hint)
         for option, name in (
             ("sequence-length", "sequence_length"),
             ("train-rows", "train_rows"),
             ("eval-rows", "eval_rows"),
         ):
             if option in options:
-                yield script.fact(f"data.{name}", int(options[option]), "read_rows")
+                yield script.fact(f"data.{name}", int(options[option]), hint)
         return
-    yield script.fact("data.source", "npz", "TRAIN_DATA")
-    yield from script.constant("data.train", "TRAIN_DATA")
-    yield from script.constant("data.eval", "EVAL_DATA")
+    yield script.fact("data.source", "npz", "SETTINGS.train")
+    yield from script.constant("data.train", "SETTINGS.train")
+    yield from script.constant("data.eval", "SETTINGS.eval")

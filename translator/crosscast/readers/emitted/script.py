@@ -1,7 +1,8 @@
 """A script that crosscast emits, as data: its constants and the text of its functions.
 
 Such a script is built of the same functions on every framework, and every number of its recipe is
-a constant. Nothing but its code is looked at.
+a constant or a keyword of `SETTINGS = Settings(...)`. Nothing but its code is looked at; the
+package `runtime` beside it is the same for every recipe.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from crosscast.facts.fact import Fact, Plain
@@ -21,11 +23,14 @@ from crosscast.pysource.syntax.nodes import walk
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
-FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "batches"})
-CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})
+FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "make_state"})
+CONSTANTS = frozenset({"SETTINGS", "LEARNING_RATE"})
 MADE = frozenset({"make_loader", "learning_rate", "make_optimizer", "make_schedule"})
 """Functions that are emitted with the configuration of a layer on PyTorch."""
+MADE_CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})
 NAME = "emitted"
+RUNTIME = "runtime"
+"""Package beside a script, whose text does not depend on the recipe."""
 _STEP = frozenset({"train_window", "learning_rate"})
 """Functions of emitted scripts and of a training step that is emitted alone."""
 _SCALES = frozenset({"INIT_SCALE", "LOSS_SCALE"})
@@ -36,40 +41,54 @@ _MADE_FOR = re.compile(
 
 @dataclass(slots=True)
 class Script:
-    """The modules of one emitted script, merged."""
+    """The modules of one emitted script, merged; without those of its runtime."""
 
     modules: tuple[Module, ...]
     constants: dict[str, Any] = field(default_factory=dict)
+    """Values of constants, and of settings as `SETTINGS.name`."""
     places: dict[str, Span] = field(default_factory=dict)
-    """Place of every constant and function."""
+    """Place of every constant, setting and function."""
     functions: dict[str, str] = field(default_factory=dict)
     """Normalized text of every function and class, without comments."""
 
     def __post_init__(self) -> None:
         for module in self.modules:
-            for statement in module.tree.body:
+            for statement in () if _is_runtime(module) else module.tree.body:
                 self._take(statement, module)
 
     def _take(self, statement: ast.stmt, module: Module) -> None:
         match statement:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="Settings")) as call
+            ):
+                self.places[name] = module.span(statement)
+                for keyword in call.keywords:
+                    self._keep(f"{name}.{keyword.arg}", keyword.value, module.span(keyword))
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.isupper():
-                known, plain = literal(value)
-                if known:
-                    self.constants[name] = plain
-                    self.places[name] = module.span(statement)
+                self._keep(name, value, module.span(statement))
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 self.functions[name] = code_of(statement)
                 self.places[name] = module.span(statement)
 
+    def _keep(self, name: str, value: ast.expr, place: Span) -> None:
+        """Keep plain data, or what an earlier constant holds."""
+        if isinstance(value, ast.Name) and value.id in self.constants:
+            self.constants[name] = self.constants[value.id]
+            self.places[name] = self.places[value.id]
+            return
+        known, plain = literal(value)
+        if known:
+            self.constants[name], self.places[name] = plain, place
+
     @property
     def is_emitted(self) -> bool:
         """Whether it has the functions and constants that every emitted script has."""
-        return self.functions.keys() >= FUNCTIONS and self.constants.keys() >= CONSTANTS
+        return self.functions.keys() >= FUNCTIONS and self.places.keys() >= CONSTANTS
 
     @property
     def is_configuration(self) -> bool:
         """Whether it was emitted for a layer: Accelerate, Lightning, Fabric."""
-        return self.functions.keys() >= MADE and self.constants.keys() >= CONSTANTS
+        return self.functions.keys() >= MADE and self.constants.keys() >= MADE_CONSTANTS
 
     def text(self, *names: str) -> str:
         """Return the text of functions; missing ones are skipped."""
@@ -79,9 +98,10 @@ class Script:
         """Return the text of all functions."""
         return "\n".join(self.functions.values())
 
-    def constant(self, path: str, name: str) -> Iterator[Fact]:
-        """Yield the fact that a field has the value of a constant, if the script defines it."""
-        if name in self.constants:
+    def constant(self, path: str, *names: str) -> Iterator[Fact]:
+        """Yield the fact that a field has the value of the first constant the script defines."""
+        name = next((name for name in names if name in self.constants), None)
+        if name is not None:
             yield self.fact(path, self.constants[name], name, origin="constant")
 
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
@@ -95,6 +115,10 @@ class Script:
             origin=origin,  # type: ignore[arg-type]
             reader=NAME,
         )
+
+
+def _is_runtime(module: Module) -> bool:
+    return PurePath(module.source.name).parent.name == RUNTIME
 
 
 def code_of(node: ast.AST) -> str:

@@ -38,13 +38,8 @@ def step(script: Script) -> Iterator[Fact]:
     yield from script.constant("ema.decay", "EMA_DECAY")
     again = re.search(r"checkpoint\(|recompute|\.checkpoint\b", _model_text(script))
     yield script.fact("activation_checkpointing", bool(again), "forward")
-    text = script.all_text()
-    tf32 = re.search(
-        r"allow_tf32 = True|enable_tensor_float_32_execution\(True\)"
-        r"|NVIDIA_TF32_OVERRIDE'\] = '1'|matmul_precision\('high'\)",
-        text,
-    )
-    yield script.fact("precision.tf32", bool(tf32), "select_device")
+    tf32 = script.constants.get("SETTINGS.tf32", False)
+    yield script.fact("precision.tf32", tf32, "SETTINGS.tf32", "SETTINGS")
 
 
 def _model_text(script: Script) -> str:

@@ -82,7 +82,11 @@ def _by_name(walker: Walker, call: ast.Call, name: str, frame: Frame) -> bool:
     if _RATE.search(name):
         _rate(walker, call, frame)
         return True
-    if _AVERAGE.search(name) and not models.NOT_RUN.search(name.replace("update_", "")):
+    if (
+        _AVERAGE.search(name)
+        and not _AVERAGED.search(name)
+        and not models.NOT_RUN.search(name.replace("update_", ""))
+    ):
         walker.emit("average_weights", call, frame, subject=canonical(call.func, frame))
         return True
     return False
@@ -96,6 +100,8 @@ _RATE = re.compile(
 _AVERAGE = re.compile(
     r"(^|_)ema($|_)|^(update|apply|do)_\w*ema|moving_average|^accumulate_ema", re.I
 )
+_AVERAGED = re.compile(r"^ema_(arrays|weights|param(eter)?s|state_dict)$", re.I)
+"""Functions that return averages."""
 
 
 def _rate(walker: Walker, call: ast.Call, frame: Frame) -> None:

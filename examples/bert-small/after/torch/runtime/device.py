@@ -1,0 +1,66 @@
+"""Choose the device, and tell of it and of the processes that train together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed.nn  # imported later, it would keep the process group
+
+from .settings import Settings, Stop
+
+LOST_PROCESS: tuple[type[Exception], ...] = ()  # PyTorch has no error of its own for it
+
+
+def select_device(args: argparse.Namespace, settings: Settings) -> torch.device:
+    """Choose the device and prepare the process for it."""
+    if args.device == "gpu" and not torch.cuda.is_available():
+        raise Stop("cannot_run", 3, "--device gpu, but PyTorch sees no CUDA device")
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    on_gpu = args.device != "cpu" and torch.cuda.is_available()
+    torch.set_float32_matmul_precision("high" if settings.tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = settings.tf32
+    if settings.processes > 1:
+        if os.environ.get("WORLD_SIZE") != str(settings.processes):
+            made_for = f"made for {settings.processes} processes: start launch.sh"
+            raise Stop("failed", 2, made_for)
+        if on_gpu:
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        torch.distributed.init_process_group("nccl" if on_gpu else "gloo")
+    return torch.device("cuda" if on_gpu else "cpu")
+
+
+def process_rank() -> int:
+    """Number of this process among the data-parallel ones."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def leave_processes(state: Any, settings: Settings) -> None:
+    """End the process group."""
+    if settings.processes > 1 and state is not None:
+        # As the last to hold the group, DistributedDataParallel would join the group's
+        # threads without releasing the GIL, and they may need it to free a tensor.
+        state.model = getattr(state.model, "module", state.model)
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
+def describe_device(device: torch.device) -> str:
+    """Name of the device for status.json."""
+    return torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+
+
+def peak_memory() -> dict[str, int]:
+    """Most bytes that tensors have held on this GPU so far; nothing on a CPU."""
+    if not torch.cuda.is_initialized():
+        return {}
+    return {"peak_memory": torch.cuda.max_memory_allocated()}
+
+
+def versions() -> dict[str, str]:
+    """Versions that decide about the numbers; that of the framework first."""
+    return {"torch": torch.__version__, "numpy": np.__version__}

@@ -1,0 +1,60 @@
+"""What train.py tells the other modules of this folder, and how they end a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class Stop(Exception):
+    """End of the run with a status, an exit code and a message for the user."""
+
+    def __init__(self, status: str, exit_code: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.exit_code = status, exit_code
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Facts about the recipe that reading, saving and reporting depend on.
+
+    `recipe`: fingerprint; a checkpoint of another one is refused. `made_for`, `since`,
+    `until`: versions of the framework. `train`, `eval`, `output`: defaults of the
+    command line. `limits`: inputs of the model and the numbers below which their values
+    lie; None if every array is taken as it is. `unlabelled`: whether a label may be
+    -100. `slots`: moments of the optimizer. `betas`: where it counts updates by their
+    powers. `scale`: least and largest loss scale; None without. `half`: the type that
+    the device must compute in; empty if any will do.
+    """
+
+    recipe: str
+    made_for: str
+    since: tuple[int, int]
+    train: str
+    eval: str
+    output: str
+    seed: int
+    micro_batch_size: int
+    accumulation_steps: int
+    windows: int
+    checkpoint_every: int
+    until: tuple[int, int] | None = None
+    processes: int = 1
+    shuffle: bool = True
+    tail: str = "short"
+    data_hint: str = ""
+    limits: Mapping[str, int] | None = None
+    max_positions: int = 0
+    unlabelled: bool = False
+    slots: tuple[str, ...] = ()
+    betas: tuple[float, ...] = ()
+    scale: tuple[float, float] | None = None
+    averages: bool = False
+    half: str = ""
+    tf32: bool = False
+    recomputed_dropout: bool = False
+
+    @property
+    def global_batch_size(self) -> int:
+        """Rows of a full window, of all processes together."""
+        return self.micro_batch_size * self.accumulation_steps * self.processes

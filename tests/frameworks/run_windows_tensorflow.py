@@ -1,0 +1,104 @@
+"""Trains windows of an emitted TensorFlow script: `run_windows_tensorflow.py FOLDER`.
+
+Prints as JSON the calls of compiled functions and the fetches of every window, and whether two
+states end with the same bits: one trained as the script does it, one by micro-batches alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from crosscast_parity.inside.script import load_script
+
+COMPILED = ("full_window", "micro_step", "window_step")
+FETCHES = ("numpy", "__array__", "__float__", "__int__", "__bool__", "__index__")
+WINDOWS = 6
+
+
+@contextmanager
+def counted(script: Any) -> Iterator[Counter[str]]:
+    """Count what Python asks of TensorFlow."""
+    counts: Counter[str] = Counter()
+    held = {name: getattr(script, name) for name in COMPILED}
+    owner = type(tf.zeros(()))
+    fetches = {name: getattr(owner, name) for name in FETCHES}
+
+    def wrapped(name: str, original: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            # Functions called while another one is traced are part of it.
+            counts[name] += tf.inside_function() is False
+            return original(*args, **kwargs)
+
+        return call
+
+    for name, function in held.items():
+        setattr(script, name, tf.autograph.experimental.do_not_convert(wrapped(name, function)))
+    for name, method in fetches.items():
+        setattr(owner, name, wrapped("fetches", method))
+    try:
+        yield counts
+    finally:
+        for name, function in held.items():
+            setattr(script, name, function)
+        for name, method in fetches.items():
+            setattr(owner, name, method)
+
+
+def train(script: Any, rows: Any, windows: int, counts: Any = None) -> tuple[list[Any], Any]:
+    """Return the trace rows and the state of a short run."""
+    state = script.make_state("/CPU:0")
+    trace = []
+    for micro_batches in script.batches(rows):
+        if hasattr(script, "reseed"):
+            script.reseed(state)
+        trace.append(script.train_window(state, micro_batches, script.micro_batch_loss))
+        if counts is not None:
+            trace[-1]["calls"] = dict(+counts)
+            counts.clear()
+        if len(trace) == windows:
+            return trace, state
+    raise AssertionError
+
+
+def arrays_of(script: Any, state: Any) -> dict[str, Any]:
+    """Return weights, moments and averages."""
+    averages = script.ema_arrays(state) if hasattr(script, "ema_arrays") else {}
+    found: dict[str, Any] = script.model_arrays(state) | script.optimizer_arrays(state)
+    return found | {f"ema/{name}": array for name, array in averages.items()}
+
+
+def main() -> None:
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    folder = Path(sys.argv[1])
+    script: Any = load_script(folder / "train.py")
+    rows = script.read_rows(folder.parent / "train.npz")
+    with counted(script) as counts:
+        trace, state = train(script, rows, WINDOWS, counts)
+    calls = [row.pop("calls") for row in trace]
+    script.ACCUMULATION_STEPS = 0  # no window is full
+    single, other = train(script, rows, WINDOWS)
+    arrays, others = arrays_of(script, state), arrays_of(script, other)
+    differ = [n for n, array in arrays.items() if array.tobytes() != others[n].tobytes()]
+    found = {
+        "calls": calls,
+        "n_micro": [row["n_micro"] for row in trace],
+        "skipped": [row["skipped"] for row in trace],
+        "rows_equal": json.dumps(trace) == json.dumps(single),  # nan is nan
+        "differ": differ,
+        "arrays": len(arrays),
+        "compilations": script.full_window.experimental_get_tracing_count(),
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

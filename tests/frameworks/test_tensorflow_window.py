@@ -1,0 +1,51 @@
+"""A full window of TensorFlow is one call and one fetch, and does what micro-batches alone do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
+from frameworks.subprocesses import run_python
+from tiers import cases
+
+pytestmark = pytest.mark.tensorflow
+
+DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
+SCALED = {
+    "precision": FLOAT16,
+    "loss_scaling": {"mode": "dynamic", "init_scale": 2.0**24, "backoff_factor": 2.0**-8},
+}
+CASES: dict[str, dict[str, Any]] = {
+    "float32": DROPOUT,
+    "float16": DROPOUT | SCALED | {"ema": {"decay": 0.5}},
+    "bfloat16": {"precision": BFLOAT16, "accumulation": {"normalize_by": "token"}},
+    "keras2": DROPOUT | SCALED,
+    "recomputed": DROPOUT | {"activation_checkpointing": True},
+    "xla": {"overrides": {"tensorflow": {"jit_compile": True}}},
+}
+PROGRAM = Path(__file__).with_name("run_windows_tensorflow.py")
+
+
+@pytest.mark.parametrize("name", cases(CASES, ("float32", "float16", "keras2"), "other graphs"))
+def test_one_call_and_one_fetch_with_the_bits_of_single_micro_batches(
+    tmp_path: Path, name: str
+) -> None:
+    write_rows(tmp_path / "train.npz", 42)  # every third window is short
+    old = name == "keras2"
+    target = "tensorflow@2.15" if old else "tensorflow"
+    folder = emit(tiny_recipe(**CASES[name]), target, tmp_path / "tensorflow")
+    found = run_python(PROGRAM, "tf_keras" if old else "tensorflow", folder)
+    for n_micro, calls in zip(found["n_micro"], found["calls"], strict=True):
+        single = {"micro_step": n_micro, "window_step": 1}
+        made = {"full_window": 1} if n_micro == 4 else single
+        assert calls == made | {"fetches": 1}
+    assert set(found["n_micro"]) == {4, 3}
+    assert found["compilations"] == 1
+    assert found["rows_equal"]
+    assert found["differ"] == []
+    assert found["arrays"] > 60
+    if "loss_scaling" in CASES[name]:
+        assert found["skipped"] == [True, *[False] * 5]
