@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from crosscast_parity.inside.emitted import offered, prepared, traced
 from crosscast_parity.inside.script import load_script
 
 COMPILED = ("full_window", "micro_step", "window_step")
@@ -54,12 +55,13 @@ def counted(script: Any) -> Iterator[Counter[str]]:
 
 def train(script: Any, rows: Any, windows: int, counts: Any = None) -> tuple[list[Any], Any]:
     """Return the trace rows and the state of a short run."""
-    state = script.make_state("/CPU:0")
-    trace = []
-    for micro_batches in script.batches(rows):
+    state = prepared(script, "/CPU:0")
+    trace: list[Any] = []
+    for micro_batches in offered(script, "batches")(rows, script.SETTINGS):
         if hasattr(script, "reseed"):
             script.reseed(state)
-        trace.append(script.train_window(state, micro_batches, script.micro_batch_loss))
+        row = script.train_window(state, micro_batches, script.micro_batch_loss)
+        trace.append(traced(script, row))
         if counts is not None:
             trace[-1]["calls"] = dict(+counts)
             counts.clear()
@@ -70,9 +72,10 @@ def train(script: Any, rows: Any, windows: int, counts: Any = None) -> tuple[lis
 
 def arrays_of(script: Any, state: Any) -> dict[str, Any]:
     """Return weights, moments and averages."""
-    averages = script.ema_arrays(state) if hasattr(script, "ema_arrays") else {}
-    found: dict[str, Any] = script.model_arrays(state) | script.optimizer_arrays(state)
-    return found | {f"ema/{name}": array for name, array in averages.items()}
+    kinds = ("model_arrays", "optimizer_arrays", "ema_arrays")
+    tells = {kind: offered(script, kind) for kind in kinds}
+    told = {kind: tell(state) for kind, tell in tells.items() if tell is not None}
+    return {f"{kind}/{name}": told[kind][name] for kind in told for name in told[kind]}
 
 
 def main() -> None:
@@ -80,11 +83,11 @@ def main() -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)
     folder = Path(sys.argv[1])
     script: Any = load_script(folder / "train.py")
-    rows = script.read_rows(folder.parent / "train.npz")
+    rows = offered(script, "read_rows")(folder.parent / "train.npz", script.SETTINGS)
     with counted(script) as counts:
         trace, state = train(script, rows, WINDOWS, counts)
     calls = [row.pop("calls") for row in trace]
-    script.ACCUMULATION_STEPS = 0  # no window is full
+    vars(script)["ACCUMULATION_STEPS"] = 0  # no window is full
     single, other = train(script, rows, WINDOWS)
     arrays, others = arrays_of(script, state), arrays_of(script, other)
     differ = [n for n, array in arrays.items() if array.tobytes() != others[n].tobytes()]

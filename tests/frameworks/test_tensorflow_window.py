@@ -33,7 +33,8 @@ PROGRAM = Path(__file__).with_name("run_windows_tensorflow.py")
 def test_one_call_and_one_fetch_with_the_bits_of_single_micro_batches(
     tmp_path: Path, name: str
 ) -> None:
-    write_rows(tmp_path / "train.npz", 42)  # every third window is short
+    # Every third window is short; XLA compiles every size of its micro-batches anew.
+    write_rows(tmp_path / "train.npz", 44 if name == "xla" else 42)
     old = name == "keras2"
     target = "tensorflow@2.15" if old else "tensorflow"
     folder = emit(tiny_recipe(**CASES[name]), target, tmp_path / "tensorflow")

@@ -89,7 +89,7 @@ def test_the_runtime_of_another_script_is_forgotten(tmp_path: Path) -> None:
 def test_a_script_of_ones_own_beside_a_runtime_has_none(tmp_path: Path) -> None:
     path = write(tmp_path / "one", text="import runtime.state\n")
     script: Any = load_script(path)
-    script.exchange_layout = lambda name, array: "turned"
+    vars(script)["exchange_layout"] = lambda name, array: "turned"
     assert part_of(script, "state") is None
     assert offered(script, "model_arrays") is None
     assert layout_of(script, SimpleNamespace())("kernel", None) == "turned"

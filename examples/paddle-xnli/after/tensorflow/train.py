@@ -211,17 +211,6 @@ def micro_step(
 
 
 @tf.function(reduce_retracing=True)
-def mean_over_processes(
-    state: TrainState, window_loss: tf.Tensor
-) -> tuple[list[tf.Tensor], tf.Tensor]:
-    """Average gradients and loss over all processes, before any decision."""
-    context = tf.distribute.get_replica_context()
-    gradients = [tf.identity(total) for total in state.gradients]
-    means = context.all_reduce("MEAN", [*gradients, tf.identity(window_loss)])
-    return means[:-1], means[-1]
-
-
-@tf.function(reduce_retracing=True)
 def window_step(
     state: TrainState,
     window_loss: tf.Tensor,
@@ -241,6 +230,17 @@ def window_step(
     for total in state.gradients:
         total.assign(tf.zeros_like(total))
     return tf.stack([window_loss, grad_norm, tf.cast(finite, tf.float32)])
+
+
+@tf.function(reduce_retracing=True)
+def mean_over_processes(
+    state: TrainState, window_loss: tf.Tensor
+) -> tuple[list[tf.Tensor], tf.Tensor]:
+    """Average gradients and loss over all processes, before any decision."""
+    context = tf.distribute.get_replica_context()
+    gradients = [tf.identity(total) for total in state.gradients]
+    means = context.all_reduce("MEAN", [*gradients, tf.identity(window_loss)])
+    return means[:-1], means[-1]
 
 
 def reduced_step(
