@@ -246,6 +246,10 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
         )
 
 
+_SCRIPT_MODULES = ("train", "runtime")
+"""Modules beside the program that imports a factory."""
+
+
 def _factory(recipe: Recipe) -> Iterator[Diagnostic]:
     if isinstance(recipe.model, CustomModel):
         for backend, name in recipe.model.factory.items():
@@ -255,6 +259,14 @@ def _factory(recipe: Recipe) -> Iterator[Diagnostic]:
                     code="CC104",
                     path=f"model.factory.{backend}",
                     message=f"{words[0]!r} is a Python keyword and cannot be used as a name",
+                )
+            module = re.split(r"[.:]", name)[0]
+            if module in _SCRIPT_MODULES:
+                yield Diagnostic(
+                    code="CC104",
+                    path=f"model.factory.{backend}",
+                    message=f"an emitted script has a module {module!r} itself, which hides yours",
+                    hint="import the function in a module of another name, and name that one",
                 )
 
 
