@@ -17,7 +17,7 @@ _PLAIN_SCALES = st.just({"mode": "dynamic"}) | st.fixed_dictionaries(
         "growth_interval": st.sampled_from((100, 2000)),
         "hysteresis": st.integers(1, 2),
         "hysteresis_mode": st.sampled_from(("consecutive", "cumulative")),
-        "min_scale": st.sampled_from((1.0, 8.0)),
+        "min_scale": st.sampled_from((1.0, 8.0, None)),
     }
 )
 _ROLES = ("bias", "layer_norm")

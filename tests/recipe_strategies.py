@@ -116,7 +116,7 @@ def scales() -> st.SearchStrategy[dict[str, Any]]:
             "growth_interval": st.sampled_from((1, 3, 2000)),
             "hysteresis": st.integers(1, 3),
             "hysteresis_mode": st.sampled_from(("consecutive", "cumulative")),
-            "min_scale": st.sampled_from((1.0, 2.0**-14, 1e-30)),
+            "min_scale": st.sampled_from((1.0, 2.0**-14, 1e-30, None)),
             "max_scale": st.sampled_from((None, 65536.0, 2.0**126)),
         }
     )

@@ -94,7 +94,7 @@ def update_scales(draw: st.DrawFn, mode: str | None = None) -> ops.UpdateScale:
         growth_interval=draw(st.integers(1, 4)),
         hysteresis=draw(st.integers(1, 3)),
         hysteresis_mode=draw(st.sampled_from(("consecutive", "cumulative"))),
-        min_scale=init * draw(st.sampled_from((1.0, 0.5, 2.0**-10))),
+        min_scale=init * draw(st.sampled_from((1.0, 0.5, 2.0**-10, 0.0))),
         max_scale=draw(st.sampled_from((None, init, init * 8))),
     )
 

@@ -71,7 +71,7 @@ ROWS = (
         "the scale",
         code="CC340",
         probe="paddle/test_scaler.py::test_scale_falls_to_zero",
-        step=predicates.dynamic,
+        step=predicates.lowest_scale,
         adapt=Adapt.LOSS_SCALE,
     ),
     Row(

@@ -6,9 +6,11 @@ from crosscast.plan import predicates
 from crosscast.targets.capability import Evidence, Row, StepCondition, Verdict
 from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.conditions import (
-    bounded_scale,
     cumulative_hysteresis,
+    highest_scale,
+    lowest_scale,
     own_half_model,
+    stock_scale,
     writes_casts,
 )
 
@@ -141,7 +143,7 @@ AMP_ROWS = (
         code="CC317",
         evidence=Evidence.DOCUMENTED,
         probe=NO_GPU,
-        step=bounded_scale,
+        step=stock_scale,
         dialects=OLD,
         adapt=TorchAdaptation.FINITE_GROWTH,
     ),
@@ -160,7 +162,7 @@ AMP_ROWS = (
         how="GradScaler has no floor: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_falls_below_any_floor",
-        step=bounded_scale,
+        step=lowest_scale,
         adapt=TorchAdaptation.SCALE_BOUNDS,
     ),
     Row(
@@ -169,7 +171,7 @@ AMP_ROWS = (
         how="GradScaler has no ceiling: the script clamps the scale after update()",
         code="CC310",
         probe="torch/test_scaler.py::test_scale_grows_above_any_ceiling",
-        step=bounded_scale,
+        step=highest_scale,
         adapt=TorchAdaptation.SCALE_BOUNDS,
     ),
     Row(

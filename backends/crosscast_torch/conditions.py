@@ -10,9 +10,19 @@ STOCK_CLIP_EPS = 1e-6
 """What torch.nn.utils.clip_grad_norm_ adds to the norm."""
 
 
-def bounded_scale(plan: Plan) -> bool:
-    """Whether GradScaler adjusts the scale, within the recipe's bounds."""
+def stock_scale(plan: Plan) -> bool:
+    """Whether GradScaler adjusts the scale."""
     return predicates.dynamic(plan) and not predicates.hysteresis(plan)
+
+
+def lowest_scale(plan: Plan) -> bool:
+    """Whether the scale that GradScaler adjusts has a lowest value."""
+    return stock_scale(plan) and predicates.lowest_scale(plan)
+
+
+def highest_scale(plan: Plan) -> bool:
+    """Whether the scale that GradScaler adjusts has a highest value."""
+    return stock_scale(plan) and plan.get(UpdateScale).max_scale is not None
 
 
 def cumulative_hysteresis(plan: Plan) -> bool:

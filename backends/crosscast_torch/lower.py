@@ -155,8 +155,10 @@ def _scaler(plan: ops.Plan) -> dict[str, Any]:
             "arguments": ("init_scale=INIT_SCALE", f"growth_interval={_NEVER}"),
         }
     names = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
+    bounded = TorchAdaptation.SCALE_BOUNDS in plan.adapted
+    bounds = "; train_window keeps it within its bounds (CC310)" if bounded else ""
     return {
-        "doc": "Dynamic loss scale; train_window keeps it within its bounds (CC310).",
+        "doc": f"Dynamic loss scale{bounds}.",
         "arguments": tuple(f"{name}={name.upper()}" for name in names),
     }
 

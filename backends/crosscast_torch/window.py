@@ -92,6 +92,7 @@ def _values(op: ops.Op, plan: ops.Plan, view: Mapping[str, Any]) -> dict[str, An
         case ops.UpdateScale():
             return {
                 "form": _update_form(plan.adapted),
+                "has_min": op.min_scale > 0,
                 "has_max": op.max_scale is not None,
                 "grows_to_inf": view["grows_to_inf"],
             }
@@ -107,7 +108,8 @@ def _update_form(adapted: frozenset[str]) -> str:
         return "machine"
     if TorchAdaptation.CONSTANT_SCALE in adapted:
         return "static"
-    return "bounds" if TorchAdaptation.SCALE_BOUNDS in adapted else ""
+    stock = adapted.isdisjoint({TorchAdaptation.SCALE_BOUNDS, TorchAdaptation.FINITE_GROWTH})
+    return "" if stock else "bounds"
 
 
 def _clip(op: ops.Clip, adapted: frozenset[str], view: Mapping[str, Any]) -> dict[str, Any]:

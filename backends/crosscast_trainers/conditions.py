@@ -46,6 +46,11 @@ def hysteresis_in_a_row(recipe: Recipe) -> bool:
     )
 
 
+def bounded_below(recipe: Recipe) -> bool:
+    """Whether the loss scale has a floor."""
+    return getattr(recipe.loss_scaling, "min_scale", None) is not None
+
+
 def bounded_above(recipe: Recipe) -> bool:
     """Whether the loss scale has a ceiling."""
     return getattr(recipe.loss_scaling, "max_scale", None) is not None
@@ -80,7 +85,7 @@ def starts_between_powers(recipe: Recipe) -> bool:
 def floor_between_integers(recipe: Recipe) -> bool:
     """Whether the lowest loss scale is not a positive integer."""
     floor = getattr(recipe.loss_scaling, "min_scale", 1.0)
-    return floor < 1 or floor != int(floor)
+    return floor is None or floor < 1 or floor != int(floor)
 
 
 def skips_matter(recipe: Recipe) -> bool:

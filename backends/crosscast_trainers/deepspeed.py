@@ -253,7 +253,8 @@ def _scaling(recipe: Recipe) -> dict[str, Any]:
             "initial_scale_power": int(math.log2(scaling.init_scale)),
             **in_words("deepspeed", counts),
             "consecutive_hysteresis": it.hysteresis_in_a_row(recipe),
-            **in_words("deepspeed", {"loss_scaling.min_scale": int(scaling.min_scale)}),
+            # The rows refuse a scale without a floor.
+            **in_words("deepspeed", {"loss_scaling.min_scale": int(scaling.min_scale or 1)}),
         }
     return {"loss_scale": scaling.scale if isinstance(scaling, StaticLossScaling) else 1.0}
 

@@ -48,7 +48,7 @@ PRECISION_ROWS = (
             ("growth_factor", "the scale doubles and halves", it.other_factors),
             ("backoff_factor", "the scale doubles and halves", it.other_factors),
             ("growth_interval", "the scale grows after 2000 clean steps", it.other_interval),
-            ("min_scale", "the scale has no floor", predicates.dynamic),
+            ("min_scale", "the scale has no floor", it.bounded_below),
             ("max_scale", "the scale has no ceiling", it.bounded_above),
             ("hysteresis", "the scale backs off at the first overflow", predicates.hysteresis),
             ("hysteresis_mode", "the scale backs off at the first overflow", predicates.hysteresis),

@@ -21,6 +21,7 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14, "growth_interval": 100}
 NORM = {"kind": "global_norm", "max_norm": 1.0}
 TWO = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
+UNBOUNDED = {"precision": FLOAT16, "loss_scaling": {"mode": "dynamic", "min_scale": None}}
 FUSED = {"precision": FLOAT16, "optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9}}
 # Names that came after PyTorch 1.6, or went with 2.4.
 NEWER = (
@@ -94,6 +95,7 @@ def test_only_bfloat16_needs_a_type() -> None:
         ({}, set(), set()),
         ({"precision": {"tf32": True}}, set(), set()),
         ({"precision": FLOAT16}, {"CC310"}, {"CC310", "CC316", "CC317"}),
+        (UNBOUNDED, set(), {"CC316", "CC317"}),
         ({"precision": BFLOAT16}, set(), {"CC316"}),
         (FUSED, {"CC310", "CC315"}, {"CC310", "CC316", "CC317"}),
     ],
@@ -101,6 +103,19 @@ def test_only_bfloat16_needs_a_type() -> None:
 def test_what_is_said(sections: dict[str, Any], now: set[str], before: set[str]) -> None:
     assert codes("torch", **sections) == now
     assert codes("torch@2.1", **sections) == before
+
+
+def test_a_scale_without_bounds_is_left_to_the_scaler() -> None:
+    new, old = (
+        emit(target, **UNBOUNDED).files["train.py"].text for target in ("torch", "torch@2.1")
+    )
+    assert "_SCALE =" not in new.replace("INIT_SCALE =", "")
+    assert new.count("scaler.update(") == 1
+    assert old.count("scaler.update(") == 2  # and once where it has grown to inf
+    assert 'scale=(0.0, float("inf"))' in new
+    highest = UNBOUNDED | {"loss_scaling": {"mode": "dynamic", "min_scale": None, "max_scale": 2e5}}
+    text = emit("torch", **highest).files["train.py"].text
+    assert "    if new_scale > MAX_SCALE:\n        state.scaler.update(MAX_SCALE)\n" in text
 
 
 def test_what_needs_a_gpu_of_the_past_was_read_and_not_measured() -> None:

@@ -89,13 +89,15 @@ def test_a_run_leaves_trace_weights_and_status(lab: Lab) -> None:
         {"hysteresis": 2, "max_scale": 2.0**25},
         {"growth_factor": 1.5, "backoff_factor": 0.7, "growth_interval": 2},
         {"min_scale": 2.0**21, "init_scale": 2.0**22},
+        {"min_scale": None},
+        {"min_scale": None, "max_scale": 2.0**25},
     ],
-    ids=["stock", "hysteresis", "odd", "floor"],
+    ids=["stock", "hysteresis", "odd", "floor", "unbounded", "ceiling"],
 )
 def test_a_loss_scale_that_starts_too_high(lab: Lab, scaling_fields: dict[str, Any]) -> None:
     sections = SCALED | {"loss_scaling": DYNAMIC | scaling_fields}
     (run,) = lab.ended(lab.script("run", **sections), ("out",))
-    rows, floored = run.trace, "min_scale" in scaling_fields
+    rows, floored = run.trace, bool(scaling_fields.get("min_scale"))
     assert rows[0]["skipped"]
     assert rows[0]["grad_norm"] is None
     assert rows[0]["loss"] == pytest.approx(math.log(3), rel=0.1)  # the loss itself is finite
@@ -176,6 +178,21 @@ def test_a_scale_that_collapses_ends_the_run(lab: Lab) -> None:
     assert whole.status["eval"] is None
     assert parts.code == 1  # a break does not restart the count
     assert parts.trace == whole.trace
+
+
+def test_a_scale_without_a_lowest_value_ends_the_run_before_it_is_0(lab: Lab) -> None:
+    """At 0 the gradients of a finite loss are 0, and unscaled nan, which no scaler finds."""
+    scaling = DYNAMIC | {"min_scale": None, "backoff_factor": 2.0**-16, "init_scale": 2.0**10}
+    sections = {**SCALED, "loss_scaling": scaling, "optimizer": SGD | {"learning_rate": 1e30}}
+    script = lab.script("run", **sections)
+    whole, _, parts = lab.main(script, ("whole",), ("parts", "--windows", 6), ("parts", "--resume"))
+    assert (whole.code, whole.traceback) == (1, "")
+    assert whole.status["status"] == "stopped"
+    assert "the loss scale has fallen to" in whole.stderr
+    scales = [row["scale"] for row in whole.trace]
+    assert min(scales[:-1]) >= 2.0**-126 > scales[-1] > 0
+    assert all(row["skipped"] for row in whole.trace[1:-1])
+    assert (parts.code, parts.trace) == (1, whole.trace)
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(lab: Lab) -> None:

@@ -53,6 +53,7 @@ CASES: dict[str, dict[str, Any]] = {
     "sgd-dynamic-value": half(DYNAMIC, optimizer=SGD, clipping=VALUE),
     "sgd-bounds": half(BOUNDS, optimizer=SGD),
     "sgd-floor": half(DYNAMIC | {"min_scale": 12e3}, optimizer=SGD),
+    "sgd-no-floor": half(DYNAMIC | {"init_scale": 2.0, "min_scale": None}, optimizer=SGD),
     "momentum-cosine": {"optimizer": MOMENTUM, "schedule": COSINE, "accumulation": BY_BATCH},
     "momentum-falling": half(FALLING, optimizer=MOMENTUM, schedule=FLAT),
     "momentum-hysteresis": half(HYSTERESIS, optimizer=MOMENTUM | L2, clipping=NORM),

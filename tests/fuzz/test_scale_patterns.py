@@ -32,7 +32,7 @@ FREE = {"min_scale": 2.0**-14}
 BOUNDED = {"min_scale": 3.0, "max_scale": 7.0}
 
 
-def dynamic(interval: int, hysteresis: int, kind: str, bounds: dict[str, float]) -> dict[str, Any]:
+def dynamic(interval: int, hysteresis: int, kind: str, bounds: dict[str, Any]) -> dict[str, Any]:
     machine = {"mode": "dynamic", "init_scale": 4.0, "growth_interval": interval}
     return machine | {"hysteresis": hysteresis, "hysteresis_mode": kind} | bounds
 
@@ -42,6 +42,8 @@ DYNAMIC = [
     *itertools.starmap(dynamic, itertools.product((1, 2, 3), (1, 2, 3), KINDS, (FREE, BOUNDED))),
     dynamic(1, 1, "consecutive", {"min_scale": 2.0}),
     dynamic(2, 2, "cumulative", FREE | {"max_scale": 8.0}),
+    dynamic(1, 1, "consecutive", {"min_scale": None}),
+    dynamic(2, 1, "consecutive", {"min_scale": None, "max_scale": 8.0}),
 ]
 STATIC = {"mode": "static", "scale": 4.0}
 COVERING = [DYNAMIC[index] for index in (0, 11, 22, 35)]

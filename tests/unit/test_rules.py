@@ -201,6 +201,7 @@ GOOD: list[dict[str, str | None]] = [
     {"precision": FLOAT16, "loss_scaling": "{mode: static, scale: 128}"},
     {"precision": "{mode: mixed, compute_dtype: bfloat16}", "loss_scaling": "{mode: none}"},
     {"precision": FLOAT16, "loss_scaling": "{mode: dynamic, max_scale: null}"},
+    {"precision": FLOAT16, "loss_scaling": "{mode: dynamic, min_scale: null, init_scale: 1e-30}"},
     {"clipping": "{kind: none}"},
     {"precision": FULL, "accumulation": "{dtype: compute}"},
     {"precision": "{mode: mixed, compute_dtype: float16, ops: {pointwise: compute}}"},

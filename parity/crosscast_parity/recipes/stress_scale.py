@@ -52,9 +52,14 @@ def scale_changes(recipe: Recipe) -> Iterator[tuple[str, Any]]:
         min_scale=2.0**-60,
         max_scale=None if scale.max_scale is None else LOWEST_START * growth * (1 + growth) / 2,
     )
-    lowest = _before_the_bottom(machine) * (1.0 + backoff) / 2.0
-    for name, value in asdict(replace(machine, min_scale=lowest)).items():
-        yield f"loss_scaling.{name}", value
+    for name, value in asdict(replace(machine, min_scale=lowest_scale(machine))).items():
+        if name != "min_scale" or scale.min_scale is not None:
+            yield f"loss_scaling.{name}", value
+
+
+def lowest_scale(machine: UpdateScale) -> float:
+    """Return the scale to which a stress run falls, whether the recipe has a lowest one or not."""
+    return _before_the_bottom(machine) * (1.0 + machine.backoff_factor) / 2.0
 
 
 def _interval(growth: float, own: int) -> int:

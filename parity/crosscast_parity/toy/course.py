@@ -10,7 +10,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import UpdateScale
 from crosscast.recipe.document import Recipe
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.recipes.stress_scale import HIGHEST, Course, up_to_the_bottom
+from crosscast_parity.recipes.stress_scale import HIGHEST, Course, lowest_scale, up_to_the_bottom
 from crosscast_parity.recipes.window_rows import expected_counts
 from crosscast_parity.toy.faults import PARAMETERS, Fault, Faults
 
@@ -76,10 +76,10 @@ def _active(machine: UpdateScale, windows: int) -> list[bool]:
     """
     if machine.mode != "dynamic":
         return _own(machine, windows)
-    course = Course(machine)
+    course, lowest = Course(machine), machine.min_scale or lowest_scale(machine)
     for cycle in itertools.count():
         up_to_the_bottom(course)
-        while course.state.scale > machine.min_scale and len(course.overflows) < windows:
+        while course.state.scale > lowest and len(course.overflows) < windows:
             course.overflow()
         course.overflow(machine.hysteresis)
         if machine.max_scale is None:

@@ -85,7 +85,7 @@ def _scale(scaling: Mapping[str, Any]) -> str:
     if scaling["mode"] == "static":
         return "(LOSS_SCALE, LOSS_SCALE)"
     most = "MAX_SCALE" if scaling["max_scale"] is not None else 'float("inf")'
-    return f"(MIN_SCALE, {most})"
+    return f"({'MIN_SCALE' if scaling['min_scale'] else '0.0'}, {most})"
 
 
 def _wrapped(name: str, code: str) -> str:

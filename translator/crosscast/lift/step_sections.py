@@ -118,7 +118,9 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         path = f"loss_scaling.{name}"
         fact = look(path)
         value = number(fact)
-        if value is not None and (name != "min_scale" or value > 0):
+        if name == "min_scale" and value == 0:
+            draft.put(path, None, fact)
+        elif value is not None:
             draft.put(path, int(value) if name in _WHOLE else float(value), fact)
 
 

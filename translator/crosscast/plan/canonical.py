@@ -90,7 +90,8 @@ def _update_scale(recipe: Recipe) -> tuple[ops.UpdateScale, ...]:
     if isinstance(scaling, StaticLossScaling):
         return (ops.UpdateScale(mode="static", init_scale=scaling.scale),)
     if isinstance(scaling, DynamicLossScaling):
-        return (ops.UpdateScale(**_fields(scaling)),)
+        fields = _fields(scaling) | {"min_scale": scaling.min_scale or 0.0}
+        return (ops.UpdateScale(**fields),)
     return ()
 
 

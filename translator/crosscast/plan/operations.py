@@ -224,6 +224,7 @@ class UpdateScale(Op):
     hysteresis: int = 1
     hysteresis_mode: Literal["consecutive", "cumulative"] = "consecutive"
     min_scale: float = 1.0
+    """0 without a lowest scale."""
     max_scale: float | None = None
 
 

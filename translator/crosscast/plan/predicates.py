@@ -60,6 +60,11 @@ def hysteresis(plan: Plan) -> bool:
     return update is not None and update.mode == "dynamic" and update.hysteresis > 1
 
 
+def lowest_scale(plan: Plan) -> bool:
+    """Whether the loss scale changes and has a lowest value."""
+    return dynamic(plan) and plan.get(UpdateScale).min_scale > 0
+
+
 def processes(plan: Plan) -> int:
     """Return the number of data-parallel processes."""
     reduction = plan.find(AllReduce)

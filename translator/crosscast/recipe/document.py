@@ -127,7 +127,9 @@ class DynamicLossScaling(Section):
     hysteresis_mode: Literal["consecutive", "cumulative"] = "consecutive"
     """`consecutive`: a step without overflow or a back-off resets the count (Paddle). `cumulative`:
     only growth resets it, and until then every further overflow backs off (DeepSpeed, Megatron)."""
-    min_scale: LossScale = 1.0
+    min_scale: LossScale | None = 1.0
+    """`null`: no lowest scale, as in torch.amp.GradScaler, paddle.amp.GradScaler and Keras 3. The
+    emitted scripts stop when the scale falls below 2**-126."""
     max_scale: LossScale | None = None
 
 

@@ -75,8 +75,8 @@ def _scale(state: TrainingState, recipe: Recipe) -> Iterator[str]:
         if scale.scale != scaling.scale:
             yield f"the loss scale is {scale.scale:g}, in the recipe constant {scaling.scale:g}"
     elif isinstance(scaling, DynamicLossScaling) and scale is not None:
-        most = scaling.max_scale
-        if scale.scale < scaling.min_scale or (most is not None and scale.scale > most):
+        least, most = scaling.min_scale or 0.0, scaling.max_scale
+        if scale.scale < least or (most is not None and scale.scale > most):
             yield f"the loss scale {scale.scale:g} is outside the recipe's bounds"
         if scale.good >= scaling.growth_interval:
             yield f"{scale.good} clean windows, but the scale grows at {scaling.growth_interval}"

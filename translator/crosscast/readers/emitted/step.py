@@ -26,7 +26,7 @@ _CASTS = (
     r"astype\('(float16|bfloat16)'\)",
 )
 """Patterns that name the half type of a script, most reliable first."""
-_SCALING = ("init_scale", "growth_factor", "backoff_factor", "growth_interval", "min_scale")
+_SCALING = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
 """Fields that are upper-case constants of a script."""
 
 
@@ -144,6 +144,7 @@ def _scaling(script: Script) -> Iterator[Fact]:
     yield script.fact("loss_scaling.mode", "dynamic", "INIT_SCALE")
     for name in _SCALING:
         yield from script.constant(f"loss_scaling.{name}", name.upper())
+    yield script.fact("loss_scaling.min_scale", constants.get("MIN_SCALE"), "MIN_SCALE")
     yield script.fact("loss_scaling.hysteresis", constants.get("HYSTERESIS", 1), "HYSTERESIS")
     cumulative = "self.good = self.bad = 0" in script.text("LossScale")
     mode = "cumulative" if cumulative else "consecutive"
