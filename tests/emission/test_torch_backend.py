@@ -21,7 +21,10 @@ from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14, "growth_interval": 100}
 NORM = {"kind": "global_norm", "max_norm": 1.0}
 TWO = {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}}
-UNBOUNDED = {"precision": FLOAT16, "loss_scaling": {"mode": "dynamic", "min_scale": None}}
+UNBOUNDED: dict[str, Any] = {
+    "precision": FLOAT16,
+    "loss_scaling": {"mode": "dynamic", "min_scale": None},
+}
 FUSED = {"precision": FLOAT16, "optimizer": {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9}}
 # Names that came after PyTorch 1.6, or went with 2.4.
 NEWER = (
@@ -113,7 +116,9 @@ def test_a_scale_without_bounds_is_left_to_the_scaler() -> None:
     assert new.count("scaler.update(") == 1
     assert old.count("scaler.update(") == 2  # and once where it has grown to inf
     assert 'scale=(0.0, float("inf"))' in new
-    highest = UNBOUNDED | {"loss_scaling": {"mode": "dynamic", "min_scale": None, "max_scale": 2e5}}
+    highest: dict[str, Any] = UNBOUNDED | {
+        "loss_scaling": {"mode": "dynamic", "min_scale": None, "max_scale": 2e5}
+    }
     text = emit("torch", **highest).files["train.py"].text
     assert "    if new_scale > MAX_SCALE:\n        state.scaler.update(MAX_SCALE)\n" in text
 
