@@ -24,6 +24,17 @@ def checkpoint_module(files: Mapping[str, str], state: ModuleType) -> ModuleType
     return _load(files, "checkpoint")
 
 
+def run_module(files: Mapping[str, str]) -> ModuleType:
+    """Return `runtime/run.py`, with nothing behind what it takes from the framework's modules."""
+    for name in ("device", "state"):
+        stand_in = ModuleType(f"{PACKAGE}.{name}")
+        vars(stand_in)["__getattr__"] = lambda attribute: None
+        sys.modules[stand_in.__name__] = stand_in
+    for name in ("settings", "rows", "checkpoint"):
+        _load(files, name)
+    return _load(files, "run")
+
+
 def settings_of(files: Mapping[str, str]) -> Any:
     """Return what train.py tells the runtime, without what else is in it."""
     space = dict(vars(_load(files, "settings")))

@@ -97,7 +97,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Runs]:
 def test_a_run_leaves_trace_weights_and_status(trained: Mapping[str, Runs], name: str) -> None:
     rows, status = trained[name].trace("whole"), trained[name].status("whole")
     assert [row["window"] for row in rows] == list(range(20))
-    assert all(list(row) == ROW for row in rows)
+    assert all(sorted(row) == sorted(ROW) for row in rows)
     assert [row["rows"] for row in rows[:5]] == [16, 16, 16, 16, 8]  # 72 rows an epoch
     assert [row["n_micro"] for row in rows[:5]] == [4, 4, 4, 4, 2]
     assert (status["status"], status["exit_code"], status["windows"]) == ("finished", 0, 20)

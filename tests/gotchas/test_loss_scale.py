@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import FLOAT16, tiny_recipe
+from runtime_texts import run_module, settings_of
 
 TARGETS = pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
 EDGE: dict[str, Any] = {
@@ -66,6 +68,33 @@ def test_the_scale_never_becomes_zero(target: str) -> None:
     bounded = "max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)"
     faulty = loss_scale(target, bounded, bounded[4:-12], **FALLING)
     assert course(faulty, [True] * 600)[-1] == 0.0
+
+
+@TARGETS
+def test_a_run_without_a_lowest_scale_ends_before_the_scale_is_zero(target: str) -> None:
+    falling = FALLING | {"min_scale": None}
+    recipe = tiny_recipe(precision=FLOAT16, loss_scaling={"mode": "dynamic", **falling})
+    (compiled,) = compile_recipe(recipe, [target])
+    files = {path: file.text for path, file in compiled.files.items()}
+    assert 0.0 < last_scale(files, loss_scale(target, **falling)) < 2.0**-126
+    guard = 'row["scale"] < 2.0**-126'
+    assert guard in files["runtime/run.py"]
+    files["runtime/run.py"] = files["runtime/run.py"].replace(guard, "False")
+    assert last_scale(files, loss_scale(target, **falling)) == 0.0
+
+
+def last_scale(files: dict[str, str], machine: Any) -> float:
+    """Return the scale at which a run in which every window overflows is stopped."""
+    module = run_module(files)
+    run = module.Run(settings_of(files), SimpleNamespace())
+    for window in range(600):
+        row = {"window": window, "scale": machine.scale, "skipped": True}
+        try:
+            run.stop_if_hopeless(SimpleNamespace(), row)
+        except module.Stop:
+            return float(machine.scale)
+        machine.adjust(True)
+    return float(machine.scale)
 
 
 @TARGETS

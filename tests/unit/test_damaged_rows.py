@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import struct
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from frameworks.emitted_script import tiny_recipe
+from runtime_texts import rows_module, settings_of
 
 TARGETS = ("torch", "tensorflow", "paddle")
 ROWS: dict[str, np.ndarray] = {
@@ -28,15 +29,6 @@ ROWS: dict[str, np.ndarray] = {
     "token_type_ids": np.zeros((5, 8), np.uint16),
     "labels": np.array([0, 1, 2, 0, 1], np.int32),
 }
-READING = {"read_rows", "model_rows", "common_type"}
-
-
-class Stop(Exception):
-    """What emitted scripts raise."""
-
-    def __init__(self, status: str, exit_code: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.exit_code = status, exit_code
 
 
 def own_recipe() -> Recipe:
@@ -56,29 +48,20 @@ READERS = (*RECIPES, "crosscast")
 UNCLOSED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-def reading(target: str, model: str) -> str:
-    """Return the functions of an emitted script that read rows."""
+@cache
+def files(target: str, model: str) -> dict[str, str]:
+    """Return the texts of an emitted script."""
     (compiled,) = compile_recipe(RECIPES[model](), [target])
-    body = ast.parse(compiled.files["train.py"].text).body
-    return "\n".join(ast.unparse(node) for node in body if getattr(node, "name", "") in READING)
+    return {path: file.text for path, file in compiled.files.items()}
 
 
-def functions(model: str) -> dict[str, Any]:
-    limits = {"input_ids": 128, "attention_mask": 2, "token_type_ids": 2, "labels": 3}
-    names: dict[str, Any] = {
-        "np": np,
-        "Path": Path,
-        "Stop": Stop,
-        "LIMITS": limits,
-        "MAX_POSITIONS": 16,
-    }
-    names["Batch"] = dict[str, np.ndarray]
-    exec(reading("torch", model), names)
-    return names
-
-
+@cache
 def reader(model: str) -> Any:
-    return of_crosscast if model == "crosscast" else functions(model)["read_rows"]
+    if model == "crosscast":
+        return of_crosscast
+    texts = files("torch", model)
+    read, settings = rows_module(texts).read_rows, settings_of(texts)
+    return lambda path: read(path, settings)
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -206,25 +189,27 @@ def outcome(read: Any, path: Path) -> str:
             rows = read(path)
     except DiagnosticError as error:
         return "refused" if str(path) in error.diagnostics[0].message else "no path"
-    except Stop as stop:
-        told = stop.exit_code == 2 and str(path) in str(stop)
+    except Exception as stop:
+        if type(stop).__name__ != "Stop":
+            return f"traceback: {stop!r}"
+        told = vars(stop)["exit_code"] == 2 and str(path) in str(stop)
         return "refused" if told and not str(stop).endswith(": ") else repr(stop)
-    except Exception as error:
-        return f"traceback: {error!r}"
     same = rows.keys() == ROWS.keys() and all(np.array_equal(rows[n], ROWS[n]) for n in ROWS)
     return "equal" if same else "others"
 
 
 @pytest.mark.parametrize("model", RECIPES)
 def test_all_targets_read_rows_by_the_same_functions(model: str) -> None:
-    assert len({reading(target, model) for target in TARGETS}) == 1
+    assert len({files(target, model)["runtime/rows.py"] for target in TARGETS}) == 1
 
 
 def test_arrays_in_the_type_of_the_frameworks_are_not_copied() -> None:
     rows = {name: array.astype(np.int64) for name, array in ROWS.items()}
-    read = functions("bert")["model_rows"](Path("rows.npz"), rows)
+    texts = files("torch", "bert")
+    module = rows_module(texts)
+    read = module.token_rows(Path("rows.npz"), rows, settings_of(texts))
     assert all(read[name] is rows[name] for name in ROWS)
-    cast = functions("own")["common_type"]
+    cast = module.common_type
     for array in (np.ones((2, 3)).astype(kind) for kind in (np.int64, np.float32, bool)):
         assert cast(Path("rows.npz"), "x", array) is array
 

@@ -20,6 +20,8 @@ from crosscast_parity.recipes.window_rows import expected_counts
 
 HIGHEST = 4096.0
 LOWEST_START = 128.0
+UNBOUNDED_START = 1.0
+"""Without a lowest scale, so that it falls below 1, which is the usual one."""
 INTERVAL = 10
 """Clean windows before the scale grows; fewer where it need not grow so often."""
 LEAST_INTERVAL = 4
@@ -41,16 +43,17 @@ def scale_changes(recipe: Recipe) -> Iterator[tuple[str, Any]]:
     if not isinstance(scale, DynamicLossScaling):
         return
     growth, backoff = min(scale.growth_factor, MAX_GROWTH), max(scale.backoff_factor, MIN_BACKOFF)
+    start = LOWEST_START if scale.min_scale is not None else UNBOUNDED_START
     machine = UpdateScale(
         mode="dynamic",
-        init_scale=LOWEST_START,
+        init_scale=start,
         growth_factor=growth,
         backoff_factor=backoff,
         growth_interval=_interval(growth, scale.growth_interval),
         hysteresis=min(scale.hysteresis, HYSTERESIS),
         hysteresis_mode=scale.hysteresis_mode,
         min_scale=2.0**-60,
-        max_scale=None if scale.max_scale is None else LOWEST_START * growth * (1 + growth) / 2,
+        max_scale=None if scale.max_scale is None else start * growth * (1 + growth) / 2,
     )
     for name, value in asdict(replace(machine, min_scale=lowest_scale(machine))).items():
         if name != "min_scale" or scale.min_scale is not None:

@@ -71,8 +71,8 @@ class Lab:
             ADAPTERS[name].write(recipe, folder)
             return folder
         (compiled,) = compile_recipe(recipe, [name])
-        folder.mkdir()
         for path, file in compiled.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(file.text)
         return folder
 

@@ -13,8 +13,13 @@ def recipe_text(recipe: Any) -> str:
     from ruamel.yaml.scalarstring import SingleQuotedScalarString as quoted
 
     def plain(value: Any) -> Any:
+        if fields := getattr(type(value), "model_fields", None):
+            values = {name: getattr(value, name) for name in fields}
+            # Without a value it loads as the default again.
+            kept = (n for n, field in fields.items() if (values[n], field.default) != (None, None))
+            return {name: plain(values[name]) for name in kept}
         if isinstance(value, dict):
-            return {k: plain(v) for k, v in value.items() if v is not None}
+            return {name: plain(inner) for name, inner in value.items()}
         if isinstance(value, list | tuple):
             items = CommentedSeq(
                 # In brackets, some patterns would be parsed differently.
@@ -25,7 +30,7 @@ def recipe_text(recipe: Any) -> str:
             return items
         return value
 
-    data = plain(recipe.model_dump())
+    data = plain(recipe)
     if not data["overrides"]:
         del data["overrides"]
     stream = io.StringIO()
