@@ -23,8 +23,9 @@ class Settings:
     command line. `limits`: inputs of the model and the numbers below which their values
     lie; None if every array is taken as it is. `unlabelled`: whether a label may be
     -100. `slots`: moments of the optimizer. `betas`: where it counts updates by their
-    powers. `scale`: least and largest loss scale, 0.0 and inf for no limit; None without
-    loss scaling. `half`: the type that the device must compute in; empty if any will do.
+    powers. `scale`: least and largest loss scale, 0.0 and inf for no limit; None if no
+    loss is scaled. `half`: the type that the device must compute in; empty if any will
+    do.
     """
 
     recipe: str
