@@ -33,7 +33,7 @@ PROGRAM = Path(__file__).with_name("run_windows_tensorflow.py")
 def test_one_call_and_one_fetch_with_the_bits_of_single_micro_batches(
     tmp_path: Path, name: str
 ) -> None:
-    # Every third window is short; XLA compiles every size of its micro-batches anew.
+    # Every third window is short, and XLA compiles each new size of a micro-batch.
     write_rows(tmp_path / "train.npz", 44 if name == "xla" else 42)
     old = name == "keras2"
     target = "tensorflow@2.15" if old else "tensorflow"

@@ -131,37 +131,16 @@ RULES = [
         ".type_vocab_size",
     ),
     bad("model", CUSTOM, "CC206", "4:16", "/data.source"),
-    bad(
-        "model",
-        "{kind: custom, factory: {torch: 'a.class:b'}}",
-        "CC104",
-        "3:40",
-        ".factory.torch",
-        data=NPZ,
-    ),
-    bad(
-        "model",
-        "{kind: custom, factory: {torch: 'a.b:None'}}",
-        "CC104",
-        "3:40",
-        ".factory.torch",
-        data=NPZ,
-    ),
-    bad(
-        "model",
-        "{kind: custom, factory: {torch: 'runtime.nets:make'}}",
-        "CC104",
-        "3:40",
-        ".factory.torch",
-        data=NPZ,
-    ),
-    bad(
-        "model",
-        "{kind: custom, factory: {torch: 'train:make'}}",
-        "CC104",
-        "3:40",
-        ".factory.torch",
-        data=NPZ,
+    *(
+        bad(
+            "model",
+            f"{{kind: custom, factory: {{torch: '{name}'}}}}",
+            "CC104",
+            "3:40",
+            ".factory.torch",
+            data=NPZ,
+        )
+        for name in ("a.class:b", "a.b:None", "runtime.nets:make", "train:make")
     ),
     bad("data", "{source: synthetic, sequence_length: 513}", "CC206", "4:44", ".sequence_length"),
     bad("optimizer", "{name: sgd, learning_rate: 1, nesterov: true}", "CC207", "7:52", ".nesterov"),

@@ -32,7 +32,7 @@ def scale_knobs(recipe: Recipe) -> bool:
     """Whether the scale has more rules than GradScaler's."""
     scaling = recipe.loss_scaling
     return scaling.mode == "dynamic" and (
-        scaling.hysteresis != 1 or scaling.max_scale is not None or (scaling.min_scale or 0.0) > 1
+        scaling.hysteresis != 1 or scaling.max_scale is not None or scaling.floor > 1
     )
 
 

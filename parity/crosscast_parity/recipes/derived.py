@@ -167,7 +167,7 @@ def at_stress_scale(recipe: Recipe) -> Recipe:
     scaling = recipe.loss_scaling
     if scaling.mode == "dynamic":
         bounds: dict[str, Any] = {"init_scale": STRESS_SCALE}
-        if (scaling.min_scale or 0.0) > STRESS_SCALE:
+        if scaling.floor > STRESS_SCALE:
             bounds["min_scale"] = STRESS_SCALE
         if scaling.max_scale is not None and scaling.max_scale < STRESS_SCALE:
             bounds["max_scale"] = STRESS_SCALE

@@ -148,7 +148,7 @@ def _calmed(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     if first <= CALM_SCALE:
         return recipe, ()
     values: dict[str, Any] = {f"loss_scaling.{path}": CALM_SCALE}
-    if isinstance(scaling, DynamicLossScaling) and (scaling.min_scale or 0.0) > CALM_SCALE:
+    if isinstance(scaling, DynamicLossScaling) and scaling.floor > CALM_SCALE:
         values["loss_scaling.min_scale"] = CALM_SCALE
     words = (
         f"loss_scaling.{path}: {CALM_SCALE:g} instead of {first:g}: shapes overflow by themselves"

@@ -90,7 +90,7 @@ def _update_scale(recipe: Recipe) -> tuple[ops.UpdateScale, ...]:
     if isinstance(scaling, StaticLossScaling):
         return (ops.UpdateScale(mode="static", init_scale=scaling.scale),)
     if isinstance(scaling, DynamicLossScaling):
-        fields = _fields(scaling) | {"min_scale": scaling.min_scale or 0.0}
+        fields = _fields(scaling) | {"min_scale": scaling.floor}
         return (ops.UpdateScale(**fields),)
     return ()
 

@@ -132,6 +132,11 @@ class DynamicLossScaling(Section):
     emitted scripts stop when the scale falls below 2**-126."""
     max_scale: LossScale | None = None
 
+    @property
+    def floor(self) -> float:
+        """The lowest scale, 0 if there is none."""
+        return self.min_scale or 0.0
+
 
 class StaticLossScaling(Section):
     """A constant loss scale; steps with non-finite gradients are still skipped."""

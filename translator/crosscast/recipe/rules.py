@@ -92,15 +92,14 @@ def _loss_scale(recipe: Recipe) -> Iterator[Diagnostic]:
     scaling = recipe.loss_scaling
     if not isinstance(scaling, DynamicLossScaling):
         return
-    lower = 0.0 if scaling.min_scale is None else scaling.min_scale
     upper = float("inf") if scaling.max_scale is None else scaling.max_scale
-    if not lower <= scaling.init_scale <= upper:
+    if not scaling.floor <= scaling.init_scale <= upper:
         yield Diagnostic(
             code="CC204",
             path="loss_scaling.init_scale",
             message=(
                 f"init_scale {scaling.init_scale:g} is outside "
-                f"[min_scale {lower:g}, max_scale {upper:g}]"
+                f"[min_scale {scaling.floor:g}, max_scale {upper:g}]"
             ),
         )
 

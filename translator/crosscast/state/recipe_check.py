@@ -75,7 +75,7 @@ def _scale(state: TrainingState, recipe: Recipe) -> Iterator[str]:
         if scale.scale != scaling.scale:
             yield f"the loss scale is {scale.scale:g}, in the recipe constant {scaling.scale:g}"
     elif isinstance(scaling, DynamicLossScaling) and scale is not None:
-        least, most = scaling.min_scale or 0.0, scaling.max_scale
+        least, most = scaling.floor, scaling.max_scale
         if scale.scale < least or (most is not None and scale.scale > most):
             yield f"the loss scale {scale.scale:g} is outside the recipe's bounds"
         if scale.good >= scaling.growth_interval:

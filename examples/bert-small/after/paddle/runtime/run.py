@@ -101,7 +101,7 @@ class Run:
                     raise Stop("stopped", 1, message)
             return
         least, most = scale
-        if row["scale"] < 2.0**-126:  # there is no least one, and float32 has no digits
+        if row["scale"] < 2.0**-126:  # no lowest scale: float32 loses its digits
             raise Stop("stopped", 1, f"the loss scale has fallen to {row['scale']:g}")
         moves = least < most and getattr(state, "dynamic", True)
         hopeless = row["skipped"] and (row["scale"] <= least or not moves)
