@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crosscast.emit.frame import Frame
-from crosscast.emit.launching import job_files
-from crosscast.emit.lowering import clip_constants, divisor, factory_import, print_ops, shared_view
+from crosscast.emit.launching import job_files, start_view
+from crosscast.emit.lowering import clip_constants, divisor, print_ops
 from crosscast.emit.render import py_literal
-from crosscast.emit.runtime import runtime_files, settings_lines
+from crosscast.emit.runtime import RunView, runtime_files, settings_lines
+from crosscast.emit.view import (
+    ScriptView,
+    model_view,
+    scaling_view,
+    schedule_view,
+    script_header,
+    step_view,
+)
 from crosscast.plan import operations as ops
-from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast.recipe.document import BertModel
+from crosscast.targets.backend import Dialect, File, Form
 from crosscast_toy.overrides import ToyOverrides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyView(ScriptView):
+    """What the templates see."""
+
+    seed: int
+    strict: bool
+    constants: tuple[str, ...]
+    no_decay: tuple[str, ...]
+    divisor: str
+    clip_eps: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyCode:
+    """The printed operations."""
+
+    micro: str
+    window: str
 
 
 def files(
@@ -20,22 +51,30 @@ def files(
 ) -> tuple[File, ...]:
     """Return the files of a plan."""
     overrides = ToyOverrides.model_validate(frame.overrides.get("toy", {}))
-    view = shared_view(plan, frame, dialect.title, form)
-    view |= {
-        "versions": version_view(dialect.title, "1.0"),
-        "requirements": dialect.requirements,
-        "output": f"runs/{frame.name}-toy",
-        "factory_import": factory_import(frame, "toy"),
-        "strict": overrides.strict,
-        "constants": _constants(plan),
-        "no_decay": sorted(plan.get(ops.Step).no_decay),
-    }
-
-    def printed(part: tuple[ops.Op, ...], by: int) -> str:
-        return print_ops(templates, "toy/ops", part, _values, by)
-
-    view["micro_code"], view["window_code"] = printed(plan.micro, 8), printed(plan.window, 4)
-    return _files(frame, view, form)
+    run = RunView(made_for=dialect.title, since="1.0", output=f"runs/{frame.name}-toy")
+    view = ToyView(
+        header=script_header(frame, dialect.title, form),
+        form=form,
+        step=step_view(plan, frame),
+        schedule=schedule_view(plan),
+        scaling=scaling_view(plan),
+        model=model_view(frame, "toy"),
+        launch=start_view(frame),
+        settings=settings_lines(plan, frame, run) if form == "script" else (),
+        reseed="",
+        requirements=dialect.requirements,
+        seed=frame.seed,
+        strict=overrides.strict,
+        constants=_constants(plan),
+        no_decay=tuple(sorted(plan.get(ops.Step).no_decay)),
+        divisor=divisor(plan.get(ops.Normalize), distributed=False),
+        clip_eps="CLIP_EPS" if plan.get(ops.Clip).eps else "0.0",
+    )
+    code = ToyCode(
+        micro=print_ops(templates, "toy/ops", plan.micro, view, 8),
+        window=print_ops(templates, "toy/ops", plan.window, view, 4),
+    )
+    return _files(frame, {"view": view, "code": code}, form)
 
 
 def _constants(plan: ops.Plan) -> tuple[str, ...]:
@@ -48,28 +87,17 @@ def _constants(plan: ops.Plan) -> tuple[str, ...]:
     )
 
 
-def _values(op: ops.Op) -> dict[str, Any]:
-    """Return what the template of an operation sees."""
-    match op:
-        case ops.Normalize():
-            return {"divisor": divisor(op, distributed=False)}
-        case ops.Clip():
-            return {"eps": "CLIP_EPS" if op.eps else "0.0"}
-    return {}
-
-
-def _files(frame: Frame, view: dict[str, Any], form: Form) -> tuple[File, ...]:
+def _files(frame: Frame, context: Mapping[str, Any], form: Form) -> tuple[File, ...]:
     def file(path: str, **more: Any) -> File:
-        return File(path=path, template=f"toy/{path}.j2", view={"view": view}, **more)
+        return File(path=path, template=f"toy/{path}.j2", view=context, **more)
 
     if form == "step":
         return (file("step.py"),)
-    view["settings"] = settings_lines(view)
     return (
         file("train.py"),
-        *((file("model.py"),) if view["bert"] else ()),
+        *((file("model.py"),) if isinstance(frame.model, BertModel) else ()),
         *runtime_files(dict.fromkeys(("device", "state"), "toy"), {}),
         file("launch.sh", executable=True),
         file("requirements.txt"),
-        *job_files(frame, view),
+        *job_files(frame, context),
     )

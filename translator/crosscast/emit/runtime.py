@@ -6,9 +6,15 @@ The text of `runtime/` depends on the dialect alone. What a recipe decides reach
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from crosscast.emit.frame import Frame
+from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
+from crosscast.plan import predicates
+from crosscast.plan.operations import Ema, Normalize, Plan, Schedule, UpdateScale
+from crosscast.recipe.document import BertModel, NpzData, SyntheticData
 from crosscast.targets.backend import File
 
 SHARED = ("settings", "rows", "checkpoint", "run")
@@ -31,61 +37,106 @@ def runtime_files(modules: Mapping[str, str], spelling: Mapping[str, Any]) -> li
     ]
 
 
-def settings_lines(view: Mapping[str, Any]) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """What a backend decides about `Settings`."""
+
+    made_for: str
+    """Display name of the versions that the script is for."""
+    since: str
+    """Lowest version, inclusive; its first two numbers count."""
+    until: str = ""
+    """First version that is too new; empty for none."""
+    output: str
+    """Folder of the run."""
+    accumulation_steps: str = ""
+    """The constant of the script that holds the number; empty for none."""
+    betas: str = ""
+    """The constant with the betas whose powers a checkpoint holds; empty for none."""
+    half: str = ""
+    """Half type that the device is asked for; empty for none."""
+    recomputed_dropout: bool = False
+    """Whether dropout is recomputed in a way that not every device can do."""
+
+
+def settings_lines(plan: Plan, frame: Frame, run: RunView) -> tuple[str, ...]:
     """Return the arguments of `Settings` as lines; those at their defaults are left out."""
-    return tuple(_wrapped(name, code) for name, code in _arguments(view))
+    return tuple(_wrapped(name, code) for name, code in _arguments(plan, frame, run))
 
 
-def _arguments(view: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    versions = view["versions"]
-    yield "recipe", py_literal(view["recipe_hash"])
-    yield "made_for", py_literal(versions["title"])
-    yield "since", versions["since"]
-    if versions["until"]:
-        yield "until", versions["until"]
-    yield "train", py_literal(view["train_data"])
-    yield "eval", py_literal(view["eval_data"])
-    if view["data_hint"]:
-        yield "data_hint", "\n".join(py_literal(part) for part in view["data_hint"])
-    yield "output", py_literal(view["output"])
-    yield "seed", py_literal(view["seed"])
-    yield "micro_batch_size", py_literal(view["micro_batch_size"])
-    yield "accumulation_steps", view["accumulation_code"]
-    if view["distributed"]:
+def _arguments(plan: Plan, frame: Frame, run: RunView) -> Iterator[tuple[str, str]]:
+    windows = plan.get(Schedule).total_steps
+    yield "recipe", py_literal(frame.fingerprint)
+    yield "made_for", py_literal(run.made_for)
+    yield "since", _pair(run.since)
+    if run.until:
+        yield "until", _pair(run.until)
+    yield from _data(frame)
+    yield "output", py_literal(run.output)
+    yield "seed", py_literal(frame.seed)
+    yield "micro_batch_size", py_literal(frame.micro_batch_size)
+    yield "accumulation_steps", run.accumulation_steps or py_literal(frame.micro_batches)
+    if predicates.parallel(plan):
         yield "processes", "PROCESSES"
-    yield "windows", py_literal(view["windows"])
-    yield "checkpoint_every", py_literal(view["checkpoint_every"])
-    if not view["shuffle"]:
+    yield "windows", py_literal(windows)
+    yield "checkpoint_every", py_literal(max(1, min(500, windows // 10)))
+    if not frame.data.shuffle:
         yield "shuffle", "False"
-    if view["tail"] in ("drop", "carry"):
-        yield "tail", py_literal(view["tail"])
-    if view["bert"]:
+    if frame.tail != "step":
+        yield "tail", py_literal(frame.tail)
+    if isinstance(frame.model, BertModel):
         yield "limits", "LIMITS"
         yield "max_positions", "MAX_POSITIONS"
-    if view["tokens"]:
+    if plan.get(Normalize).unit == "token":
         yield "unlabelled", "True"
-    if view["slot_names"]:
-        yield "slots", py_literal(view["slot_names"])
-    if view.get("betas"):
-        yield "betas", view["betas"]
-    if view["scaled"]:
-        yield "scale", _scale(view["scaling"])
-    if view["ema"]:
+    if slots := slot_names(plan):
+        yield "slots", py_literal(slots)
+    if run.betas:
+        yield "betas", run.betas
+    if update := plan.find(UpdateScale):
+        yield "scale", _scale(update)
+    if plan.find(Ema):
         yield "averages", "True"
-    if view["checked_half"]:
-        yield "half", py_literal(view["checked_half"])
-    if view["tf32"]:
+    if run.half:
+        yield "half", py_literal(run.half)
+    if frame.tf32:
         yield "tf32", "True"
-    if view["recomputed_dropout"]:
+    if run.recomputed_dropout:
         yield "recomputed_dropout", "True"
 
 
-def _scale(scaling: Mapping[str, Any]) -> str:
+def _pair(version: str) -> str:
+    major, minor = version.split(".")[:2]
+    return f"({int(major)}, {int(minor)})"
+
+
+def _data(frame: Frame) -> Iterator[tuple[str, str]]:
+    data = frame.data
+    if isinstance(data, NpzData):
+        yield "train", py_literal(data.train)
+        yield "eval", py_literal(data.eval)
+        return
+    yield "train", py_literal("data/train.npz")
+    yield "eval", py_literal("data/eval.npz")
+    yield "data_hint", "\n".join(map(py_literal, synthetic_command(frame, data)))
+
+
+def synthetic_command(frame: Frame, data: SyntheticData) -> tuple[str, ...]:
+    """Return the command that creates the recipe's synthetic data, as lines."""
+    vocab = frame.model.vocab_size if isinstance(frame.model, BertModel) else 0
+    return (
+        "make it with: crosscast data nli-synthetic -o data",
+        f" --train-rows {data.train_rows} --eval-rows {data.eval_rows}",
+        f" --sequence-length {data.sequence_length} --vocab-size {vocab} --seed {frame.seed}",
+    )
+
+
+def _scale(update: UpdateScale) -> str:
     """Return the least and the largest loss scale, by the constants of the step."""
-    if scaling["mode"] == "static":
+    if update.mode == "static":
         return "(LOSS_SCALE, LOSS_SCALE)"
-    most = "MAX_SCALE" if scaling["max_scale"] is not None else 'float("inf")'
-    return f"({'MIN_SCALE' if scaling['min_scale'] else '0.0'}, {most})"
+    most = "MAX_SCALE" if update.max_scale is not None else 'float("inf")'
+    return f"({'MIN_SCALE' if update.min_scale else '0.0'}, {most})"
 
 
 def _wrapped(name: str, code: str) -> str:

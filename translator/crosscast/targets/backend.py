@@ -284,22 +284,6 @@ def _no_dialect(text: str, backend: Backend, word: str | None) -> Diagnostic:
     )
 
 
-def version_view(title: str, since: str, until: str = "") -> dict[str, str]:
-    """Return the view for the version check of an emitted script.
-
-    Args:
-        title: Display name of the versions.
-        since: Lowest version, inclusive; its first two numbers count.
-        until: First version that is too new; empty for none.
-    """
-    return {"title": title, "since": _pair(since), "until": _pair(until) if until else ""}
-
-
-def _pair(version: str) -> str:
-    major, minor = version.split(".")[:2]
-    return f"({int(major)}, {int(minor)})"
-
-
 def window(dialect: Dialect) -> str:
     """Return the versions of a dialect as text."""
     if not dialect.since:
