@@ -1,25 +1,27 @@
-"""Every template is printed for some recipe, and every value that templates receive is read."""
+"""Every template is printed for some recipe, and reads what the types of its views have."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jinja2 import Environment, Template, nodes
+from jinja2 import Environment, Template
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.render import environment, template_root
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.targets.backend import Form, backend_names, installed_backends
+from crosscast.targets.backend import Form, installed_backends
 from emission_bases import ADAPTED
 from frameworks.emitted_script import tiny_recipe
 from launch_scripts import fitting
+from template_paths import Reading, frozen, readings, related, values_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = [
@@ -36,84 +38,65 @@ RECIPES = (
 )
 APART = ("parity/", "_shared/starter.recipe.yaml")
 """Templates of what no backend emits: pages of reports, and what `crosscast init` writes."""
-WHOLE = {"hysteresis_mode", "kind", "preset", "losses", "matmul", "pointwise"}
-"""Values in a section of the recipe that templates receive as it is, or print one by one."""
-SHIPPED = ("torch", "tensorflow", "paddle")
+CODE = ("backends", "translator/crosscast/emit")
 
 
 @dataclass
 class Seen:
-    """What was rendered: names of templates, and by backend the names of their values."""
+    """What was rendered: templates, each with the types of what they saw."""
 
-    templates: set[str]
-    values: dict[str, set[str]]
-
-
-def keys(value: Any) -> Iterator[str]:
-    """Yield the names of a view's values, also of those within values."""
-    if isinstance(value, Mapping):
-        yield from value
-        for inner in value.values():
-            yield from keys(inner)
-    elif isinstance(value, tuple):
-        for inner in value:
-            yield from keys(inner)
+    contexts: dict[str, set[tuple[tuple[str, type], ...]]]
 
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
     """Compile recipes in which everything acts for every dialect."""
-    found = Seen(set(), {name: set() for name in backend_names()})
-    get, render, backend = Environment.get_template, Template.render, ""
+    found = Seen(defaultdict(set))
+    get, render = Environment.get_template, Template.render
+    contexts: list[tuple[tuple[str, type], ...]] = []
 
     def get_template(env: Environment, name: Any, *rest: Any, **named: Any) -> Template:
-        found.templates.add(name)
+        if contexts:  # included
+            found.contexts[name].add(contexts[-1])
         return get(env, name, *rest, **named)
 
-    def rendered(template: Template, view: Mapping[str, Any]) -> str:
-        found.values[backend] |= set(keys(view))
-        return render(template, view)
+    def rendered(template: Template, context: Mapping[str, Any]) -> str:
+        contexts.append(tuple((name, type(value)) for name, value in sorted(context.items())))
+        assert template.name
+        found.contexts[template.name].add(contexts[-1])
+        text = render(template, context)
+        contexts.pop()
+        return text
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(Environment, "get_template", get_template)
         monkeypatch.setattr(Template, "render", rendered)
         for recipe, target, form in itertools.product(RECIPES, TARGETS, FORMS):
-            backend = target.partition("@")[0]
             with contextlib.suppress(DiagnosticError):
                 compile_recipe(recipe, [target], form=form)
     return found
 
 
-def read_by_templates(*folders: str) -> Iterator[str]:
+def paths(seen: Seen) -> Iterator[tuple[str, Reading]]:
+    """Yield what every template reads of everything that it was given."""
     root = template_root()
-    for path in (found for folder in folders for found in (root / folder).rglob("*.j2")):
-        tree = environment(root).parse(path.read_text(encoding="utf-8"))
-        yield from (name.name for name in tree.find_all(nodes.Name))
-        yield from (value.attr for value in tree.find_all(nodes.Getattr))
+    for template, contexts in sorted(seen.contexts.items()):
+        tree = environment(root).parse((root / template).read_text(encoding="utf-8"))
+        for context in contexts:
+            yield from ((template, reading) for reading in readings(tree, dict(context)))
 
 
-def read_by_code(*folders: Path) -> Iterator[str]:
-    for path in (found for folder in folders for found in folder.rglob("*.py")):
+def read_by_code(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Load()):
-                    yield name
-                case ast.Call(
-                    func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]
-                ):
-                    yield name
-
-
-def read_by(backend: str) -> set[str]:
-    """Return the names that a backend's templates and code read, and the code for all."""
-    code = (ROOT / "backends" / f"crosscast_{backend}", ROOT / "translator/crosscast/emit")
-    return {*read_by_templates(backend, "_shared"), *read_by_code(*code)}
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                yield node.attr
 
 
 def test_every_template_is_printed(seen: Seen) -> None:
     root = template_root()
     files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
-    unused = sorted(files - seen.templates)
+    unused = sorted(files - seen.contexts.keys())
     assert [name for name in unused if not name.startswith(APART)] == []
 
 
@@ -129,15 +112,27 @@ def test_every_other_template_is_named() -> None:
         ), path
 
 
+def test_every_path_in_a_template_is_in_the_types(seen: Seen) -> None:
+    """Also in branches that no recipe here takes."""
+    wrong = {(template, str(reading)) for template, reading in paths(seen) if not reading.found}
+    assert not wrong
+
+
 def test_every_value_is_read(seen: Seen) -> None:
-    """One that all frameworks have is read by one of them, another by its own."""
-    values = {name: seen.values[name] - WHOLE for name in SHIPPED}
-    # Trainers print the optimizers of PyTorch.
-    everything = set().union(*seen.values.values())
-    values["trainers"] = everything.difference(WHOLE, *values.values())
-    shared = set.intersection(*(values[name] for name in SHIPPED))
-    reads = {name: read_by(name) for name in values}
-    unread = {("", name) for name in shared.difference(*reads.values())}
-    for backend, read in reads.items():
-        unread |= {(backend, name) for name in values[backend] - shared - read}
+    """By a template; or by the code that makes the values of others."""
+    read = {(reading.owner, reading.name) for _, reading in paths(seen) if reading.found}
+    in_code = {name for folder in CODE for name in read_by_code(ROOT / folder)}
+    views = {kind for contexts in seen.contexts.values() for c in contexts for _, kind in c}
+    given = {(owner, name) for view in views for owner, name in values_of(view)}
+    unread = {
+        f"{owner.__name__}.{name}"
+        for owner, name in given
+        if name not in in_code
+        and not any(name == other and related(owner, reader) for reader, other in read)
+    }
     assert not unread
+
+
+def test_views_are_frozen(seen: Seen) -> None:
+    views = {kind for contexts in seen.contexts.values() for c in contexts for _, kind in c}
+    assert [kind for kind in views if kind is not type(None) and not frozen(kind)] == []

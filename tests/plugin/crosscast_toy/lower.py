@@ -96,7 +96,7 @@ def _files(frame: Frame, context: Mapping[str, Any], form: Form) -> tuple[File, 
     return (
         file("train.py"),
         *((file("model.py"),) if isinstance(frame.model, BertModel) else ()),
-        *runtime_files(dict.fromkeys(("device", "state"), "toy"), {}),
+        *runtime_files(dict.fromkeys(("device", "state"), "toy"), None),
         file("launch.sh", executable=True),
         file("requirements.txt"),
         *job_files(frame, context),

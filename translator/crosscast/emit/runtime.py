@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from crosscast.emit.frame import Frame
 from crosscast.emit.lowering import slot_names
@@ -21,18 +20,19 @@ SHARED = ("settings", "rows", "checkpoint", "run")
 """Modules that are the same file on every framework."""
 
 
-def runtime_files(modules: Mapping[str, str], spelling: Mapping[str, Any]) -> list[File]:
+def runtime_files(modules: Mapping[str, str], spelling: object) -> list[File]:
     """Return the modules of `runtime/`.
 
     Args:
         modules: Those of the framework, by name, with the folder whose `runtime` has the template.
-        spelling: What they print, which depends on the dialect alone.
+        spelling: What they print, which depends on the dialect alone; templates see it under this
+            name.
     """
-    wrapped = {"view": dict(spelling)}
+    context = {"spelling": spelling}
     templates = {name: f"_shared/runtime/{name}.py.j2" for name in ("__init__", *SHARED)}
     templates |= {name: f"{folder}/runtime/{name}.py.j2" for name, folder in modules.items()}
     return [
-        File(path=f"runtime/{name}.py", template=template, view=wrapped)
+        File(path=f"runtime/{name}.py", template=template, view=context)
         for name, template in templates.items()
     ]
 
