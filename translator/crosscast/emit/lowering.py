@@ -99,18 +99,20 @@ def _step(plan: Plan) -> dict[str, Any]:
     """Return what every framework prints of the training step, without the loss scale."""
     schedule, unit = plan.get(Schedule), plan.get(Normalize).unit
     processes, average = predicates.processes(plan), plan.find(Ema)
+    constant = predicates.constant_rate(plan)
     return {
         "processes": processes,
         "distributed": processes > 1,
         "windows": schedule.total_steps,
         "checkpoint_every": max(1, min(500, schedule.total_steps // 10)),
+        "rate": "LEARNING_RATE" if constant else "lr",
         "position": "state.updates" if schedule.tick == "update" else "state.windows",
         "reduction": "mean" if unit == "microbatch" else "sum",
         "tokens": unit == "token",
         "loss_doc": _LOSS_DOCS[unit],
         "ema": average is not None,
         "ema_decay": None if average is None else average.decay,
-        "schedule": _schedule(schedule),
+        "schedule": _schedule(schedule) | {"constant": constant},
         "slot_names": slot_names(plan),
     }
 
@@ -203,10 +205,17 @@ def _scaling(plan: Plan) -> dict[str, Any]:
         "scaling": _scale(update),
         "dynamic": predicates.dynamic(plan),
         "scaling_optional": False,
-        "cumulative": update is not None and update.hysteresis_mode == "cumulative",
+        "counts_overflows": _counts_overflows(update),
         "machine_fields": (),
         "machine_rule": {name: name.upper() for name in MACHINE_RULE},
     }
+
+
+def _counts_overflows(update: UpdateScale | None) -> str:
+    """Return how a loss scale counts overflows; empty if it backs off at each of them."""
+    if update is None or (update.hysteresis == 1 and update.hysteresis_mode == "consecutive"):
+        return ""
+    return update.hysteresis_mode
 
 
 def _scale(update: UpdateScale | None) -> dict[str, Any]:
