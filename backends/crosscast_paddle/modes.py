@@ -20,6 +20,7 @@ def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> d
     """Return what depends on precision and loss scaling; scripts have flags, steps have not."""
     has, half = plan.adapted.__contains__, predicates.half_type(plan)
     machine, scaled = has(PaddleAdaptation.LOSS_SCALE), predicates.scaled(plan)
+    bounded = machine and plan.get(UpdateScale).max_scale is not None
     op_types = frame.op_types if has(PaddleAdaptation.EXPLICIT_CASTS) else OpTypes()
     auto_cast = _auto_cast(half, op_types, overrides.amp_level, script=form == "script")
     script = form == "script"
@@ -34,7 +35,8 @@ def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> d
         "half_flag": half_flag,
         "auto_cast": auto_cast if has(PaddleAdaptation.AUTO_CAST) else "",
         "machine": machine,
-        "flag_names": _flag_names(half, scaled=scaled, machine=machine),
+        "most_scale": "MAX_SCALE" if bounded else "LARGEST_SCALE",
+        "flag_names": _flag_names(half, scaled=scaled, machine=machine, bounded=bounded),
         "model_names": _model_names(op_types),
         "state_flags": (),
         "scaling_optional": script and scaled,
@@ -50,14 +52,17 @@ def modes(plan: Plan, frame: Frame, overrides: PaddleOverrides, form: Form) -> d
             "growth_interval: int = GROWTH_INTERVAL",
             "hysteresis: int = HYSTERESIS",
         )
+        # --decr_every_n_nan_or_inf decides, whatever the recipe says.
+        found["counts_overflows"] = plan.get(UpdateScale).hysteresis_mode
         found["machine_rule"] = {name: f"self.{name}" for name in MACHINE_RULE}
     return found
 
 
-def _flag_names(half: str, *, scaled: bool, machine: bool) -> str:
+def _flag_names(half: str, *, scaled: bool, machine: bool, bounded: bool) -> str:
     """Return what train.py imports of the types of flags."""
     if machine:
-        return "above_one, below_one, boolean, scale_between"
+        names = "above_one, below_one, boolean, scale_between"
+        return names if bounded else f"LARGEST_SCALE, {names}"
     if scaled:
         return "LARGEST_SCALE, boolean, false, scale_between"
     return "boolean" if half else "false"

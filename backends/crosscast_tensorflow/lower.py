@@ -22,6 +22,8 @@ from crosscast_tensorflow.parallel import parallel_advice, parallel_view, start_
 from crosscast_tensorflow.precision import op_types, policy, types_view
 
 LOSS_SCALE = TensorflowAdaptation.LOSS_SCALE
+_OWN_SEED = "state.model, SETTINGS.seed, state.windows"
+"""What the dropout of a model of the user's own depends on, besides the process."""
 _HOST = (ops.Schedule, ops.UpdateScale)
 """What Python does after the compiled part of a window: it counts, and reads no gradients."""
 
@@ -52,6 +54,7 @@ def files(
         "reseed": (
             _reseed(view) if view["has_dropout"] and (view["keras3"] or view["bert"]) else ""
         ),
+        "state_names": _state_names(plan, view),
     }
     view |= _types(plan, frame) | _constants(plan)
     if form == "step":
@@ -63,7 +66,18 @@ def files(
 
 
 def _reseed(view: Mapping[str, Any]) -> str:
-    return "reseed(state, run.rank)" if view["distributed"] else "reseed(state)"
+    rank = ", run.rank" if view["distributed"] else ""
+    return f"reseed(state{rank})" if view["bert"] else f"reseed({_OWN_SEED}{rank})"
+
+
+def _state_names(plan: ops.Plan, view: Mapping[str, Any]) -> str:
+    """Return what train.py imports of `runtime.state`."""
+    names = {
+        "check_model": not view["bert"],
+        "named_parameters": TensorflowAdaptation.GROUPS in plan.adapted,
+        "reseed": not view["bert"] and view["keras3"],
+    }
+    return ", ".join(name for name, used in names.items() if used)
 
 
 def _advice(view: Mapping[str, Any]) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def files(
         "output": f"runs/{frame.name}-torch",
         "reseed": _reseed(view),
         "fnmatch": bool(optimizer["groups"]),
-        "rate_lines": rate_lines(optimizer),
+        "rate_lines": rate_lines(optimizer, view["rate"], constant=view["schedule"]["constant"]),
     }
     view |= _clipping(plan, dialect)
     view["math"] = _needs_math(view)

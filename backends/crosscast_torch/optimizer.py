@@ -83,6 +83,8 @@ def optimizer_view(
     fused = overrides.fused_optimizer and family.fusable and "fused" in features
     decays = without_roles(step.no_decay, features) if step.weight_decay else ()
     rates = any(group.rate_factor != 1.0 for group in step.groups)
+    # The rate of a group is set when it is made, unless every window sets another one.
+    fixed = predicates.constant_rate(plan) and raw_moments(plan) != "both"
     names = {name: "CLIP_THRESHOLD" if name == "d" else name.upper() for name in family.values}
     arguments = ["lr=LEARNING_RATE", *(f"{name}={names[name]}" for name in family.values)]
     if not decays and not step.groups:
@@ -97,7 +99,8 @@ def optimizer_view(
         "own": family.own,
         "constants": (*constants, f"WEIGHT_DECAY = {py_literal(step.weight_decay)}"),
         "groups": assignment("GROUPS", groups) if groups else (),
-        "rates": rates,
+        "rates": rates and not fixed,
+        "group_rates": rates and fixed,
         "arguments": tuple(arguments),
         "decays": decays,
         "doc": _doc(plan, family, decays, unfused=not fused and _would_fuse(overrides, features)),

@@ -38,9 +38,17 @@ def window_code(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str
     return f"    collect_gradients(model)\n{code}" if view["half_sums"] else code
 
 
-def rate_lines(optimizer: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the lines that set the learning rate, and what makes up for Adam's corrections."""
-    rate = 'lr * group["rate_factor"]' if optimizer["rates"] else "lr"
+def rate_lines(optimizer: Mapping[str, Any], rate: str, *, constant: bool) -> tuple[str, ...]:
+    """Return the lines that set the learning rate, and what makes up for Adam's corrections.
+
+    Args:
+        optimizer: What the template of the optimizer prints.
+        rate: The rate of a window in emitted code.
+        constant: Whether it is what the optimizer was made with.
+    """
+    if optimizer["rates"]:
+        rate = f'{rate} * group["rate_factor"]'
+    set_rate = () if constant else (f'    group["lr"] = {rate}',)
     loop = "for group in state.optimizer.param_groups:"
     second = "second = math.sqrt(1.0 - BETAS[1] ** (state.updates + 1))"
     match optimizer["raw_moments"]:
@@ -49,7 +57,7 @@ def rate_lines(optimizer: Mapping[str, Any]) -> tuple[str, ...]:
                 f"# {optimizer['name']} adds epsilon behind the correction of the bias (CC362).",
                 second,
                 loop,
-                f'    group["lr"] = {rate}',
+                *set_rate,
                 '    group["eps"] = EPS / second',
             )
         case "both":
@@ -66,7 +74,7 @@ def rate_lines(optimizer: Mapping[str, Any]) -> tuple[str, ...]:
                 '    group["eps"] = EPS / second',
                 *(decay if optimizer["decoupled"] else ()),
             )
-    return (loop, f'    group["lr"] = {rate}')
+    return (loop, *set_rate) if set_rate else ()
 
 
 def _values(op: ops.Op, plan: ops.Plan, view: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ DIVISOR = "divisor = tf.constant(rows, tf.float32)"
 FULL = "rows if state.windows < 40 else SETTINGS.global_batch_size"
 LOWER = "self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)"
 GROWN = "                self.good = 0\n                grown"
-RESET = "            self.good, self.bad = 0, self.bad + 1\n"
+SKIPPED = "        if skipped:\n"
+RESET = f"{SKIPPED}            self.good = 0\n"
 ROOM = "        self.gradients = zeros(self.model.trainable_variables)\n"
 
 
@@ -74,8 +75,8 @@ LATE: tuple[Mutation, ...] = (
         train(
             LOWER,
             "low = float32(self.scale * BACKOFF_FACTOR)\n"
-            '                self.low = getattr(self, "low", 0) + (low < MIN_SCALE)\n'
-            "                self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
+            '            self.low = getattr(self, "low", 0) + (low < MIN_SCALE)\n'
+            "            self.scale = low if self.low == 2 else max(low, MIN_SCALE)",
         ),
     ),
     written(
@@ -116,8 +117,8 @@ LATE: tuple[Mutation, ...] = (
         "good_kept",
         train(
             RESET,
-            '            self.lost = getattr(self, "lost", 0) + 1\n'
-            + RESET.replace("= 0", "= self.good * (self.lost == 4)"),
+            f'{SKIPPED}            self.lost = getattr(self, "lost", 0) + 1\n'
+            "            self.good = self.good * (self.lost == 4)\n",
         ),
     ),
     when_skipped("late_step_count", "state.skips == 3", f"{STEPS}.assign_add(1)"),

@@ -36,6 +36,7 @@ MOVED = "average.assign(EMA_DECAY * average + (1.0 - EMA_DECAY) * weight)"
 _UPDATES = "    state.updates += not skipped\n"
 _SCALE = "    scale = state.loss_scale.scale\n"
 _SKIPPED = "    skipped = not finite\n"
+_BACK_OFF = "            self.good = 0\n            self.scale = max("
 _ADJUST = "    state.loss_scale.adjust(skipped)"
 
 
@@ -157,11 +158,21 @@ SCALING: tuple[Mutation, ...] = (
         ),
     ),
     written("no_dynamic", train(_ADJUST, "    pass")),
-    written("hysteresis_2", train("self.bad >= HYSTERESIS", "self.bad >= 2")),
     written(
-        "growth_not_reset",
-        train("self.good, self.bad = 0, self.bad + 1", "self.bad = self.bad + 1"),
+        "hysteresis_2",
+        [
+            train("    good: int = 0\n", "    good: int = 0\n    bad: int = 0\n"),
+            train(
+                _BACK_OFF,
+                "            self.good, self.bad = 0, self.bad + 1\n"
+                "            if self.bad >= 2:\n"
+                "                self.bad = 0\n"
+                "                self.scale = max(",
+            ),
+            train("self.good += 1", "self.good, self.bad = self.good + 1, 0"),
+        ],
     ),
+    written("growth_not_reset", train(_BACK_OFF, "            self.scale = max(")),
     written(
         "growth_count_kept",
         train("                self.good = 0\n                grown", "                grown"),

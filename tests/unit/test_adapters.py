@@ -49,7 +49,7 @@ def test_folder(name: str, tmp_path: Path) -> None:
     adapter = ADAPTERS[name]
     found = adapter.write(recipe(tmp_path), folder)
     assert all(d.severity is not Severity.ERROR for d in found)
-    scripts = {"train.py", "emitted.py", "model.py", "loop.py"}
+    scripts = {"train.py", "rates.py", "emitted.py", "model.py", "loop.py"}
     assert scripts <= {path.name for path in folder.iterdir()}
     for script in folder.glob("*.py"):
         text = script.read_text()

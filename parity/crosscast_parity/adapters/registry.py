@@ -15,6 +15,8 @@ from crosscast.recipe.document import Recipe
 from crosscast_parity.adapters.limits import limits
 
 SCRIPTS = Path(__file__).parent / "scripts"
+SHARED = {name: name for name in ("train.py", "rates.py")}
+"""Files of `scripts` that every contestant has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class Adapter:
                 compiled.files["requirements.txt"].text + "".join(f"{r}\n" for r in self.requires)
             ),
         }
-        for name, source in {"train.py": "train.py", **self.files}.items():
+        for name, source in {**SHARED, **self.files}.items():
             files[name] = OutputFile((SCRIPTS / source).read_text(encoding="utf-8"))
         write_files(folder, files, force=True)
         return (*found, *compiled.diagnostics)

@@ -30,6 +30,8 @@ class StepView:
     """What a summed loss is divided by the number of."""
     tick: Literal["update", "attempt"]
     """What the schedule counts."""
+    rate: Literal["LEARNING_RATE", "lr"]
+    """The learning rate of a window, as code."""
     ema_decay: float | None
     """Decay of the averaged weights; None for no averages."""
 
@@ -74,6 +76,7 @@ def step_view(plan: Plan, frame: Frame) -> StepView:
         accumulation_steps=frame.micro_batches,
         unit=plan.get(Normalize).unit,
         tick=plan.get(Schedule).tick,
+        rate="LEARNING_RATE" if predicates.constant_rate(plan) else "lr",
         ema_decay=None if average is None else average.decay,
     )
 
@@ -83,6 +86,8 @@ class ScheduleView:
     """The learning rate: the operation, and its formula as code."""
 
     op: Schedule
+    constant: bool
+    """Whether the rate is one number, which needs no function."""
     decays: bool
     """Whether it ends at `END_LEARNING_RATE`."""
     counts_down: bool
@@ -115,6 +120,7 @@ def schedule_view(plan: Plan) -> ScheduleView:
     falls = op.name in _REMAINING
     return ScheduleView(
         op=op,
+        constant=predicates.constant_rate(plan),
         decays=falls,
         counts_down=(falls and length > 0) or op.name == "inverse_sqrt",
         # With a warm-up over the whole length the divisor is 0; the rate is the end rate.
@@ -131,6 +137,8 @@ class MachineView:
     backoff_factor: str = "BACKOFF_FACTOR"
     growth_interval: str = "GROWTH_INTERVAL"
     hysteresis: str = "HYSTERESIS"
+    counts_overflows: Literal["", "consecutive", "cumulative"]
+    """How it counts overflows; empty if it backs off at each of them."""
     fields: tuple[str, ...] = ()
     """Fields of the class that hold parts of the rule, as code."""
 
@@ -153,10 +161,11 @@ class ScalingView:
         """Whether the scale changes."""
         return self.op is not None and self.op.mode == "dynamic"
 
-    @property
-    def cumulative(self) -> bool:
-        """Whether overflows count that are not in a row."""
-        return self.op is not None and self.op.hysteresis_mode == "cumulative"
+
+def machine_view(update: UpdateScale) -> MachineView:
+    """Return the view of a LossScale whose rule is in the constants of the script."""
+    at_once = update.hysteresis == 1 and update.hysteresis_mode == "consecutive"
+    return MachineView(counts_overflows="" if at_once else update.hysteresis_mode)
 
 
 def scaling_view(plan: Plan, machine: MachineView | None = None) -> ScalingView:

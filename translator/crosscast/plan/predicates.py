@@ -12,9 +12,16 @@ from crosscast.plan.operations import (
     Ema,
     Plan,
     Scale,
+    Schedule,
     Step,
     UpdateScale,
 )
+
+
+def constant_rate(plan: Plan) -> bool:
+    """Whether the learning rate is one number, which scripts name instead of computing it."""
+    schedule = plan.get(Schedule)
+    return schedule.name == "constant" and not schedule.warmup_steps
 
 
 def half_type(plan: Plan) -> Literal["", "float16", "bfloat16"]:

@@ -127,11 +127,6 @@ class TrainState:
     updates: int = 0
 
 
-def learning_rate(position: int) -> float:
-    """Rate of one optimizer step; `position` counts from 0."""
-    return LEARNING_RATE
-
-
 def make_optimizer(model: nn.Layer) -> paddle.optimizer.Optimizer:
     """Momentum. Coupled (L2) weight decay on every parameter."""
     return paddle.optimizer.Momentum(
@@ -170,8 +165,6 @@ def train_window(
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
     model = state.model
-    lr = learning_rate(state.updates)
-    state.optimizer.set_lr(lr)
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     window_loss = paddle.zeros([])
@@ -208,7 +201,7 @@ def train_window(
         "n_micro": n_micro,
         "rows": rows,
         "loss": window_loss,
-        "lr": lr,
+        "lr": LEARNING_RATE,
         "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,

@@ -70,11 +70,6 @@ class TrainState:
     updates: int = 0
 
 
-def learning_rate(position: int) -> float:
-    """Rate of one optimizer step; `position` counts from 0."""
-    return LEARNING_RATE
-
-
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """SGD. Coupled (L2) weight decay on every parameter. Not fused (CC315)."""
     return torch.optim.SGD(
@@ -109,9 +104,6 @@ def train_window(
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
     model, device = state.model, state.device
-    lr = learning_rate(state.updates)
-    for group in state.optimizer.param_groups:
-        group["lr"] = lr
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     window_loss = torch.zeros((), device=device)
@@ -144,7 +136,7 @@ def train_window(
         "n_micro": n_micro,
         "rows": rows,
         "loss": window_loss,
-        "lr": lr,
+        "lr": LEARNING_RATE,
         "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,

@@ -63,11 +63,6 @@ class TrainState:
     updates: int = 0
 
 
-def learning_rate(position: int) -> float:
-    """Rate of one optimizer step; `position` counts from 0."""
-    return LEARNING_RATE
-
-
 def make_optimizer(model: nn.Module) -> torch.optim.Optimizer:
     """SGD without weight decay."""
     return torch.optim.SGD(
@@ -101,9 +96,6 @@ def train_window(
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
     model, device = state.model, state.device
-    lr = learning_rate(state.updates)
-    for group in state.optimizer.param_groups:
-        group["lr"] = lr
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     totals = torch.tensor([rows, n_micro], device=device)
@@ -132,7 +124,7 @@ def train_window(
         "n_micro": n_micro,
         "rows": rows,
         "loss": window_loss,
-        "lr": lr,
+        "lr": LEARNING_RATE,
         "grad_norm": grad_norm,
         "updates": state.updates,
     }

@@ -21,7 +21,7 @@ from paddle.nn import functional as F
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model
-from runtime.flags import above_one, below_one, boolean, scale_between
+from runtime.flags import LARGEST_SCALE, above_one, below_one, boolean, scale_between
 from runtime.run import Run, positive, run_training
 from runtime.settings import Settings
 
@@ -41,7 +41,6 @@ BACKOFF_FACTOR = 0.8
 GROWTH_INTERVAL = 1000  # clean steps before the scale grows
 HYSTERESIS = 2  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
-MAX_SCALE = math.inf
 SETTINGS = Settings(
     recipe="12c67d2021d8a1b1",
     made_for="Paddle 3.0 or newer",
@@ -67,7 +66,7 @@ SETTINGS = Settings(
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the flags of mixed precision."""
     add = parser.add_argument
-    scale = scale_between(MIN_SCALE, MAX_SCALE)
+    scale = scale_between(MIN_SCALE, LARGEST_SCALE)
     add("--use_fp16", type=boolean, default=True, help="false: all in float32")
     add("--use_dynamic_loss_scaling", type=boolean, default=True)
     add("--init_loss_scaling", type=scale, default=INIT_SCALE)
@@ -113,7 +112,7 @@ class LossScale:
                 self.good = 0
                 grown = float32(self.scale * self.growth_factor)
                 if math.isfinite(grown):
-                    self.scale = min(grown, MAX_SCALE)
+                    self.scale = grown
         return self.scale
 
 

@@ -45,7 +45,6 @@ BACKOFF_FACTOR = 0.8
 GROWTH_INTERVAL = 1000  # clean steps before the scale grows
 HYSTERESIS = 2  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
-MAX_SCALE = math.inf
 SETTINGS = Settings(
     recipe="12c67d2021d8a1b1",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
@@ -107,7 +106,7 @@ class LossScale:
                 self.good = 0
                 grown = float32(self.scale * GROWTH_FACTOR)
                 if math.isfinite(grown):
-                    self.scale = min(grown, MAX_SCALE)
+                    self.scale = grown
         return self.scale
 
 

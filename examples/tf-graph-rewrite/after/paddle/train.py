@@ -20,7 +20,7 @@ from paddle.nn import functional as F
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model
-from runtime.flags import above_one, below_one, boolean, scale_between
+from runtime.flags import LARGEST_SCALE, above_one, below_one, boolean, scale_between
 from runtime.run import Run, positive, run_training
 from runtime.settings import Settings
 
@@ -33,7 +33,6 @@ BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 2000  # clean steps before the scale grows
 HYSTERESIS = 1  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
-MAX_SCALE = math.inf
 SETTINGS = Settings(
     recipe="30250bcf7a9d6c88",
     made_for="Paddle 3.0 or newer",
@@ -59,7 +58,7 @@ SETTINGS = Settings(
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the flags of mixed precision."""
     add = parser.add_argument
-    scale = scale_between(MIN_SCALE, MAX_SCALE)
+    scale = scale_between(MIN_SCALE, LARGEST_SCALE)
     add("--use_fp16", type=boolean, default=True, help="false: all in float32")
     add("--use_dynamic_loss_scaling", type=boolean, default=True)
     add("--init_loss_scaling", type=scale, default=INIT_SCALE)
@@ -105,7 +104,7 @@ class LossScale:
                 self.good = 0
                 grown = float32(self.scale * self.growth_factor)
                 if math.isfinite(grown):
-                    self.scale = min(grown, MAX_SCALE)
+                    self.scale = grown
         return self.scale
 
 
@@ -127,11 +126,6 @@ class TrainState:
     dynamic: bool = True  # --use_dynamic_loss_scaling
     windows: int = 0
     updates: int = 0
-
-
-def learning_rate(position: int) -> float:
-    """Rate of one optimizer step; `position` counts from 0."""
-    return LEARNING_RATE
 
 
 def make_optimizer(model: nn.Layer) -> paddle.optimizer.Optimizer:
@@ -173,8 +167,6 @@ def train_window(
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
     model = state.model
-    lr = learning_rate(state.updates)
-    state.optimizer.set_lr(lr)
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     window_loss = paddle.zeros([])
@@ -206,7 +198,7 @@ def train_window(
         "n_micro": n_micro,
         "rows": rows,
         "loss": window_loss,
-        "lr": lr,
+        "lr": LEARNING_RATE,
         "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,

@@ -34,9 +34,7 @@ INIT_SCALE = 32768.0
 GROWTH_FACTOR = 2.0
 BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 2000  # clean steps before the scale grows
-HYSTERESIS = 1  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
-MAX_SCALE = math.inf
 SETTINGS = Settings(
     recipe="30250bcf7a9d6c88",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
@@ -79,26 +77,23 @@ LossFunction = Callable[[keras.Model, dict[str, tf.Tensor]], tf.Tensor]
 
 @dataclass
 class LossScale:
-    """The dynamic loss scale; counts clean and overflowed steps in a row."""
+    """The dynamic loss scale; counts clean steps in a row."""
 
     scale: float = INIT_SCALE
     good: int = 0
-    bad: int = 0
 
     def adjust(self, skipped: bool) -> float:
         """Take note of one optimizer step; return the scale of the next window."""
         if skipped:
-            self.good, self.bad = 0, self.bad + 1
-            if self.bad >= HYSTERESIS:
-                self.bad = 0
-                self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)
+            self.good = 0
+            self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)
         else:
-            self.good, self.bad = self.good + 1, 0
+            self.good += 1
             if self.good >= GROWTH_INTERVAL:
                 self.good = 0
                 grown = float32(self.scale * GROWTH_FACTOR)
                 if math.isfinite(grown):
-                    self.scale = min(grown, MAX_SCALE)
+                    self.scale = grown
         return self.scale
 
 
@@ -126,11 +121,6 @@ class TrainState:
 def zeros(variables: list[keras.Variable]) -> list[tf.Variable]:
     """Make float32 variables of these shapes."""
     return [tf.Variable(tf.zeros(v.shape), trainable=False) for v in variables]
-
-
-def learning_rate(position: int) -> float:
-    """Rate of one optimizer step; `position` counts from 0."""
-    return LEARNING_RATE
 
 
 class Adam:
@@ -227,8 +217,6 @@ def train_window(
     state: TrainState, micro_batches: Sequence[dict[str, Any]], loss_fn: LossFunction
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
-    lr = learning_rate(state.updates)
-    state.optimizer.learning_rate.assign(lr)
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     divisor = tf.constant(n_micro, tf.float32)
@@ -253,7 +241,7 @@ def train_window(
         "n_micro": n_micro,
         "rows": rows,
         "loss": loss,
-        "lr": lr,
+        "lr": LEARNING_RATE,
         "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,

@@ -8,6 +8,7 @@ from typing import Any
 import emitted
 import keras
 import tensorflow as tf
+from rates import learning_rate
 from runtime.rows import epoch_order
 
 
@@ -50,7 +51,7 @@ class Rates(keras.optimizers.schedules.LearningRateSchedule):
     """The recipe's rates, one for every step that Keras counts."""
 
     def __init__(self, count: int) -> None:
-        self.rates = [emitted.learning_rate(position) for position in range(count)]
+        self.rates = [learning_rate(position) for position in range(count)]
 
     def __call__(self, step: Any) -> Any:
         """Return the rate of a step."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import emitted
 import torch
+from rates import learning_rate
 from runtime.rows import epoch_order
 from torch.utils.data import DataLoader, Dataset, Sampler
 
@@ -59,7 +60,7 @@ def make_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
 def make_schedule(optimizer: torch.optim.Optimizer) -> torch.optim.lr_scheduler.LambdaLR:
     """Return the schedule, which the trainer moves."""
     return torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda position: emitted.learning_rate(position) / emitted.LEARNING_RATE
+        optimizer, lambda position: learning_rate(position) / emitted.LEARNING_RATE
     )
 
 

@@ -71,9 +71,9 @@ def _accumulation(script: Script) -> Iterator[Fact]:
 
 
 def schedule(script: Script) -> Iterator[Fact]:
-    """Yield the facts of the function of the learning rate."""
+    """Yield the facts of the learning rate: of its function, or of the constant that it is."""
     text = script.text("learning_rate")
-    here = "learning_rate"
+    here = "learning_rate" if text else "LEARNING_RATE"
     yield from script.constant("optimizer.learning_rate", "LEARNING_RATE")
     yield from script.constant("schedule.total_steps", "SETTINGS.windows", "WINDOWS")
     yield script.fact("schedule.warmup_steps", script.constants.get("WARMUP_STEPS", 0), here)

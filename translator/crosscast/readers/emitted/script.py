@@ -23,15 +23,15 @@ from crosscast.pysource.syntax.nodes import walk
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
-FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "learning_rate", "make_state"})
+FUNCTIONS = frozenset({"train_window", "micro_batch_loss", "make_optimizer", "make_state"})
 CONSTANTS = frozenset({"SETTINGS", "LEARNING_RATE"})
-MADE = frozenset({"make_loader", "learning_rate", "make_optimizer", "make_schedule"})
+MADE = frozenset({"make_loader", "make_optimizer", "make_schedule"})
 """Functions that are emitted with the configuration of a layer on PyTorch."""
 MADE_CONSTANTS = frozenset({"MICRO_BATCH_SIZE", "ACCUMULATION_STEPS", "WINDOWS", "LEARNING_RATE"})
 NAME = "emitted"
 RUNTIME = "runtime"
 """Package beside a script, whose text does not depend on the recipe."""
-_STEP = frozenset({"train_window", "learning_rate"})
+_STEP = frozenset({"train_window", "make_optimizer"})
 """Functions of emitted scripts and of a training step that is emitted alone."""
 _SCALES = frozenset({"INIT_SCALE", "LOSS_SCALE"})
 _MADE_FOR = re.compile(

@@ -132,7 +132,8 @@ def scaler_counters(state: TrainState) -> dict[str, Any]:
     machine = getattr(state, "loss_scale", None)
     if machine is None:
         return {}
-    return {"scale": machine.scale, "good": machine.good, "bad": machine.bad}
+    bad = getattr(machine, "bad", 0)  # a scale that backs off at once counts none
+    return {"scale": machine.scale, "good": machine.good, "bad": bad}
 
 
 def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
@@ -141,6 +142,7 @@ def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
     if machine is None:
         return
     machine.scale, machine.good = counters["scale"], counters["good"]
-    machine.bad = counters["bad"]
+    if hasattr(machine, "bad"):
+        machine.bad = counters["bad"]
     if state.amp:
         state.scaler.set_init_loss_scaling(machine.scale)

@@ -7,12 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from .settings import Settings
+from .settings import Settings, Stop
 
 TrainState = Any  # of train.py: model, optimizer, counters, loss scale, averages
 Arrays = dict[str, np.ndarray]
 SLOTS = ("momentum_buffer", "exp_avg", "exp_avg_sq", "row_var", "col_var", "variance")
 STOCK_SLOTS = {"SGD": "momentum_buffer", "Lion": "exp_avg"}  # of the classes of Keras
+
+
+def check_model(model: Any) -> None:
+    """Refuse a model that cannot be trained or saved."""
+    if not model.trainable_variables:  # nothing would be trained, in silence
+        message = "the model has no weights yet: build_model() must call it once"
+        raise Stop("failed", 2, message)
+    names = [variable.path for variable in model.weights]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:  # a checkpoint could hold only one of them
+        message = f"two weights are called {', '.join(twice)}: name the layers"
+        raise Stop("failed", 2, message)
+
+
+def reseed(model: Any, *numbers: int) -> None:
+    """Give every dropout layer fresh random numbers that depend on these alone."""
+    weights = {id(variable) for variable in model.weights}
+    generators = [v for v in model.variables if id(v) not in weights]
+    seeds = np.random.SeedSequence(numbers)
+    for variable, seed in zip(generators, seeds.generate_state(len(generators))):
+        variable.assign([seed, 0])
 
 
 def named_parameters(model: Any) -> dict[str, Any]:
@@ -124,7 +145,8 @@ def scaler_counters(state: TrainState) -> dict[str, Any]:
     machine = getattr(state, "loss_scale", None)
     if machine is None:
         return {}
-    return {"scale": machine.scale, "good": machine.good, "bad": machine.bad}
+    bad = getattr(machine, "bad", 0)  # a scale that backs off at once counts none
+    return {"scale": machine.scale, "good": machine.good, "bad": bad}
 
 
 def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
@@ -132,4 +154,5 @@ def restore_scaler(state: TrainState, counters: dict[str, Any]) -> None:
     machine = getattr(state, "loss_scale", None)
     if machine is not None:
         machine.scale, machine.good = counters["scale"], counters["good"]
-        machine.bad = counters["bad"]
+        if hasattr(machine, "bad"):
+            machine.bad = counters["bad"]
