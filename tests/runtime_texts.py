@@ -24,6 +24,12 @@ def checkpoint_module(files: Mapping[str, str], state: ModuleType) -> ModuleType
     return _load(files, "checkpoint")
 
 
+def state_module(files: Mapping[str, str]) -> ModuleType:
+    """Return `runtime/state.py` of TensorFlow, which imports no framework."""
+    _load(files, "settings")
+    return _load(files, "state")
+
+
 def run_module(files: Mapping[str, str]) -> ModuleType:
     """Return `runtime/run.py`, with nothing behind what it takes from the framework's modules."""
     for name in ("device", "state"):
