@@ -29,21 +29,17 @@ from crosscast_tensorflow.optimizer import OptimizerView, optimizer_view
 from crosscast_tensorflow.overrides import TensorflowOverrides
 from crosscast_tensorflow.parallel import (
     FunctionsView,
-    WorkersView,
     functions_view,
     launch_view,
     parallel_advice,
-    workers_view,
 )
 from crosscast_tensorflow.precision import (
     PrecisionView,
-    SumsView,
+    StateView,
     TypesView,
-    WeightsView,
     precision_view,
-    sums_view,
+    state_view,
     types_view,
-    weights_view,
 )
 
 _OWN_SEED = "state.model, SETTINGS.seed, state.windows"
@@ -59,18 +55,18 @@ class TensorflowView(ScriptView):
     spelling: KerasSpelling
     precision: PrecisionView
     types: TypesView
-    weights: WeightsView
-    sums: SumsView
+    state: StateView
     optimizer: OptimizerView
     clip: ClipView
     functions: FunctionsView
-    workers: WorkersView
     divisor: str
     """Divisor of the loss of a micro-batch, as code."""
     recomputes: bool
     """Whether the backward pass recomputes the activations of the encoder layers."""
     constant_scale: bool
     """Whether an overflow skips a step without changing the loss scale."""
+    across_nodes: bool
+    """Whether launch.sh finds out the addresses of several nodes."""
 
     @property
     def math(self) -> bool:
@@ -144,15 +140,14 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> Tensorf
         spelling=keras,
         precision=precision,
         types=types_view(plan, frame),
-        weights=weights_view(plan),
-        sums=sums_view(plan),
+        state=state_view(plan),
         optimizer=optimizer_view(plan),
         clip=clip_view(plan),
         functions=functions_view(plan, dialect, jit_compile=overrides.jit_compile),
-        workers=workers_view(plan, frame),
         divisor=by[1:-1] if several else by,  # without brackets
         recomputes=has(TensorflowAdaptation.RECOMPUTATION),
         constant_scale=has(TensorflowAdaptation.CONSTANT_SCALE),
+        across_nodes=has(TensorflowAdaptation.WORKERS_OF_NODES),
     )
 
 

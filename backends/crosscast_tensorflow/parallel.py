@@ -10,7 +10,6 @@ from crosscast.emit.launching import StartView, start_view
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan
 from crosscast.targets.backend import Dialect
-from crosscast_tensorflow.adaptations import TensorflowAdaptation
 from crosscast_tensorflow.keras import decorator
 from crosscast_tensorflow.literals import WIDTH
 
@@ -26,25 +25,15 @@ class FunctionsView:
     """The compiled functions of a step."""
 
     decorator: str
-    """Of those that only compute."""
+    """Of those without collective operations."""
     full_decorator: str
-    """Of the one that does all that a full window does."""
+    """Of the one for a full window, which averages over the processes."""
     last: Literal["window_step", "reduced_step"]
     """The one that makes the step of a window whose gradients are summed."""
     window_head: tuple[str, ...]
     """Signature and docstring of `window_step`, as lines."""
     reduced_head: tuple[str, ...]
     """Signature and docstring of `reduced_step`, as lines."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkersView:
-    """How launch.sh writes TF_CONFIG, which is all that TensorFlow knows of a start."""
-
-    across_nodes: bool
-    """Whether launch.sh asks for the addresses of all nodes."""
-    ranks: tuple[str, str]
-    """First process of a node, and that of the next node, in shell arithmetic."""
 
 
 def functions_view(plan: Plan, dialect: Dialect, *, jit_compile: bool) -> FunctionsView:
@@ -71,15 +60,6 @@ def launch_view(frame: Frame) -> StartView:
     # Jobs next to each other may share a node: none takes a port of the next one's.
     turn = f"SLURM_JOB_ID * {frame.processes}"
     return replace(start_view(frame), one_address=False, port_turn=turn)
-
-
-def workers_view(plan: Plan, frame: Frame) -> WorkersView:
-    """Return the view for writing TF_CONFIG."""
-    each = frame.processes_per_node
-    return WorkersView(
-        across_nodes=TensorflowAdaptation.WORKERS_OF_NODES in plan.adapted,
-        ranks=(f"node * {each}", f"(node + 1) * {each}") if frame.nodes > 1 else ("0", str(each)),
-    )
 
 
 def parallel_advice(plan: Plan) -> tuple[str, ...]:

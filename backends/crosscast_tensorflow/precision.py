@@ -28,30 +28,22 @@ class PrecisionView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightsView:
-    """The weights, as the step updates them."""
+class StateView:
+    """What the training state holds beside the weights of the model."""
 
-    copied: bool
-    """Whether the optimizer updates float32 copies of the weights of the model."""
-    averaged: bool
-    """Whether the state has averages of them."""
+    copies: bool
+    """Whether the optimizer updates float32 copies of the weights."""
+    averages: bool
+    """Whether there are averages of the weights."""
+    half_sums: bool
+    """Whether the sums of gradients have the types of the weights, not float32."""
+    own_sums: bool
+    """Whether Keras has such sums too, but loses micro-batches."""
 
     @property
     def updated(self) -> str:
-        """The list of those that a step updates, below the state."""
-        return "optimizer.variables" if self.copied else "model.trainable_variables"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SumsView:
-    """The sums of the gradients of a window."""
-
-    half: bool
-    """Whether they have the types of the weights, not float32."""
-    value: str
-    """The value of one, `total`, in float32, as code."""
-    replace_keras: bool
-    """Whether Keras could sum them too, but would lose micro-batches."""
+        """The list of the weights that a step updates."""
+        return "optimizer.variables" if self.copies else "model.trainable_variables"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,27 +98,17 @@ def precision_view(plan: Plan, frame: Frame) -> PrecisionView:
     return PrecisionView(
         policy=_policy(plan, frame),
         rewrite=TensorflowAdaptation.GRAPH_REWRITE in plan.adapted,
-        loss=(predicates.half_type(plan) if half_loss else "") or "float32",
+        loss=plan.get(Autocast).compute_dtype if half_loss else "float32",
     )
 
 
-def weights_view(plan: Plan) -> WeightsView:
-    """Return the view of the weights."""
-    return WeightsView(
-        copied=TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted,
-        averaged=TensorflowAdaptation.OWN_AVERAGE in plan.adapted,
-    )
-
-
-def sums_view(plan: Plan) -> SumsView:
-    """Return the view of the sums of gradients."""
-    half = predicates.half_sums(plan)
-    # What a strategy reduces has to stand on a device, which a read of a variable does not.
-    read = "tf.identity(total)" if predicates.parallel(plan) else "total.value()"
-    return SumsView(
-        half=half,
-        value=f"tf.cast({read}, tf.float32)" if half else read,
-        replace_keras=TensorflowAdaptation.OWN_SUMS in plan.adapted,
+def state_view(plan: Plan) -> StateView:
+    """Return the view of the training state."""
+    return StateView(
+        copies=TensorflowAdaptation.MASTER_WEIGHTS in plan.adapted,
+        averages=TensorflowAdaptation.OWN_AVERAGE in plan.adapted,
+        half_sums=predicates.half_sums(plan),
+        own_sums=TensorflowAdaptation.OWN_SUMS in plan.adapted,
     )
 
 
