@@ -2,78 +2,132 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
-from crosscast.plan.operations import Plan, Role, Step
+from crosscast.plan.operations import Plan, Step
 from crosscast_tensorflow.adaptations import TensorflowAdaptation
+from crosscast_tensorflow.clipping import role_names
+from crosscast_tensorflow.literals import WIDTH, group_lines
 from crosscast_tensorflow.stock import stock_call
 
-# A bias of a layer normalization is both, as in the other frameworks.
-_ROLE_NAMES: dict[Role, tuple[str, ...]] = {
-    "bias": ("bias", "beta"),
-    "layer_norm": ("gamma", "beta"),
-    "embedding": ("embeddings",),
-}
+Form = Literal["sgd", "momentum", "adam", "lamb", "lion", "adafactor"]
+Decay = Literal["coupled", "decoupled", "inside"]
+
 _KERAS_TYPE = "keras.optimizers.Optimizer"
-_TYPES = {"adam": "Adam", "adamw": "AdamW", "lamb": "LAMB", "lion": "Lion", "sgd": "SGD"}
+_TYPES = {
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "lamb": "LAMB",
+    "lion": "Lion",
+    "sgd": "SGD",
+    "adafactor": "Adafactor",
+}
 
 
-def optimizer_view(plan: Plan) -> dict[str, Any]:
-    """Return everything about the optimizer that the templates print."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerView:
+    """The optimizer: a class of Keras, or one in the script."""
+
+    op: Step
+    call: str
+    """The call of a class of Keras; empty for one in the script."""
+    type: str
+    form: Form
+    """Name of the template with its formula."""
+    doc: str
+    """Docstring of the function that makes it."""
+    title: str
+    """Docstring of the class in the script, or the first line of it."""
+    why: tuple[str, ...]
+    """Further lines: why the class of that name in Keras is not used."""
+    constants: tuple[str, ...]
+    groups: tuple[str, ...]
+    """Assignment of the parameter groups, as lines; none for no groups."""
+    slots: tuple[str, ...]
+    """Names of its moments."""
+    decay: Decay | None
+    """How the weights decay; None if none does."""
+    roles: tuple[str, ...]
+    """What Keras calls the weights that WEIGHT_DECAY does not apply to."""
+    by_name: bool
+    """Whether weights of unknown layers have these names, too."""
+    corrected: bool
+    """Whether the bias of the moments is corrected."""
+    loop: tuple[str, ...]
+    """Head of the loop over the weights, as lines."""
+
+    @property
+    def own(self) -> bool:
+        """Whether its class is in the script."""
+        return not self.call
+
+    @property
+    def grouped(self) -> bool:
+        """Whether every weight has settings of its own."""
+        return bool(self.groups)
+
+    @property
+    def rate(self) -> str:
+        """The learning rate of a weight, as code."""
+        return "rate" if self.grouped else "self.learning_rate"
+
+    @property
+    def amount(self) -> str:
+        """The decay of a weight, as code."""
+        return "decay" if self.grouped else "WEIGHT_DECAY"
+
+    @property
+    def condition(self) -> str:
+        """Whether a weight decays, as code; empty if all do."""
+        if self.grouped:
+            return "decay"
+        return "decays(weight)" if self.roles else ""
+
+
+def optimizer_view(plan: Plan) -> OptimizerView:
+    """Return the view of the optimizer."""
     step, has = plan.get(Step), plan.adapted.__contains__
     call = stock_call(step) if has(TensorflowAdaptation.STOCK_OPTIMIZER) else ""
-    decays, grouped = bool(step.weight_decay), has(TensorflowAdaptation.GROUPS)
-    by_role = (decays or grouped) and bool(step.no_decay)
-    kind = _kind(step)
-    return {
-        "call": call,
-        "own": not call,
-        "type": _KERAS_TYPE if call else _type(step),
-        "form": _form(step),
-        "doc": _doc(plan, kind),
-        "title": f"{kind}{_title(step)}",
-        "why": tuple(why for name, why in _WHY.items() if has(name)),
-        "constants": _constants(step),
-        "slots": slot_names(plan),
-        "decay": _decay_form(plan) if predicates.decays(step) else "",
-        "roles": role_names(step.no_decay) if by_role and decays else (),
-        "by_name": has(TensorflowAdaptation.SPARES_BY_NAME),
-        "grouped": grouped,
-        "base_decay": "WEIGHT_DECAY" if decays else "0.0",
-        "full": has(TensorflowAdaptation.MASTER_WEIGHTS),
-        "corrected": not plan.adapted & _UNCORRECTED,
-        "before": step.eps_placement == "before_correction",
-        "nesterov": step.nesterov,
-        "rate_in_momentum": step.rate_in_momentum,
-        "always_adapt": step.always_adapt,
-        "rate": "rate" if grouped else "self.learning_rate",
-        "loop": _loop(step, grouped),
-    }
+    groups = group_lines(step.groups) if has(TensorflowAdaptation.GROUPS) else ()
+    form, kind = _form(step), _kind(step)
+    own_type = "Momentum" if form == "momentum" else _TYPES[step.optimizer]
+    return OptimizerView(
+        op=step,
+        call=call,
+        type=_KERAS_TYPE if call else own_type,
+        form=form,
+        doc=_doc(plan, kind),
+        title=f"{kind}{_title(step)}",
+        why=tuple(why for name, why in _WHY.items() if has(name)),
+        constants=_constants(step),
+        groups=groups,
+        slots=slot_names(plan),
+        decay=_decay(plan) if predicates.decays(step) else None,
+        roles=role_names(step.no_decay) if step.weight_decay else (),
+        by_name=has(TensorflowAdaptation.SPARES_BY_NAME),
+        corrected=not plan.adapted & _UNCORRECTED,
+        loop=_loop(form, grouped=bool(groups)),
+    )
 
 
-def role_names(roles: tuple[Role, ...]) -> tuple[str, ...]:
-    """Return what Keras calls the variables of these roles, each once."""
-    return tuple(dict.fromkeys(name for role in roles for name in _ROLE_NAMES[role]))
-
-
-def _form(step: Step) -> str:
-    if step.optimizer == "sgd":
-        return "momentum" if step.momentum else "sgd"
-    return "adam" if predicates.is_adam(step) else step.optimizer
-
-
-def _type(step: Step) -> str:
-    form = _form(step)
-    return form.capitalize() if form in ("momentum", "adafactor") else _TYPES[step.optimizer]
+def _form(step: Step) -> Form:
+    match step.optimizer:
+        case "sgd":
+            return "momentum" if step.momentum else "sgd"
+        case "adamw":
+            return "adam"
+        case form:
+            return form
 
 
 def _kind(step: Step) -> str:
     if step.optimizer == "sgd" and step.momentum:
         return "SGD with Nesterov momentum" if step.nesterov else "SGD with momentum"
-    return "Adafactor" if step.optimizer == "adafactor" else _TYPES[step.optimizer]
+    return _TYPES[step.optimizer]
 
 
 def _title(step: Step) -> str:
@@ -115,17 +169,17 @@ def _doc(plan: Plan, kind: str) -> str:
         return f"{kind}. No weight decay."
     where = "where `decays` says so" if step.no_decay else "on every weight"
     how = {"coupled": "Coupled (L2)", "decoupled": "Decoupled", "inside": "Adapted"}
-    return f"{kind}. {how[_decay_form(plan)]} weight decay {where}."
+    return f"{kind}. {how[_decay(plan)]} weight decay {where}."
 
 
-def _decay_form(plan: Plan) -> str:
+def _decay(plan: Plan) -> Decay:
     if TensorflowAdaptation.ADAPTED_DECAY in plan.adapted:
         return "inside"
     return "coupled" if TensorflowAdaptation.COUPLED_DECAY in plan.adapted else "decoupled"
 
 
 def _constants(step: Step) -> tuple[str, ...]:
-    named: dict[str, Any] = {}
+    named: dict[str, object] = {}
     match step.optimizer:
         case "sgd" if step.momentum:
             named = {"MOMENTUM": step.momentum}
@@ -145,7 +199,7 @@ def _constants(step: Step) -> tuple[str, ...]:
 
 
 # What the loop over the weights names, beside weight and gradient, and where it comes from.
-_MOMENTS = {
+_MOMENTS: dict[Form, tuple[str, str]] = {
     "momentum": ("buffer", "self.momentum_buffer"),
     "adam": ("(mean, square)", "moments"),
     "lamb": ("(mean, square)", "moments"),
@@ -154,14 +208,14 @@ _MOMENTS = {
 }
 
 
-def _loop(step: Step, grouped: bool) -> dict[str, Any]:
-    """Return the targets and the iterables of the loop over the weights."""
-    moments = _MOMENTS.get(_form(step))
-    targets = ["weight", "gradient", *([moments[0]] if moments else [])]
-    sources = ["self.variables", "gradients", *([moments[1]] if moments else [])]
+def _loop(form: Form, *, grouped: bool) -> tuple[str, ...]:
+    """Return the head of the loop over the weights, as lines."""
+    names = [("weight", "self.variables"), ("gradient", "gradients")]
+    if form in _MOMENTS:
+        names.append(_MOMENTS[form])
     if grouped:
-        targets.append("(factor, decay)")
-        sources.append("self.settings")
-    head = f"        for {', '.join(targets)} in zip("
-    line = f"{head}{', '.join(sources)}):"
-    return {"head": head, "sources": ", ".join(sources), "fits": len(line) <= 88}
+        names.append(("(factor, decay)", "self.settings"))
+    targets, sources = (", ".join(part) for part in zip(*names, strict=True))
+    head = f"        for {targets} in zip("
+    line = f"{head}{sources}):"
+    return (line,) if len(line) <= WIDTH else (head, f"            {sources}", "        ):")

@@ -2,68 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from crosscast.emit.frame import Frame
+from crosscast.emit.launching import StartView, start_view
+from crosscast.plan import predicates
 from crosscast.plan.operations import Plan
-from crosscast_tensorflow.adaptations import TensorflowAdaptation
+from crosscast.targets.backend import Dialect
+from crosscast_tensorflow.keras import decorator
+from crosscast_tensorflow.literals import WIDTH
 
 _MEASURES = {
     True: "Make the step if the gradients are finite; return loss, norm and finding.",
     False: "Make one optimizer step; return the loss and the norm of the gradients.",
 }
 _REDUCES = "Average over all processes and make the step."
-_WIDTH = 88
-"""Of an emitted line."""
 
 
-def parallel_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of the view that depends on the number of processes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionsView:
+    """The compiled functions of a step."""
+
+    decorator: str
+    """Of those without collective operations."""
+    full_decorator: str
+    """Of the one for a full window, which averages over the processes."""
+    last: Literal["window_step", "reduced_step"]
+    """The one that makes the step of a window whose gradients are summed."""
+    window_head: tuple[str, ...]
+    """Signature and docstring of `window_step`, as lines."""
+    reduced_head: tuple[str, ...]
+    """Signature and docstring of `reduced_step`, as lines."""
+
+
+def functions_view(plan: Plan, dialect: Dialect, *, jit_compile: bool) -> FunctionsView:
+    """Return the view of the compiled functions.
 
     Whatever looks at gradients gets their mean over the processes. XLA has no collective operations
     on CPUs, so the mean is taken in a function of its own, which it never compiles.
     """
-    scaled, several = view["scaled"], view["distributed"]
-    counted = ("rows", "n_micro", *(("tokens",) if view["tokens"] else ()))
-    step = "reduced_step" if several else "window_step"
-    # Python calls the loss scale that a window hands to its functions `scale_tensor`.
-    scale, scale_tensor = (("scale",), ("scale_tensor",)) if scaled else ((), ())
-    micro = ("state", "loss_fn", "batch", "divisor")
-    return {
-        "micro_arguments": ", ".join((*micro, *scale)),
-        "short_micro_arguments": ", ".join((*micro, *scale_tensor)),
-        "full_arguments": ", ".join(("state", "loss_fn", "stacked", "divisor", *scale_tensor)),
-        "step_call": f"{step}({', '.join(('state', 'window_loss', *scale))})",
-        "short_step_call": f"{step}({', '.join(('state', 'window_loss', *scale_tensor))})",
-        "reduced_arguments": ", ".join(("state", "window_loss", "gradients", *scale)),
-        "window_head": _head("window_step", _MEASURES[scaled], scaled=scaled, means=several),
-        "reduced_head": _head("reduced_step", _REDUCES, scaled=scaled, means=False),
-        "window_decorator": view["decorator" if several else "step_decorator"],
-        "counted": ", ".join(counted),
-        "rank_seed": ", rank" if several else "",
-    }
+    scaled, several = predicates.scaled(plan), predicates.parallel(plan)
+    return FunctionsView(
+        decorator=decorator(dialect, jit_compile=jit_compile),
+        full_decorator=decorator(dialect, jit_compile=jit_compile and not several),
+        last="reduced_step" if several else "window_step",
+        window_head=_head("window_step", _MEASURES[scaled], scaled=scaled, means=several),
+        reduced_head=_head("reduced_step", _REDUCES, scaled=scaled, means=False),
+    )
 
 
-def start_view(plan: Plan, frame: Frame, view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what launch.sh prints of TF_CONFIG, which is all that TensorFlow knows of a start.
+def launch_view(frame: Frame) -> StartView:
+    """Return the view for starting the processes.
 
     Every process is told the address of every other one, so launch.sh needs those of all nodes.
     """
-    launch, each = view["launch"], frame.processes_per_node
-    several = launch["several"]
     # Jobs next to each other may share a node: none takes a port of the next one's.
-    turn = {"one_address": False, "port_turn": f"SLURM_JOB_ID * {frame.processes}"}
-    kind = (
-        "workers_of_nodes"
-        if TensorflowAdaptation.WORKERS_OF_NODES in plan.adapted
-        else "local_workers"
+    turn = f"SLURM_JOB_ID * {frame.processes}"
+    return replace(start_view(frame), one_address=False, port_turn=turn)
+
+
+def parallel_advice(plan: Plan) -> tuple[str, ...]:
+    """Return what the head of a step asks of a program with several processes."""
+    if not predicates.parallel(plan):
+        return ()
+    return (
+        "Make a tf.distribute.MultiWorkerMirroredStrategy before anything else, build model",
+        "and optimizer in its scope, and TrainState(model, optimizer, strategy) after it.",
     )
-    return {
-        "launch": launch | turn,
-        "workers_file": f"tensorflow/{kind}.sh.j2",
-        "ranks": (f"node * {each}", f"(node + 1) * {each}") if several else (0, each),
-    }
 
 
 def _head(name: str, docstring: str, *, scaled: bool, means: bool) -> tuple[str, ...]:
@@ -77,21 +83,11 @@ def _head(name: str, docstring: str, *, scaled: bool, means: bool) -> tuple[str,
         )
     )
     line = f"def {name}({arguments}) -> tf.Tensor:"
-    if len(line) <= _WIDTH:
+    if len(line) <= WIDTH:
         lines: tuple[str, ...] = (line,)
-    elif len(arguments) + 4 <= _WIDTH:
+    elif len(arguments) + 4 <= WIDTH:
         lines = (f"def {name}(", f"    {arguments}", ") -> tf.Tensor:")
     else:
         each = (f"    {argument}," for argument in arguments.split(", "))
         lines = (f"def {name}(", *each, ") -> tf.Tensor:")
     return (*lines, f'    """{docstring}"""')
-
-
-def parallel_advice(view: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the head of a step asks of a program with several processes."""
-    if not view["distributed"]:
-        return ()
-    return (
-        "Make a tf.distribute.MultiWorkerMirroredStrategy before anything else, build model",
-        "and optimizer in its scope, and TrainState(model, optimizer, strategy) after it.",
-    )
