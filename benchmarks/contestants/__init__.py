@@ -31,6 +31,7 @@ CONTESTANTS = (
     Entry("torch", "script", "script", "crosscast train.py"),
     Entry("torch", "step", "step", "crosscast step.py in a plain loop"),
     Entry("torch", "compiled", "script_compiled", "crosscast train.py, compile: true"),
+    Entry("torch", "hand_compiled", "torch_hand_compiled", "hand-written loop, model.compile()"),
     Entry("torch", "accelerate", "accelerate_loop", "Accelerate", "accelerate"),
     Entry("torch", "fabric", "fabric_loop", "Lightning Fabric", "lightning"),
     Entry("tensorflow", "hand", "tensorflow_hand", "hand-written, one tf.function a window"),
@@ -38,6 +39,9 @@ CONTESTANTS = (
     Entry("tensorflow", "script", "script", "crosscast train.py"),
     Entry("tensorflow", "step", "step", "crosscast step.py in a plain loop"),
     Entry("tensorflow", "compiled", "script_compiled", "crosscast train.py, jit_compile: true"),
+    Entry(
+        "tensorflow", "hand_compiled", "tensorflow_hand_compiled", "hand-written, jit_compile=True"
+    ),
     Entry("tensorflow", "fit", "keras_fit", "Keras model.fit"),
     Entry("paddle", "hand", "paddle_hand", "hand-written dygraph loop"),
     Entry("paddle", "control", "paddle_hand", "the same loop again (noise)"),

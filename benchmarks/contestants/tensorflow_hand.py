@@ -28,7 +28,7 @@ def keras_adamw(task: Task, model: keras.Model, **options: Any) -> keras.optimiz
     return optimizer
 
 
-def train(task: Task, lane: Lane) -> None:
+def train(task: Task, lane: Lane, jit_compile: bool = False) -> None:
     """Train for ever."""
     script = task.script
     model = task.model()
@@ -46,7 +46,7 @@ def train(task: Task, lane: Lane) -> None:
     labels = inputs.pop("labels")
     shape = (task.accumulation, script.SETTINGS.micro_batch_size)
 
-    @tf.function(input_signature=[tf.TensorSpec(shape, tf.int64)])
+    @tf.function(input_signature=[tf.TensorSpec(shape, tf.int64)], jit_compile=jit_compile)
     def window_step(order: tf.Tensor) -> tf.Tensor:
         total, sums = tf.zeros(()), [tf.zeros(())] * len(variables)
         for rows in tf.unstack(order):

@@ -1,4 +1,4 @@
-"""PyTorch by hand, as lean as it gets without a compiler: fused AdamW, tensors made once."""
+"""PyTorch by hand, as lean as it gets: fused AdamW, tensors made once, compiled or not."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ def tensors(task: Task) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     return inputs, inputs.pop("labels").long()
 
 
-def train(task: Task, lane: Lane) -> None:
+def train(task: Task, lane: Lane, compiled: bool = False) -> None:
     """Train for ever."""
     script, half = task.script, task.half
     model = task.model()
+    if compiled:
+        model.compile()
     optimizer = fused_adamw(task, model)
     parameters = list(model.parameters())
     scaler = torch.amp.GradScaler("cpu", script.INIT_SCALE) if half == "float16" else None
