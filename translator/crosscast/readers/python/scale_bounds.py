@@ -67,9 +67,8 @@ def _set(module: Module) -> Iterator[tuple[ast.AST, ast.expr]]:
             yield call.node, scale
     for statement in module.every(ast.Assign):
         for target in statement.targets:
-            if isinstance(target, ast.Attribute) and target.attr == "_scale":
-                if _is_scaler(target.value, module):
-                    yield statement, statement.value
+            if _is_kept_scale(target, module):
+                yield statement, statement.value
 
 
 def _new_scale(call: Call) -> ast.expr | None:
@@ -78,9 +77,8 @@ def _new_scale(call: Call) -> ast.expr | None:
     if receiver is None:
         return None
     given = [*call.node.args, *(k.value for k in call.node.keywords)]
-    if isinstance(receiver, ast.Attribute) and receiver.attr == "_scale":
-        changes = call.method.endswith("_") and _is_scaler(receiver.value, module)
-        return call.node if changes else None
+    if _is_kept_scale(receiver, module):
+        return call.node if call.method.endswith("_") else None
     if len(given) != 1:
         return None
     if call.method == "update":
@@ -89,6 +87,13 @@ def _new_scale(call: Call) -> ast.expr | None:
         return given[0] if module.enclosing(call.node, ast.For, ast.While) else None
     owned = isinstance(receiver, ast.Attribute) and receiver.attr == "dynamic_scale"
     return given[0] if call.method == "assign" and owned else None
+
+
+def _is_kept_scale(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is the attribute in which a scaler keeps its scale."""
+    if not isinstance(node, ast.Attribute) or node.attr != "_scale":
+        return False
+    return _is_scaler(node.value, module)
 
 
 def _is_scaler(node: ast.expr, module: Module) -> bool:
@@ -148,7 +153,7 @@ def _guarded(node: ast.AST, scale: ast.expr, module: Module) -> Bounds | None:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     path = {ast.Lt: _LOWEST, ast.LtE: _LOWEST, ast.Gt: _HIGHEST, ast.GtE: _HIGHEST}
-    side = path.get(type(test.ops[0]))  # type: ignore[call-overload]
+    side = path.get(type(test.ops[0]))
     limit, now = value_of(test.comparators[0], module), value_of(scale, module)
     same = isinstance(limit, Known) and isinstance(now, Known) and limit.value == now.value
     if side is None or not same or _bounds(test.left, module) != []:
