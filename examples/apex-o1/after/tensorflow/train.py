@@ -1,6 +1,6 @@
 """apex-o1: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
+Written by crosscast 0.1.0 from recipe a9388fd82b81a316.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -37,10 +37,9 @@ GROWTH_FACTOR = 2.0
 BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 2000  # clean steps before the scale grows
 HYSTERESIS = 1  # overflowed steps in a row before it backs off
-MIN_SCALE = 1.0
 MAX_SCALE = 16777216.0
 SETTINGS = Settings(
-    recipe="4c55ae018175d5a9",
+    recipe="a9388fd82b81a316",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
     since=(2, 16),
     train="data/train.npz",
@@ -52,7 +51,7 @@ SETTINGS = Settings(
     windows=10000,
     checkpoint_every=500,
     slots=("momentum_buffer",),
-    scale=(MIN_SCALE, MAX_SCALE),
+    scale=(0.0, MAX_SCALE),
 )
 
 
@@ -90,7 +89,7 @@ class LossScale:
             self.good, self.bad = 0, self.bad + 1
             if self.bad >= HYSTERESIS:
                 self.bad = 0
-                self.scale = max(float32(self.scale * BACKOFF_FACTOR), MIN_SCALE)
+                self.scale = float32(self.scale * BACKOFF_FACTOR)
         else:
             self.good, self.bad = self.good + 1, 0
             if self.good >= GROWTH_INTERVAL:
