@@ -10,7 +10,7 @@ from crosscast_paddle.classic_scripts import SCRIPTS, Script
 _RAN = ("3.3.1", "3.0.0", "2.6.2")
 """Versions on which the probe ran over the whole table."""
 
-_NO_BOUNDS: Mapping[str, Value] = {"loss_scaling.min_scale": 0.0, "loss_scaling.max_scale": None}
+_NO_BOUNDS: Mapping[str, Value] = {"loss_scaling.min_scale": None, "loss_scaling.max_scale": None}
 _FLOOR: Mapping[str, Value] = {"loss_scaling.min_scale": 1.0}
 _NEW_SCALE: Mapping[str, Value] = {
     "init_loss_scaling": 2.0**16,
@@ -74,11 +74,13 @@ PADDLE: tuple[Defaults, ...] = (
         {**_OLD_SCALE, "decr_every_n_nan_or_inf": 2, "use_dynamic_loss_scaling": True},
         since="2.0",
         until="2.5",
+        fixed=_NO_BOUNDS,
     ),
     _paddle(
         "amp.AmpScaler",
         "paddle/amp/grad_scaler.py",
         {**_OLD_SCALE, "decr_every_n_nan_or_inf": 1, "use_dynamic_loss_scaling": True},
+        fixed=_NO_BOUNDS,
         note="the docstring says 2 for decr_every_n_nan_or_inf",
     ),
     _paddle("amp.auto_cast", "paddle/amp/auto_cast.py", {**_O1, "use_promote": True}),
@@ -111,6 +113,7 @@ PADDLE: tuple[Defaults, ...] = (
         _STATIC_SCALE,
         since="1.5",
         until="2.5",
+        fixed=_FLOOR,
         note="the optimizer runs on zero gradients in skipped steps",
     ),
     _paddle(

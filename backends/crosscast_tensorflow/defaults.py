@@ -24,7 +24,7 @@ _MACHINE: Mapping[str, Value] = {
 }
 _NO_BOUNDS: Mapping[str, Value] = {
     **_MACHINE,
-    "loss_scaling.min_scale": 0.0,
+    "loss_scaling.min_scale": None,
     "loss_scaling.max_scale": None,
 }
 _FLOOR: Mapping[str, Value] = {**_MACHINE, "loss_scaling.min_scale": 1.0}
@@ -253,6 +253,15 @@ _TENSORFLOW = (
         fixed=_FLOOR,
         since="2.4",
         note="backs off by the same multiplier",
+    ),
+    _entry(
+        "tensorflow",
+        "tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager",
+        "tensorflow/contrib/mixed_precision/python/loss_scale_manager.py at 813c55a9",
+        {"decr_every_n_nan_or_inf": 2, "incr_ratio": 2.0, "decr_ratio": 0.8},
+        fixed={"loss_scaling.min_scale": 1.0},
+        until="2.0",
+        note="overflows count until the scale changes, whatever comes between them",
     ),
     _v1(
         "compat.v1.mixed_precision.enable_mixed_precision_graph_rewrite",

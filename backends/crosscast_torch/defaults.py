@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from crosscast.targets.defaults import Defaults, Value
 
@@ -10,7 +11,7 @@ _RAN = ("2.13.0", "2.3.1", "1.13.1", "1.10.2", "1.8.1")
 """Versions on which the probe ran over the whole table."""
 _NO_BOUNDS: Mapping[str, Value] = {
     "loss_scaling.hysteresis": 1,
-    "loss_scaling.min_scale": 0.0,
+    "loss_scaling.min_scale": None,
     "loss_scaling.max_scale": None,
 }
 _SCALER: Mapping[str, Value] = {
@@ -75,8 +76,20 @@ DEFAULTS: tuple[Defaults, ...] = (
         "cuda.amp.GradScaler",
         "cuda/amp/grad_scaler.py",
         _SCALER,
-        since="1.6",
-        note="before 2.1 it grows to inf",
+        since="2.3",
+        fixed=_NO_BOUNDS,
+    ),
+    replace(
+        _torch(
+            "cuda.amp.GradScaler",
+            "cuda/amp/grad_scaler.py, aten/src/ATen/native/cuda/AmpKernels.cu",
+            _SCALER,
+            since="1.6",
+            until="2.3",
+            fixed=_NO_BOUNDS,
+            note="before 2.1 it grows to inf; the probe read the arguments alone (1.8.1 to 1.13.1)",
+        ),
+        measured=(),
     ),
     _torch(
         "autocast",

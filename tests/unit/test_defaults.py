@@ -114,6 +114,56 @@ def test_what_a_reader_looks_up(
     assert entry.arguments[argument] == value
 
 
+@pytest.mark.parametrize(
+    ("api", "version", "form", "lowest"),
+    [
+        ("torch.amp.GradScaler", "2.13", "", None),
+        ("torch.cuda.amp.GradScaler", "1.7", "", None),
+        ("torch.cuda.amp.GradScaler", "2.13", "", None),
+        ("paddle.amp.GradScaler", "2.2", "", None),
+        ("paddle.amp.GradScaler", "3.3", "", None),
+        ("paddle.amp.AmpScaler", "3.3", "", None),
+        ("paddle.static.amp.decorate", "3.3", "COMMON", 1.0),
+        ("paddle.static.amp.decorate", "3.3", "FP16_ONLY", 1.0),
+        ("paddle.fluid.contrib.mixed_precision.decorate", "1.8", "", 1.0),
+        ("paddle.distributed.fleet.DistributedStrategy.amp_configs", "3.3", "keys", 1.0),
+        ("keras.optimizers.LossScaleOptimizer", "3.15", "", None),
+        ("tensorflow.keras.mixed_precision.LossScaleOptimizer", "2.12", "built", 1.0),
+        ("tf_keras.mixed_precision.LossScaleOptimizer", "2.21", "built", 1.0),
+        ("tensorflow.compat.v1.mixed_precision.DynamicLossScale", "2.12", "", 1.0),
+        (
+            "tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager",
+            "1.15",
+            "",
+            1.0,
+        ),
+        ("apex.fp16_utils.FP16_Optimizer", "", "", 1.0),
+        ("apex.contrib.optimizers.FP16_Optimizer", "", "", 1.0),
+    ],
+)
+def test_every_scaler_says_whether_it_has_a_lowest_scale(
+    api: str, version: str, form: str, lowest: float | None
+) -> None:
+    entry = find_defaults(EVERY, api, version, form)
+    assert entry is not None
+    assert entry.fixed["loss_scaling.min_scale"] == lowest
+
+
+@pytest.mark.parametrize(
+    ("api", "argument", "lowest"),
+    [
+        ("apex.amp.initialize", "min_loss_scale", None),
+        ("deepspeed fp16", "min_loss_scale", 1),
+        ("megatron flags", "min-loss-scale", 1.0),
+        ("flax.training.dynamic_scale.DynamicScale", "minimum_scale", 2.0**-126),
+    ],
+)
+def test_lowest_scales_that_are_arguments(api: str, argument: str, lowest: float | None) -> None:
+    entry = find_defaults(EVERY, api)
+    assert entry is not None
+    assert entry.arguments[argument] == lowest
+
+
 def test_rates_that_old_versions_required_have_no_default() -> None:
     table = load_backend("torch").defaults
     old, new = (find_defaults(table, "torch.optim.SGD", v) for v in ("2.1", "2.2"))

@@ -48,30 +48,35 @@ def always_adapt() -> Any:
     return {"always_adapt": parameters["always_adapt"].default}
 
 
-def scales(initial: Any, gradients: Any) -> Any:
+def scales(kind: Any, initial: Any, gradients: Any) -> Any:
     enable_scaler()
     weight = paddle.create_parameter([1], "float32")
     optimizer = paddle.optimizer.SGD(0.0, parameters=[weight])
-    scaler = paddle.amp.GradScaler(init_loss_scaling=initial, incr_every_n_steps=1)
+    scaler = kind(init_loss_scaling=initial, incr_every_n_steps=1)
     found = []
     for gradient in gradients:
         with paddle.amp.auto_cast(dtype="float16"):
             pass
-        scaler.scale((weight * gradient).sum()).backward()
-        scaler.unscale_(optimizer)
-        scaler.step(optimizer)
-        scaler.update()
+        scaled = scaler.scale((weight * gradient).sum())
+        scaled.backward()
+        scaler.minimize(optimizer, scaled)
         optimizer.clear_grad()
         found.append(float(scaler.state_dict()["scale"][0]))
     return found
 
 
-def dygraph_machine() -> Any:
-    highest = scales(2.0**126, [0.0] * 3)[-1]
-    return {
-        "loss_scaling.min_scale": scales(2.0**-148, [INF] * 3)[-1],
-        "loss_scaling.max_scale": None if highest == INF else highest,
-    }
+def dygraph_machine(name: Any) -> Any:
+    """Return the reader for a scaler of dynamic graphs."""
+
+    def bounds() -> Any:
+        kind = getattr(paddle.amp, name)
+        highest = scales(kind, 2.0**126, [0.0] * 3)[-1]
+        return {
+            "loss_scaling.min_scale": scales(kind, 2.0**-148, [INF] * 3)[-1] or None,
+            "loss_scaling.max_scale": None if highest == INF else highest,
+        }
+
+    return bounds
 
 
 def kernel_floor() -> Any:
@@ -123,7 +128,8 @@ if __name__ == "__main__":
         "paddle.optimizer.Lamb/always_adapt": always_adapt,
     }
     FIXED = {
-        "paddle.amp.GradScaler": dygraph_machine,
+        "paddle.amp.GradScaler": dygraph_machine("GradScaler"),
+        "paddle.amp.AmpScaler": dygraph_machine("AmpScaler"),
         "paddle.static.amp.decorate": kernel_floor,
         f"{STRATEGY}.amp_configs": kernel_floor,
         "paddle.optimizer.Adam": eps_placement,

@@ -25,7 +25,7 @@ def machine(scales: Any, floor: bool = True) -> Any:
         "loss_scaling.hysteresis": 1 + [scale < 8.0 for scale in falling].index(True),
     }
     lowest = scales(2.0 ** (1 if floor else -148), [INF] * 3)[-1]
-    return {**found, "loss_scaling.min_scale": lowest}
+    return {**found, "loss_scaling.min_scale": lowest or None}
 
 
 def keras_scales(initial: Any, gradients: Any) -> Any:

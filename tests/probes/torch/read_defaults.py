@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,11 +15,11 @@ from probes.signatures import read
 INF = float("inf")
 
 
-def scales(gradients: Any, **settings: Any) -> Any:
+def scales(make: Any, gradients: Any, **settings: Any) -> Any:
     """Return the scale after each step of a GradScaler that meets these gradients."""
     weight = torch.nn.Parameter(torch.ones(()))
     optimizer = torch.optim.SGD([weight], lr=0.0)
-    scaler = torch.amp.GradScaler("cpu", **settings)
+    scaler = make(**settings)
     found = []
     for gradient in gradients:
         scaler.scale(torch.zeros(()))
@@ -29,14 +30,30 @@ def scales(gradients: Any, **settings: Any) -> Any:
     return found
 
 
-def scaler() -> Any:
-    falling = scales([INF] * 200, init_scale=1024.0)
-    rising = scales([1.0] * 20, init_scale=2.0**110, growth_interval=1)
+def machine(make: Any) -> Any:
+    falling = scales(make, [INF] * 200, init_scale=1024.0)
+    rising = scales(make, [1.0] * 20, init_scale=2.0**110, growth_interval=1)
     return {
         "loss_scaling.hysteresis": 1 + [scale < 1024.0 for scale in falling].index(True),
-        "loss_scaling.min_scale": min(falling),
+        "loss_scaling.min_scale": min(falling) or None,
         "loss_scaling.max_scale": None if max(rising) == 2.0**127 else max(rising),
     }
+
+
+def scaler() -> Any:
+    return machine(partial(torch.amp.GradScaler, "cpu"))
+
+
+def cuda_scaler() -> Any:
+    """Let the class of CUDA, which turns itself off without a GPU, run on the CPU."""
+
+    def make(**settings: Any) -> Any:
+        kind = torch.cuda.amp.GradScaler
+        made = kind.__new__(kind)
+        torch.amp.GradScaler.__init__(made, "cpu", **settings)
+        return made
+
+    return machine(make)
 
 
 def clip() -> Any:
@@ -47,5 +64,9 @@ def clip() -> Any:
 
 
 if __name__ == "__main__":
-    FIXED = {"torch.amp.GradScaler": scaler, "torch.nn.utils.clip_grad_norm_": clip}
+    FIXED = {
+        "torch.amp.GradScaler": scaler,
+        "torch.cuda.amp.GradScaler": cuda_scaler,
+        "torch.nn.utils.clip_grad_norm_": clip,
+    }
     print(json.dumps(read(json.loads(sys.argv[1]), {}, FIXED)))

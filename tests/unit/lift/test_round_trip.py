@@ -69,6 +69,24 @@ def test_mixed_precision_without_a_half_operation_is_float32(target: str) -> Non
         assert compared(recipe, read_back(sources), target) == {}
 
 
+@pytest.mark.parametrize("lowest", [1.0, 0.5, None])
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_lowest_scale_is_read_back(target: str, lowest: float | None) -> None:
+    from recipe_texts import recipe_of
+
+    scaling = (
+        f"{{mode: dynamic, init_scale: 2.0, min_scale: {'null' if lowest is None else lowest}}}"
+    )
+    recipe = recipe_of(
+        precision=DENSE if target == "paddle@fleet" else "{mode: mixed, compute_dtype: float16}",
+        loss_scaling=scaling,
+    )
+    sources = emitted(recipe, target)
+    assert sources is not None
+    found = lift(analyse(sources)).fields["loss_scaling.min_scale"]
+    assert (found.value, found.how) == (lowest, "source")
+
+
 DENSE = (
     "{mode: mixed, compute_dtype: float16, ops: {matmul: compute, pointwise: float32, "
     "reductions: float32, embeddings: float32, losses: float32}}"

@@ -265,6 +265,13 @@ def test_the_policy_of_a_layer() -> None:
     assert after(text, "CM201") == text.replace("_policy.", "dtype_policy.")
 
 
+@pytest.mark.parametrize(("kind", "told"), [("float16", True), ("bfloat16", False)])
+def test_the_note_tells_that_a_scale_has_no_minimum(kind: str, told: bool) -> None:
+    text = f"import tensorflow as tf\n{SET}('mixed_{kind}')\n{FIT}"
+    (change,) = migrated(text, "CM201").changes
+    assert ("no minimum (Keras 2: 1)" in change.hint) == told
+
+
 def test_a_loop_of_ones_own_never_used_the_scale_of_the_policy() -> None:
     text = (
         f"import tensorflow as tf\n{SET}({POLICY}('mixed_float16', loss_scale=64))\n"

@@ -37,6 +37,11 @@ def refused(text: str, *others: Source) -> str:
     return " ".join(refusal.message for refusal in found.refusals)
 
 
+def test_the_note_tells_that_the_scale_has_no_minimum() -> None:
+    (change,) = migrated(IMPORTS + DATA + LOSS + ADAM + DECORATE + REST).changes
+    assert "no minimum (the program: 1)" in change.hint
+
+
 def scaling_of(text: str) -> list[str]:
     """Return the arguments of the scaler that a program is given."""
     return [

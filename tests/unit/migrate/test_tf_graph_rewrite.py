@@ -40,6 +40,11 @@ def test_switched_on_in_the_program(on: str) -> None:
     assert after(HEAD + on + COMPILED, "CM203") == HEAD + SET + COMPILED
 
 
+def test_the_note_tells_that_the_scale_has_no_minimum() -> None:
+    text = f"{HEAD}{MODEL}model.compile({REWRITE}(tf.keras.optimizers.Adam(1e-3)), loss='mse')\n"
+    assert "no minimum (the rewrite: 1)" in migrated(text, "CM203").changes[0].hint
+
+
 def test_before_the_imports() -> None:
     text = f"import os\n\n{ON}import tensorflow as tf\n\n{COMPILED}"
     assert after(text, "CM203") == f"import os\n\nimport tensorflow as tf\n\n{SET}{COMPILED}"

@@ -96,6 +96,9 @@ VOCABULARY: dict[str, Field] = {
         values=(
             *("paddle.amp.AmpScaler", "paddle.fluid.contrib.mixed_precision.decorate"),
             "paddle.static.amp.decorate (FP16_ONLY)",
+            "tensorflow.keras.mixed_precision.LossScaleOptimizer",
+            "tf_keras.mixed_precision.LossScaleOptimizer",
+            *("apex.fp16_utils.FP16_Optimizer", "apex.contrib.optimizers.FP16_Optimizer"),
         ),
         meaning="what scales the loss, where an interface has several with other defaults",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -28,6 +28,7 @@ _SCALERS = {
     "megatron": "megatron flags",
     "keras_mp": "keras.optimizers.LossScaleOptimizer",
     "keras_mp_experimental": "tf_keras.mixed_precision.LossScaleOptimizer",
+    "tf_contrib_mp": "tensorflow.contrib.mixed_precision.ExponentialUpdateLossScaleManager",
     "tf_graph_rewrite": "tensorflow.compat.v1.mixed_precision.DynamicLossScale",
     "paddle_dygraph_amp": "paddle.amp.GradScaler",
     "paddle_static_decorate": "paddle.static.amp.decorate",
@@ -36,6 +37,7 @@ _SCALERS = {
 }
 """Interface through which precision is asked for to the API that scales the loss."""
 _FORMS = {
+    "tensorflow.keras.mixed_precision.LossScaleOptimizer": "built",
     "tf_keras.mixed_precision.LossScaleOptimizer": "built",
     "paddle.static.amp.decorate": "COMMON",
     "paddle.distributed.fleet.DistributedStrategy.amp_configs": "keys",
@@ -48,6 +50,8 @@ _LIBRARIES = {
 }
 """Interfaces that run the whole training step."""
 _WHOLE = frozenset({"loss_scaling.growth_interval", "loss_scaling.hysteresis"})
+_LOWEST = "loss_scaling.min_scale"
+"""None says something here: without a lowest scale a recipe has that of 1."""
 _DISTRIBUTIONS = {"paddle": "paddlepaddle", "tf_keras": "tf-keras"}
 """Packages whose distribution has another name."""
 _KNOWN = {
@@ -112,9 +116,7 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         if api in _LIBRARIES and (found := find(_LIBRARIES[api], versions)):
             _library(*found, draft)
     if draft.value("loss_scaling.mode") == "dynamic":
-        scaler = look("loss_scaling.api")
-        named = (str(scaler.value),) if scaler is not None and scaler.known else ()
-        _scaling((*named, *(_SCALERS.get(api, "") for api in apis)), draft, versions)
+        _scaling(_scalers(look, apis), draft, versions)
     _optimizer(framework, name, draft, versions)
     if draft.value("clipping.kind") in ("global_norm", "per_param_norm"):
         found = find(framework.clip if framework is not None else "", versions)
@@ -127,7 +129,20 @@ def _apis(look: Look) -> tuple[str, ...]:
     return tuple(str(w) for w in words(fact.value)) if fact is not None and fact.known else ()
 
 
-def _scaling(apis: tuple[str, ...], draft: Draft, versions: Mapping[str, str]) -> None:
+def _scalers(look: Look, apis: Iterable[str]) -> Iterator[str]:
+    """Yield the APIs that may scale the loss, the one that does first."""
+    named, parallel = look("loss_scaling.api"), look("parallel.kind")
+    if named is not None and named.known:
+        yield str(named.value)
+    kinds = words(parallel.value) if parallel is not None and parallel.known else ()
+    if "deepspeed" in apis or any(str(kind).startswith("deepspeed") for kind in kinds):
+        yield _SCALERS["deepspeed"]  # its engine scales, whatever library starts it
+    for api in apis:
+        if api in _SCALERS:
+            yield _SCALERS[api]
+
+
+def _scaling(apis: Iterable[str], draft: Draft, versions: Mapping[str, str]) -> None:
     for api in apis:
         found = find(api, versions)
         if found is None:
@@ -142,12 +157,14 @@ def _scaling_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
     words = scaling_words(entry.package)
     for name, value in entry.arguments.items():
         path = words.get(name.replace("-", "_"), "loss_scaling.scale")
-        if path != "loss_scaling.scale" and value is not None:
+        if path == _LOWEST and value is None:
+            yield path, value
+        elif path != "loss_scaling.scale" and value is not None:
             yield path, value if path in _WHOLE else float(value)  # type: ignore[arg-type]
     if "initial_scale_power" in entry.arguments:
         yield "loss_scaling.init_scale", 2.0 ** int(entry.arguments["initial_scale_power"])  # type: ignore[arg-type]
     for path, value in entry.fixed.items():
-        if path.startswith("loss_scaling.") and value:  # a floor of 0 is none
+        if path == _LOWEST or (path.startswith("loss_scaling.") and value is not None):
             yield path, value
 
 

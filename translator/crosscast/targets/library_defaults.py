@@ -38,6 +38,32 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
         "exit of scale_loss",
     ),
     Defaults(
+        api="apex.fp16_utils.FP16_Optimizer",
+        package="apex.fp16_utils",
+        arguments={"init_scale": 2.0**32, "scale_factor": 2.0, "scale_window": 1000},
+        fixed={
+            "loss_scaling.backoff_factor": 0.5,
+            "loss_scaling.hysteresis": 1,
+            "loss_scaling.min_scale": 1.0,
+        },
+        source="NVIDIA/apex apex/fp16_utils/loss_scaler.py, 2fa4dbaf",
+        note="with dynamic_loss_scale=True; the arguments are the keys of dynamic_loss_args",
+    ),
+    Defaults(
+        api="apex.contrib.optimizers.FP16_Optimizer",
+        package="apex.contrib",
+        arguments={"static_loss_scale": 1.0, "dynamic_loss_scale": False},
+        fixed={
+            **_DOUBLING,
+            "loss_scaling.init_scale": 2.0**16,
+            "loss_scaling.growth_interval": 1000,
+            "loss_scaling.hysteresis": 1,
+            "loss_scaling.min_scale": 1.0,
+        },
+        source="NVIDIA/apex apex/contrib/optimizers/fp16_optimizer.py, 123854c3",
+        note="it takes no dynamic_loss_args",
+    ),
+    Defaults(
         api="deepspeed fp16",
         package="deepspeed",
         arguments={
@@ -156,6 +182,7 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
             "backoff_factor": 0.5,
             "growth_interval": 2000,
             "scale": 65536.0,
+            "minimum_scale": 2.0**-126,
         },
         fixed={"loss_scaling.hysteresis": 1},
         source="flax/training/dynamic_scale.py 0.12.8",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # apex-o1: training for Paddle 3.0 or newer.
-# Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
+# Written by crosscast 0.1.0 from recipe a9388fd82b81a316.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 """apex-o1: training for Paddle 3.0 or newer.
 
-Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
+Written by crosscast 0.1.0 from recipe a9388fd82b81a316.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -34,10 +34,9 @@ GROWTH_FACTOR = 2.0
 BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 2000  # clean steps before the scale grows
 HYSTERESIS = 1  # overflowed steps in a row before it backs off
-MIN_SCALE = 1.0
 MAX_SCALE = 16777216.0
 SETTINGS = Settings(
-    recipe="4c55ae018175d5a9",
+    recipe="a9388fd82b81a316",
     made_for="Paddle 3.0 or newer",
     since=(3, 0),
     train="data/train.npz",
@@ -49,7 +48,7 @@ SETTINGS = Settings(
     windows=10000,
     checkpoint_every=500,
     slots=("momentum_buffer",),
-    scale=(MIN_SCALE, MAX_SCALE),
+    scale=(0.0, MAX_SCALE),
     half="float16",
 )
 
@@ -57,7 +56,7 @@ SETTINGS = Settings(
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the flags of mixed precision."""
     add = parser.add_argument
-    scale = scale_between(MIN_SCALE, MAX_SCALE)
+    scale = scale_between(0.0, MAX_SCALE)
     add("--use_fp16", type=boolean, default=True, help="false: all in float32")
     add("--use_dynamic_loss_scaling", type=boolean, default=True)
     add("--init_loss_scaling", type=scale, default=INIT_SCALE)
@@ -96,7 +95,7 @@ class LossScale:
             self.good, self.bad = 0, self.bad + 1
             if self.bad >= self.hysteresis:
                 self.bad = 0
-                self.scale = max(float32(self.scale * self.backoff_factor), MIN_SCALE)
+                self.scale = float32(self.scale * self.backoff_factor)
         else:
             self.good, self.bad = self.good + 1, 0
             if self.good >= self.growth_interval:

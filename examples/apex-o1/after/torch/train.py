@@ -1,6 +1,6 @@
 """apex-o1: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe 4c55ae018175d5a9.
+Written by crosscast 0.1.0 from recipe a9388fd82b81a316.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -28,10 +28,9 @@ INIT_SCALE = 65536.0
 GROWTH_FACTOR = 2.0
 BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 2000  # clean steps before the scale grows
-MIN_SCALE = 1.0
 MAX_SCALE = 16777216.0
 SETTINGS = Settings(
-    recipe="4c55ae018175d5a9",
+    recipe="a9388fd82b81a316",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
     train="data/train.npz",
@@ -43,7 +42,7 @@ SETTINGS = Settings(
     windows=10000,
     checkpoint_every=500,
     slots=("momentum_buffer",),
-    scale=(MIN_SCALE, MAX_SCALE),
+    scale=(0.0, MAX_SCALE),
 )
 
 
@@ -126,8 +125,8 @@ def train_window(
     values = torch.cat([window_loss.view(1), grad_norm.view(1), scale, new_scale])
     window_loss, grad_norm, scale, new_scale = values.tolist()  # waits for the device
     skipped = new_scale < scale
-    if not MIN_SCALE <= new_scale <= MAX_SCALE:
-        state.scaler.update(min(max(new_scale, MIN_SCALE), MAX_SCALE))
+    if new_scale > MAX_SCALE:
+        state.scaler.update(MAX_SCALE)
     state.updates += not skipped
     state.optimizer.zero_grad()
     state.windows += 1

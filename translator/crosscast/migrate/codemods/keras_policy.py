@@ -52,6 +52,7 @@ def run(subject: Subject) -> Iterator[Outcome]:
         )
     if not all(_unscaled(names) for names in named):
         out.refusals += obstacles(subject, program)
+        out.notes.append("unless it is fixed, the loss scale has no minimum (Keras 2: 1)")
     if out.refusals:
         yield from out.refusals
         return

@@ -123,7 +123,8 @@ def _change(call: Call, program: Program) -> Change:
         f"{graph.loss.id}, as Paddle 3 requires; defaults are written out",
         edits=tuple(edits),
         note="the lists of the installed Paddle determine the operations in half; Adam now skips "
-        "an overflow, where it made a step with zero gradients before Paddle 2",
+        "an overflow, where it made a step with zero gradients before Paddle 2; the loss scale of "
+        "GradScaler has no minimum (the program: 1)",
     )
 
 

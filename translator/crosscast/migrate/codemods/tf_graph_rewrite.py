@@ -44,7 +44,8 @@ _CALL = "enable_mixed_precision_graph_rewrite"
 _POLICY = 'keras.mixed_precision.set_global_policy("mixed_float16")'
 _NOTES = {
     "call": "the rewrite selected dtypes by operation, the policy by layer: set "
-    'dtype="float32" for the last layer and for a softmax',
+    'dtype="float32" for the last layer and for a softmax; the loss scale of Keras 3 has no '
+    "minimum (the rewrite: 1)",
     "variable": "published builds of TensorFlow never read the variable: this program trained in "
     "float32 with them and now trains in mixed float16 with a scaled loss; set "
     'dtype="float32" for the last layer and for a softmax',

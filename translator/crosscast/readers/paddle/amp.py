@@ -12,6 +12,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, matching, plain, text_value
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
+from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class PaddleAmpReader:
             yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
         for _name, call in matching(program, SCALER):
             yield from _scaler(call)
+        if sites:
+            yield from own_bounds(program, NAME)
         yield from _levels(program)
 
 

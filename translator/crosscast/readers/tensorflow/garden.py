@@ -19,7 +19,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, plain, uses, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
-from crosscast.readers.tensorflow.keras import policy_sites
+from crosscast.readers.tensorflow.keras import SCALER_OF_KERAS_2, policy_sites
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -82,6 +82,7 @@ def _configured(call: Call) -> Iterator[Fact]:
     yield from precision_facts(sites, NAME)
     if not sites:
         return
+    yield fact_of("loss_scaling.api", Known(SCALER_OF_KERAS_2), span, reader=NAME)
     yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
     scale = words.get("loss_scale")
     value = value_of(scale, call.module)

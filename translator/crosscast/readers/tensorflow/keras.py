@@ -32,8 +32,10 @@ from crosscast.readers.python.precision import (
     types_behind,
     types_in,
 )
+from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
+from crosscast.targets.defaults import version_number
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 NAME = "keras"
+SCALER_OF_KERAS_2 = "tensorflow.keras.mixed_precision.LossScaleOptimizer"
+"""Its defaults are not those of Keras 3."""
 _SET = re.compile(
     r"keras\.(mixed_precision\.(experimental\.)?set_(global_)?policy"
     r"|mixed_precision\.set_dtype_policy|config\.set_dtype_policy|backend\.set_floatx)"
@@ -66,12 +70,14 @@ class KerasReader:
         """Yield the facts."""
         sites = [*policy_sites(program)]
         yield from _apis(program, sites)
+        yield from _generation(program, sites)
         yield from precision_facts(sites, NAME)
         if not sites and not scaler_calls(program):
             yield from _by_caller(program)
         if not sites:
             yield from by_scaler(program)
         yield from _scaling(program, sites)
+        yield from own_bounds(program, NAME)
 
 
 def policy_sites(program: Program) -> Iterator[Site]:
@@ -124,6 +130,30 @@ def _apis(program: Program, sites: list[Site]) -> Iterator[Fact]:
             yield fact_of("api", Known((word,)), call.module.span(call.node), reader=NAME)
         elif call.method == "scale_loss" and _is_keras_scale(call):
             yield fact_of("api", Known(("keras_mp",)), call.module.span(call.node), reader=NAME)
+
+
+def _generation(program: Program, sites: list[Site]) -> Iterator[Fact]:
+    """Yield the class that scales the loss of a program that is written for Keras 2."""
+    scaled = [*(call for _, call in scaler_calls(program)), *scales_by_hand(program)]
+    places = [call.module.span(call.node) for call in scaled]
+    places += [cast.module.span(cast.node) for cast in sites]
+    if not places:
+        return
+    if any(name.startswith("tf_keras.") for call in program.calls() for name in call.names):
+        name = "tf_keras.mixed_precision.LossScaleOptimizer"
+    elif _is_keras_2(program, scaled):
+        name = SCALER_OF_KERAS_2
+    else:
+        return
+    yield fact_of("loss_scaling.api", Known(name), places[0], reader=NAME)
+
+
+def _is_keras_2(program: Program, scaled: list[Call]) -> bool:
+    """Whether a program is certainly written for the Keras within TensorFlow 2.4 to 2.15."""
+    version = program.versions.get("tensorflow", "")
+    if version and version_number(version) < (2, 16):
+        return True
+    return any(call.method in _METHODS or "dynamic" in call.bound() for call in scaled)
 
 
 def _is_mixed(name: str, call: Call, sites: list[Site]) -> bool:

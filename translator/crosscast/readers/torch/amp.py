@@ -16,6 +16,7 @@ from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, types_of
 from crosscast.readers.python.library_calls import calls_of, last, matching
+from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
 from crosscast.targets.parameter_words import scaling_words
@@ -62,6 +63,7 @@ class TorchAmp:
         half = any("float16" in use.types and use.decision.who != "never" for use in uses)
         _scaling(writer, live, program, half or not uses)
         yield from writer.facts
+        yield from own_bounds(program, NAME)
 
 
 def _made(program: Program, pattern: re.Pattern[str]) -> Iterator[Call]:

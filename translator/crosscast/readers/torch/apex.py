@@ -141,6 +141,9 @@ def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
     if not tell_uses(writer, uses, "full"):
         return
     writer.say("api", "apex_amp", *(place_of(call) for call in calls))
+    for call in calls:
+        package = "fp16_utils" if ".fp16_utils." in call.name else "contrib.optimizers"
+        writer.say("loss_scaling.api", f"apex.{package}.FP16_Optimizer", place_of(call))
     tell_wrapper_scale(writer, calls)
 
 

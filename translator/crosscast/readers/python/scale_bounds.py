@@ -1,0 +1,161 @@
+"""Bounds that a program sets to the loss scale of a library's scaler.
+
+`scaler.update(max(scaler.get_scale(), 1.0))`, `scaler._scale.clamp_(min=1.0)` and
+`if scaler.get_scale() < 1.0: scaler.update(1.0)` have a lowest scale, which the scalers of PyTorch,
+Paddle and Keras 3 do not have. Any other value that a program sets makes the lowest one unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.values.value import Known, Unknown
+from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.library_calls import value_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+
+Bounds = list[tuple[str, ast.expr]]
+_LOWEST, _HIGHEST = "loss_scaling.min_scale", "loss_scaling.max_scale"
+_SCALER = re.compile(r"scaler", re.I)
+_BASE = re.compile(r"GradScaler|AmpScaler")
+_GETTERS = ("get_scale", "get_loss_scaling", "get_init_loss_scaling", "_get_scale_async")
+_CHOOSING = {"max": _LOWEST, "maximum": _LOWEST, "min": _HIGHEST, "minimum": _HIGHEST}
+_CLAMPING = ("clamp", "clip", "clip_by_value")
+_ONE_SIDED = {"clamp_min": _LOWEST, "clamp_max": _HIGHEST}
+_SIDES = {
+    **dict.fromkeys(("min", "a_min", "clip_value_min"), _LOWEST),
+    **dict.fromkeys(("max", "a_max", "clip_value_max"), _HIGHEST),
+}
+
+
+def own_bounds(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the bounds that a program sets itself, and that the lowest one is unknown."""
+    for module in program.modules:
+        for node, scale in _set(module):
+            if module.is_dead(node):
+                continue
+            found = _guarded(node, scale, module)
+            if found is None:
+                found = _bounds(scale, module)
+            place = module.span(node)
+            if found is None:
+                value = Unknown(module.text(node), "the program sets the scale itself")
+                yield fact_of(_LOWEST, value, place, reader=reader, confidence="likely")
+                continue
+            for path, limit in found:
+                known = value_of(limit, module)
+                if known is not None and known != Known(None):
+                    yield fact_of(path, known, place, reader=reader)
+
+
+def _set(module: Module) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Yield where a module sets the scale of a scaler, with the new scale."""
+    if not _SCALER.search(module.source.text) and "dynamic_scale" not in module.source.text:
+        return
+    for call in module.calls:
+        if (scale := _new_scale(call)) is not None:
+            yield call.node, scale
+    for statement in module.every(ast.Assign):
+        for target in statement.targets:
+            if _is_kept_scale(target, module):
+                yield statement, statement.value
+
+
+def _new_scale(call: Call) -> ast.expr | None:
+    """Return the scale that a call sets, if it sets one."""
+    module, receiver = call.module, call.receiver
+    if receiver is None:
+        return None
+    given = [*call.node.args, *(k.value for k in call.node.keywords)]
+    if _is_kept_scale(receiver, module):
+        return call.node if call.method.endswith("_") else None
+    if len(given) != 1:
+        return None
+    if call.method == "update":
+        return given[0] if _is_scaler(receiver, module) and not _hands_on(call) else None
+    if call.method == "set_init_loss_scaling":  # before the loop it is the first scale
+        return given[0] if module.enclosing(call.node, ast.For, ast.While) else None
+    owned = isinstance(receiver, ast.Attribute) and receiver.attr == "dynamic_scale"
+    return given[0] if call.method == "assign" and owned else None
+
+
+def _is_kept_scale(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is the attribute in which a scaler keeps its scale."""
+    if not isinstance(node, ast.Attribute) or node.attr != "_scale":
+        return False
+    return _is_scaler(node.value, module)
+
+
+def _is_scaler(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is a scaler, or `self` or `super()` in a class derived from one."""
+    text = module.text(node)
+    if text not in ("self", "super()"):
+        return bool(_SCALER.search(text))
+    owner = module.class_of(node)
+    return owner is not None and any(_BASE.search(module.text(base)) for base in owner.bases)
+
+
+def _hands_on(call: Call) -> bool:
+    """Whether a method `update` passes its own argument on."""
+    function, given = call.module.function_of(call.node), call.node.args
+    if not isinstance(function, ast.FunctionDef) or function.name != "update" or not given:
+        return False
+    return identifier(given[0]) in {argument.arg for argument in function.args.args}
+
+
+def _bounds(node: ast.expr, module: Module, hops: int = 4) -> Bounds | None:
+    """Return the bounds that an expression gives to the scale it is made of; None: no such one."""
+    if _is_scale(node):
+        return []
+    if isinstance(node, ast.Name) and hops:
+        found = definitions(node, module)
+        value = found[0].value if len(found) == 1 and not found[0].path else None
+        return None if value is None else _bounds(value, found[0].module, hops - 1)
+    if not isinstance(node, ast.Call):
+        return None
+    name = identifier(node.func).rstrip("_")
+    operands = list(node.args)
+    if isinstance(node.func, ast.Attribute) and _is_scale(node.func.value):
+        operands.insert(0, node.func.value)
+    sides: Bounds = []
+    if name in _CHOOSING and len(operands) == 2:
+        operands.sort(key=lambda operand: _bounds(operand, module, hops) is None)
+        sides = [(_CHOOSING[name], operands[1])]
+    elif name in _ONE_SIDED and len(operands) == 2:
+        sides = [(_ONE_SIDED[name], operands[1])]
+    elif name in _CLAMPING and operands:
+        sides = list(zip((_LOWEST, _HIGHEST), operands[1:], strict=False))
+        sides += [(_SIDES[k.arg], k.value) for k in node.keywords if k.arg in _SIDES]
+    inner = _bounds(operands[0], module, hops) if sides else None
+    return None if inner is None else [*inner, *sides]
+
+
+def _is_scale(node: ast.expr) -> bool:
+    """Whether an expression is the present scale: `scaler.get_scale()`, `scaler._scale`."""
+    if isinstance(node, ast.Call):
+        return not node.args and identifier(node.func) in _GETTERS
+    return isinstance(node, ast.Attribute) and node.attr in ("_scale", "dynamic_scale")
+
+
+def _guarded(node: ast.AST, scale: ast.expr, module: Module) -> Bounds | None:
+    """Return the bound of `if scale < lowest: scaler.update(lowest)`."""
+    test = getattr(module.enclosing(node, ast.If), "test", None)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    path = {ast.Lt: _LOWEST, ast.LtE: _LOWEST, ast.Gt: _HIGHEST, ast.GtE: _HIGHEST}
+    side = path.get(type(test.ops[0]))
+    limit, now = value_of(test.comparators[0], module), value_of(scale, module)
+    same = isinstance(limit, Known) and isinstance(now, Known) and limit.value == now.value
+    if side is None or not same or _bounds(test.left, module) != []:
+        return None
+    return [(side, scale)]
