@@ -61,6 +61,7 @@ check: $(VENV)/.dev ## Lint, format, types, unused code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	mkdir -p build && $(BIN)/python tests/template_paths.py > build/template_names.py
 	$(BIN)/vulture
 
 unit: $(VENV)/.dev ## The tests of `make test` that need no framework

@@ -1,14 +1,20 @@
-"""What templates read, followed through the types of what they are given."""
+"""What templates read, followed through the types of what they are given.
+
+Run as a program, it prints the names of all attributes that templates read, for vulture.
+"""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from jinja2 import nodes
 from pydantic import BaseModel
+
+from crosscast.emit.render import environment, template_root
 
 LOOP = {"loop": Any}
 
@@ -145,3 +151,18 @@ def _bound(target: nodes.Node, element: Any) -> dict[str, Any]:
     parts = get_args(element) if get_origin(element) is tuple else ()
     names = [item.name for item in target.items if isinstance(item, nodes.Name)]
     return dict(zip(names, parts if len(parts) == len(names) else [Any] * len(names), strict=True))
+
+
+def main() -> None:
+    """Print the names as Python."""
+    root, toy = template_root(), Path(__file__).with_name("plugin") / "crosscast_toy/templates"
+    names = {
+        reading.attr
+        for path in (*root.rglob("*.j2"), *toy.rglob("*.j2"))
+        for reading in environment(root).parse(path.read_text("utf-8")).find_all(nodes.Getattr)
+    }
+    print("\n".join(f"_.{name}" for name in sorted(names)))
+
+
+if __name__ == "__main__":
+    main()

@@ -242,7 +242,9 @@ def test_a_plan_is_printed_as_compiled() -> None:
         assert printed(target, compiled.plan, recipe) == texts
 
 
-SHARED = ("translator/crosscast/emit/lowering.py", "translator/crosscast/emit/launching.py")
+SHARED = tuple(
+    f"translator/crosscast/emit/{name}.py" for name in ("launching", "lowering", "runtime", "view")
+)
 OF_THE_FRAME = {
     *("BertModel", "CustomModel", "Model", "OpTypes", "NpzData", "SyntheticData", "Launch"),
     *("Section",),

@@ -1,8 +1,8 @@
 """What the templates of a script see: frozen dataclasses of ready values.
 
 Backends add the parts of their own to `ScriptView`. Templates read attributes and decide nothing
-that is not an attribute; `tests/emission/test_views.py` compares every path in a template with
-these types.
+that is not an attribute; `tests/emission/test_templates.py` compares every path in a template
+with these types.
 """
 
 from __future__ import annotations
