@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from crosscast.targets.backend import Dialect
 
 
-def spelling(dialect: Dialect, half: str) -> dict[str, Any]:
-    """Return the part of the view that depends on the dialect alone.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchSpelling:
+    """What depends on the dialect alone, as code."""
 
-    Args:
-        dialect: The API generation.
-        half: The type of autocast, empty for none.
-    """
+    device_amp: bool
+    """Whether `torch.amp` works on any device, and GradScaler is told which."""
+    zero_to_none: bool
+    """Whether `zero_grad()` removes gradients."""
+    rms_norm: bool
+    """Whether there is `nn.RMSNorm`."""
+    total_norm: str
+    """The norm of the list `norms`."""
+    heads: str
+    """The method that splits the last dimension into attention heads."""
+    step_count: str
+    """The number of updates in the state of an optimizer."""
+    tf32_switch: tuple[str, ...]
+    """Lines that allow TensorFloat-32 or forbid it."""
+
+    @property
+    def grad_scaler(self) -> str:
+        """The class that scales losses."""
+        return "torch.amp.GradScaler" if self.device_amp else "torch.cuda.amp.GradScaler"
+
+    def autocast(self, half: str) -> str:
+        """Return the context of a forward pass in a half type."""
+        if self.device_amp:
+            return f"torch.autocast(device.type, dtype=torch.{half})"
+        dtype = "" if half == "float16" else f"dtype=torch.{half}"
+        return f"torch.cuda.amp.autocast({dtype})"
+
+
+def spelling(dialect: Dialect) -> TorchSpelling:
+    """Return the spelling of an API generation."""
     has = dialect.features.__contains__
-    namespace = "torch.amp" if has("device_amp") else "torch.cuda.amp"
-    return {
-        "requirements": dialect.requirements,
-        "half": half,
-        "autocast": _autocast(dialect, half),
-        "device_amp": has("device_amp"),
-        "grad_scaler": f"{namespace}.GradScaler",
-        "scaler_device": has("device_amp"),
-        "total_norm": (
+    return TorchSpelling(
+        device_amp=has("device_amp"),
+        zero_to_none=has("zero_to_none"),
+        rms_norm=has("rms_norm"),
+        total_norm=(
             "torch.linalg.vector_norm(torch.stack(norms))"
             if has("vector_norm")
             else "torch.stack(norms).norm()"
         ),
-        "heads": (
+        heads=(
             "unflatten(-1, (ATTENTION_HEADS, HEAD_SIZE))"
             if has("unflatten")
             else "view(*x.shape[:2], ATTENTION_HEADS, HEAD_SIZE)"
         ),
-        "tf32_switch": _tf32(dialect),
-        "zero_to_none": has("zero_to_none"),
-        "rms_norm": has("rms_norm"),
-        "step_tensors": has("step_tensors"),
-    }
-
-
-def _autocast(dialect: Dialect, half: str) -> str:
-    """Return the context of the forward pass."""
-    if not half:
-        return ""
-    if "device_amp" in dialect.features:
-        return f"torch.autocast(device.type, dtype=torch.{half})"
-    dtype = "" if half == "float16" else f"dtype=torch.{half}"
-    return f"torch.cuda.amp.autocast({dtype})"
+        step_count=(
+            "torch.tensor(float(state.updates))" if has("step_tensors") else "state.updates"
+        ),
+        tf32_switch=_tf32(dialect),
+    )
 
 
 def _tf32(dialect: Dialect) -> tuple[str, ...]:

@@ -196,23 +196,21 @@ def _step(
 def step_form(recipe: Recipe, dialect: Dialect, device: Device) -> str:
     """Return the row of `STEPS` that says how the script updates."""
     overrides = TorchOverrides.model_validate(recipe.overrides.get("torch", {}))
-    view, optimizer = (
-        optimizer_view(adapted_plan(recipe, dialect), overrides, dialect.features),
-        recipe.optimizer,
-    )
+    view = optimizer_view(adapted_plan(recipe, dialect), overrides, dialect.features)
+    optimizer = recipe.optimizer
     decay = " decay" if optimizer.weight_decay else ""
-    if view["cls"] == STOCK_ADAFACTOR:
+    if view.cls == STOCK_ADAFACTOR:
         return STOCK_ADAFACTOR
-    match view["own"]:
+    match view.own:
         case "lamb":
-            return "lamb" if view["bias_correction"] else "lamb uncorrected"
+            return "lamb" if view.op.bias_correction else "lamb uncorrected"
         case "momentum":
-            return "momentum" + (" nesterov" if view["nesterov"] else decay)
+            return "momentum" + (" nesterov" if view.op.nesterov else decay)
         case "":
-            if "fused=True" in view["arguments"]:
+            if "fused=True" in view.arguments:
                 return "fused"
             way = "foreach" if device == "cuda" else "loop"
             coupled = decay if optimizer.name != "adamw" else ""
             return f"{way} {'sgd' if optimizer.name == 'sgd' else 'adam'}{coupled}"
         case own:
-            return str(own)
+            return own

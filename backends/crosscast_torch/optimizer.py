@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Plan, Step
+from crosscast.targets.backend import Dialect
 from crosscast_torch.adaptations import TorchAdaptation
 from crosscast_torch.literals import assignment
 from crosscast_torch.overrides import TorchOverrides
@@ -28,13 +29,90 @@ _DECAYS = {
 }
 
 
+Own = Literal["", "momentum", "lamb", "lion", "adafactor"]
+RawMoments = Literal["", "epsilon", "both"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightsView:
+    """The float32 weights, which the optimizer updates, and what code calls them."""
+
+    masters: bool
+    """Whether the model has half copies of them."""
+    collects: Literal["", "micro_batch", "window"]
+    """After what the gradients of the copies are added to theirs."""
+
+    @property
+    def type(self) -> Literal["nn.Parameter", "torch.Tensor"]:
+        """Their type."""
+        return "torch.Tensor" if self.masters else "nn.Parameter"
+
+    @property
+    def of_p(self) -> Literal["p", "master(p)"]:
+        """That of the parameter `p`."""
+        return "master(p)" if self.masters else "p"
+
+    @property
+    def of_parameter(self) -> Literal["parameter", "master(parameter)"]:
+        """That of the parameter `parameter`."""
+        return "master(parameter)" if self.masters else "parameter"
+
+    @property
+    def all(self) -> Literal["model.parameters()", "weights(model)"]:
+        """All of them."""
+        return "weights(model)" if self.masters else "model.parameters()"
+
+
+def weights_view(plan: Plan) -> WeightsView:
+    """Return the view of a plan's weights."""
+    collects: Literal["", "micro_batch", "window"] = "window" if predicates.half_sums(plan) else ""
+    if TorchAdaptation.FLOAT32_SUMS in plan.adapted:
+        collects = "micro_batch"
+    masters = TorchAdaptation.MASTER_WEIGHTS in plan.adapted
+    return WeightsView(masters=masters, collects=collects)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerView:
+    """The optimizer: its class, and how it is made."""
+
+    op: Step
+    cls: str
+    """The class, as code."""
+    own: Own
+    """The template of the class if the script brings it along."""
+    doc: str
+    constants: tuple[str, ...]
+    arguments: tuple[str, ...]
+    decays: tuple[str, ...]
+    """Body of the function that tells which parameters decay; empty if all of them do, or none."""
+    groups: tuple[str, ...]
+    """Lines of the constant with the parameter groups; none without any."""
+    rates: Literal["", "fixed", "moving"]
+    """Whether groups have their own rates: set when they are made, or in every window."""
+    raw_moments: RawMoments
+    """Which terms of Adam use moments without bias correction."""
+
+    @property
+    def name(self) -> str:
+        """The name of the class, for people."""
+        return self.cls.removeprefix("torch.optim.")
+
+    @property
+    def math(self) -> bool:
+        """Whether the class or the rates use the module `math`."""
+        if self.own == "lamb":
+            return self.op.bias_correction
+        return self.own == "adafactor" or bool(self.raw_moments)
+
+
 @dataclass(frozen=True, slots=True)
 class _Family:
     """An optimizer class: its name, its arguments besides rate and decay, and its docstring."""
 
     cls: str
     values: dict[str, Any] = field(default_factory=dict)
-    own: str = ""
+    own: Own = ""
     """Template of the class if the script brings it along."""
     fusable: bool = False
 
@@ -64,12 +142,12 @@ def _family(plan: Plan) -> _Family:
                 "d": step.clip_threshold,
             }
     cls = _CLASSES[step.optimizer]
-    own_template = step.optimizer if own else ""
-    return _Family(cls if own else f"torch.optim.{cls}", values, own=own_template)
+    return (
+        _Family(cls, values, own=step.optimizer) if own else _Family(f"torch.optim.{cls}", values)
+    )
 
 
-def raw_moments(plan: Plan) -> Literal["", "epsilon", "both"]:
-    """Return which terms of Adam use moments without bias correction: none, epsilon, or both."""
+def _raw_moments(plan: Plan) -> RawMoments:
     if TorchAdaptation.UNCORRECTED in plan.adapted:
         return "both"
     return "epsilon" if TorchAdaptation.RAW_EPSILON in plan.adapted else ""
@@ -77,14 +155,11 @@ def raw_moments(plan: Plan) -> Literal["", "epsilon", "both"]:
 
 def optimizer_view(
     plan: Plan, overrides: TorchOverrides, features: frozenset[str]
-) -> dict[str, Any]:
-    """Return what the template of the optimizer prints."""
-    step, family = plan.get(Step), _family(plan)
+) -> OptimizerView:
+    """Return the view of a plan's optimizer."""
+    step, family, raw_moments = plan.get(Step), _family(plan), _raw_moments(plan)
     fused = overrides.fused_optimizer and family.fusable and "fused" in features
     decays = without_roles(step.no_decay, features) if step.weight_decay else ()
-    rates = any(group.rate_factor != 1.0 for group in step.groups)
-    # The rate of a group is set when it is made, unless every window sets another one.
-    fixed = predicates.constant_rate(plan) and raw_moments(plan) != "both"
     names = {name: "CLIP_THRESHOLD" if name == "d" else name.upper() for name in family.values}
     arguments = ["lr=LEARNING_RATE", *(f"{name}={names[name]}" for name in family.values)]
     if not decays and not step.groups:
@@ -93,34 +168,34 @@ def optimizer_view(
         arguments.append("fused=True")
     constants = [f"{names[name]} = {py_literal(value)}" for name, value in family.values.items()]
     groups = tuple((g.parameters, g.weight_decay, g.rate_factor) for g in step.groups)
-    return {
-        "cls": family.cls,
-        "name": family.cls.removeprefix("torch.optim."),
-        "own": family.own,
-        "constants": (*constants, f"WEIGHT_DECAY = {py_literal(step.weight_decay)}"),
-        "groups": assignment("GROUPS", groups) if groups else (),
-        "rates": rates and not fixed,
-        "group_rates": rates and fixed,
-        "arguments": tuple(arguments),
-        "decays": decays,
-        "doc": _doc(plan, family, decays, unfused=not fused and _would_fuse(overrides, features)),
-        "nesterov": step.nesterov,
-        "bias_correction": step.bias_correction,
-        "always_adapt": step.always_adapt,
-        "raw_moments": raw_moments(plan),
-        "math": _needs_math(plan, family),
-        # Younger than the dialect.
-        "since": "2.5" if family.cls == STOCK_ADAFACTOR else "",
-        "title": "PyTorch 2.5 or newer" if family.cls == STOCK_ADAFACTOR else "",
-        "requirement": "torch>=2.5" if family.cls == STOCK_ADAFACTOR else "",
-        "decoupled": step.optimizer == "adamw" and predicates.decays(step),
-    }
+    return OptimizerView(
+        op=step,
+        cls=family.cls,
+        own=family.own,
+        doc=_doc(plan, family, decays, unfused=not fused and _would_fuse(overrides, features)),
+        constants=(*constants, f"WEIGHT_DECAY = {py_literal(step.weight_decay)}"),
+        arguments=tuple(arguments),
+        decays=decays,
+        groups=assignment("GROUPS", groups) if groups else (),
+        rates=_rates(plan, raw_moments),
+        raw_moments=raw_moments,
+    )
 
 
-def _needs_math(plan: Plan, family: _Family) -> bool:
-    if family.own == "lamb":
-        return plan.get(Step).bias_correction
-    return family.own == "adafactor" or bool(raw_moments(plan))
+def _rates(plan: Plan, raw_moments: RawMoments) -> Literal["", "fixed", "moving"]:
+    if all(group.rate_factor == 1.0 for group in plan.get(Step).groups):
+        return ""
+    # The rate of a group is set when it is made, unless every window sets another one.
+    return "fixed" if predicates.constant_rate(plan) and raw_moments != "both" else "moving"
+
+
+def with_optimizer(plan: Plan, dialect: Dialect) -> Dialect:
+    """Return a dialect, from the version on that has the optimizer."""
+    if _family(plan).cls != STOCK_ADAFACTOR:
+        return dialect
+    requirements = ("torch>=2.5", *dialect.requirements[1:])
+    title = "PyTorch 2.5 or newer"
+    return replace(dialect, title=title, since="2.5", requirements=requirements)
 
 
 def _would_fuse(overrides: TorchOverrides, features: frozenset[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import crosscast_trainers.conditions as it
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File
@@ -42,22 +44,31 @@ ROWS = (
     *common(FACTS),
 )
 
+_PRECISIONS = {"": "no", "float16": "fp16", "bfloat16": "bf16"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccelerateView:
+    """What is Accelerate's own."""
+
+    mixed_precision: str
+    syncs: bool
+    """Whether the end of an epoch ends a window."""
+    waits: bool
+    """Whether a skipped step does not move the schedule."""
+
 
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the YAML and the Python beside it."""
-    view = training_view(recipe, "Accelerate")
-    view |= {
-        "itertools": False,
-        "collections": ("Callable",),
-        "syncs": recipe.accumulation.tail != "carry",
-        "waits": it.counts_updates(recipe),
-    }
-    wrapped = {"view": view}
-    return (
-        File(
-            path="accelerate.yaml", template="trainers/accelerate/accelerate.yaml.j2", view=wrapped
-        ),
-        File(path="training.py", template="trainers/accelerate/training.py.j2", view=wrapped),
+    layer = AccelerateView(
+        mixed_precision=_PRECISIONS[recipe.half],
+        syncs=recipe.accumulation.tail != "carry",
+        waits=it.counts_updates(recipe),
+    )
+    context = {"view": training_view(recipe, "Accelerate"), "layer": layer}
+    return tuple(
+        File(path=path, template=f"trainers/accelerate/{path}.j2", view=context)
+        for path in ("accelerate.yaml", "training.py")
     )
 
 

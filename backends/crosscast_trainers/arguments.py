@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import crosscast_trainers.conditions as it
+from crosscast.emit.frame import frame_of
 from crosscast.emit.render import py_literal
+from crosscast.emit.view import header
 from crosscast.recipe.document import Adam, AdamW, Recipe
 from crosscast.targets.backend import File
 from crosscast.targets.parameter_words import in_words
-from crosscast_trainers.training import heading
+from crosscast_trainers.backend import json_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentsView:
+    """What the template of training_arguments.py sees."""
+
+    header: tuple[str, ...]
+    arguments: tuple[str, ...]
+    by_count: bool
+    """Whether a loss comes along that is divided by the number of labels of a window."""
 
 
 def batch_and_rate(recipe: Recipe) -> dict[str, Any]:
@@ -48,7 +60,12 @@ def schedule_arguments(recipe: Recipe) -> dict[str, Any]:
 
 
 def arguments_files(
-    recipe: Recipe, layer: str, title: str, arguments: Mapping[str, Any], more: Mapping[str, Any]
+    recipe: Recipe,
+    layer: str,
+    title: str,
+    arguments: Mapping[str, Any],
+    *,
+    by_count: bool = False,
 ) -> tuple[File, ...]:
     """Return arguments.json, and training_arguments.py with the same as a function.
 
@@ -57,19 +74,15 @@ def arguments_files(
         layer: folder of the template.
         title: the layer for people.
         arguments: by name, in the order to be printed.
-        more: what else the template prints.
+        by_count: whether a loss comes along that is divided by the number of labels.
     """
-    view = {
-        **heading(recipe, f"arguments of {title}"),
-        "arguments": tuple(f"{name}={_literal(value)}," for name, value in arguments.items()),
-        **more,
-    }
+    view = ArgumentsView(
+        header=header(frame_of(recipe), f"arguments of {title}"),
+        arguments=tuple(f"{name}={_literal(value)}," for name, value in arguments.items()),
+        by_count=by_count,
+    )
     return (
-        File(
-            path="arguments.json",
-            template="trainers/text.j2",
-            view={"text": json.dumps(dict(arguments), indent=2)},
-        ),
+        json_file("arguments.json", arguments),
         File(
             path="training_arguments.py",
             template=f"trainers/{layer}/training_arguments.py.j2",

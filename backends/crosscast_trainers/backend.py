@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crosscast.emit.render import template_root
 from crosscast.messages.codes import Code
@@ -18,6 +20,19 @@ from crosscast_trainers.codes import CODES
 
 TEMPLATES = template_root()
 Files = Callable[[Recipe, Dialect], tuple[File, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextView:
+    """A file that is not made by its template."""
+
+    text: str
+
+
+def json_file(path: str, value: Mapping[str, Any]) -> File:
+    """Return a file with JSON."""
+    view = TextView(text=json.dumps(value, indent=2))
+    return File(path=path, template="trainers/text.j2", view={"view": view})
 
 
 class NoOverrides(Section):

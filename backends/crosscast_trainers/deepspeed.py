@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import crosscast_trainers.conditions as it
+from crosscast.emit.frame import frame_of
+from crosscast.emit.view import header
 from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     Adam,
@@ -21,9 +23,10 @@ from crosscast.recipe.document import (
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
 from crosscast.targets.parameter_words import in_words
-from crosscast_trainers.backend import LayerBackend
+from crosscast_torch.optimizer import OptimizerView
+from crosscast_trainers.backend import LayerBackend, json_file
 from crosscast_trainers.rows import PROBES, Facts, common
-from crosscast_trainers.training import groups_view, heading
+from crosscast_trainers.training import torch_optimizer, torch_plan
 
 FACTS = Facts(evidence=Evidence.DOCUMENTED, probe=f"{PROBES}test_deepspeed_reads_its_configuration")
 _OWN = "pass your optimizer to deepspeed.initialize"
@@ -193,12 +196,24 @@ STEP_ROWS = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametersView:
+    """Parameter groups, for an optimizer that DeepSpeed makes."""
+
+    header: tuple[str, ...]
+    optimizer: OptimizerView
+    learning_rate: float
+
+
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return ds_config.json; parameters.py where parameters differ."""
-    text = json.dumps(configuration(recipe), indent=2)
-    found = [File(path="ds_config.json", template="trainers/text.j2", view={"text": text})]
+    found = [json_file("ds_config.json", configuration(recipe))]
     if it.spares(recipe) or predicates.grouped(recipe):
-        view = groups_view(recipe) | heading(recipe, "parameter groups for DeepSpeed")
+        view = ParametersView(
+            header=header(frame_of(recipe), "parameter groups for DeepSpeed"),
+            optimizer=torch_optimizer(torch_plan(recipe)),
+            learning_rate=recipe.optimizer.learning_rate,
+        )
         template = "trainers/deepspeed/parameters.py.j2"
         found.append(File(path="parameters.py", template=template, view={"view": view}))
     return tuple(found)

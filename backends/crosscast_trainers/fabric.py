@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from crosscast.emit.frame import Tail, frame_of
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
@@ -31,22 +34,34 @@ _COUNTS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FabricView:
+    """What the loop for Fabric has of its own."""
+
+    precision: str
+    tail: Tail
+    """What becomes of the micro-batches at the end of an epoch that do not fill a window."""
+    full_window: int
+    """What the losses of every window are divided by; 0 for their own number."""
+    unit: str
+    """What that counts, in words."""
+    divides: tuple[str, ...]
+    """Lines that find the divisor."""
+
+
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the module that makes Fabric and trains."""
-    view = training_view(recipe, "Fabric")
     rows = recipe.batch.micro_batch_size if recipe.accumulation.normalize_by == "sample" else 1
     full = recipe.accumulation.steps * rows if recipe.accumulation.tail == "flush" else 0
-    view |= {
-        "itertools": True,
-        "collections": ("Callable", "Iterable", "Iterator"),
-        "precision": PRECISIONS[recipe.half],
-        "waits": recipe.schedule.tick == "update",
-        "full_window": full,
-        "unit": "rows" if rows > 1 else "micro-batches",
-        "divides": _divides(recipe, bool(full)),
-    }
-    template = "trainers/fabric/training.py.j2"
-    return (File(path="training.py", template=template, view={"view": view}),)
+    layer = FabricView(
+        precision=PRECISIONS[recipe.half],
+        tail=frame_of(recipe).tail,
+        full_window=full,
+        unit="rows" if rows > 1 else "micro-batches",
+        divides=_divides(recipe, bool(full)),
+    )
+    context = {"view": training_view(recipe, "Fabric"), "layer": layer}
+    return (File(path="training.py", template="trainers/fabric/training.py.j2", view=context),)
 
 
 def _divides(recipe: Recipe, full: bool) -> tuple[str, ...]:

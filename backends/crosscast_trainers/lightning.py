@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import crosscast_trainers.conditions as it
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File
@@ -49,17 +51,23 @@ ROWS = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightningView:
+    """What is the Trainer's own."""
+
+    precision: str
+    plugin: bool
+    """Whether a GradScaler of other numbers than the Trainer's is passed to it."""
+
+
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the module that makes the Trainer."""
-    view = training_view(recipe, "Lightning")
-    view |= {
-        "itertools": False,
-        "collections": ("Callable",) if view["own_rates"] else (),
-        "precision": PRECISIONS[recipe.half],
-        "plugin": it.either(it.other_start, it.other_factors, it.other_interval)(recipe),
-    }
-    template = "trainers/lightning/trainer.py.j2"
-    return (File(path="trainer.py", template=template, view={"view": view}),)
+    layer = LightningView(
+        precision=PRECISIONS[recipe.half],
+        plugin=it.either(it.other_start, it.other_factors, it.other_interval)(recipe),
+    )
+    context = {"view": training_view(recipe, "Lightning"), "layer": layer}
+    return (File(path="trainer.py", template="trainers/lightning/trainer.py.j2", view=context),)
 
 
 BACKEND = LayerBackend(

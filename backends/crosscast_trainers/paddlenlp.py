@@ -152,7 +152,7 @@ STEP_ROWS = (
 
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the arguments for PdArgumentParser, and the function that makes them."""
-    return arguments_files(recipe, "paddlenlp", "PaddleNLP's Trainer", _given(recipe), {})
+    return arguments_files(recipe, "paddlenlp", "PaddleNLP's Trainer", _given(recipe))
 
 
 def _given(recipe: Recipe) -> dict[str, Any]:

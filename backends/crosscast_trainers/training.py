@@ -2,86 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-from crosscast import __version__
-from crosscast.emit.frame import frame_of, recipe_hash
-from crosscast.emit.lowering import shared_view
-from crosscast.recipe.document import (
-    DynamicLossScaling,
-    GlobalNormClipping,
-    PerParamNormClipping,
-    Recipe,
-    ValueClipping,
+from crosscast.emit.frame import frame_of
+from crosscast.emit.view import (
+    ScalingView,
+    ScheduleView,
+    StepView,
+    header,
+    scaling_view,
+    schedule_view,
+    step_view,
 )
+from crosscast.plan.operations import Clip, Plan
+from crosscast.recipe.document import Recipe
 from crosscast_torch.dialects import DIALECTS
-from crosscast_torch.optimizer import optimizer_view
+from crosscast_torch.optimizer import OptimizerView, WeightsView, optimizer_view
 from crosscast_torch.overrides import TorchOverrides
 from crosscast_torch.rows import adapted_plan
 
 _UNFUSED = TorchOverrides(fused_optimizer=False)
 """A fused optimizer does not tell trainers of a skipped step."""
-_PRECISIONS = {"": "no", "float16": "fp16", "bfloat16": "bf16"}
 
 
-def heading(recipe: Recipe, what: str) -> dict[str, Any]:
-    """Return the header of a file."""
-    digest = recipe_hash(recipe)
-    return {
-        "header": (
-            f"{recipe.name}: {what}.",
-            f"Written by crosscast {__version__} from recipe {digest}.",
-            "Edit freely: nothing here imports crosscast.",
-        )
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingView:
+    """What templates of Python on PyTorch see, whatever the layer."""
+
+    header: tuple[str, ...]
+    seed: int
+    micro_batch_size: int
+    shuffle: bool
+    tf32: bool
+    step: StepView
+    schedule: ScheduleView
+    scaling: ScalingView
+    clip: Clip
+    optimizer: OptimizerView
+    weights: WeightsView
+
+    @property
+    def uses_math(self) -> bool:
+        """Whether the module `math` is needed."""
+        return self.schedule.math or self.optimizer.math
 
 
-def training_view(recipe: Recipe, title: str) -> dict[str, Any]:
-    """Return what templates of Python on PyTorch print."""
-    plan = adapted_plan(recipe, DIALECTS[0])
-    optimizer = optimizer_view(plan, _UNFUSED, DIALECTS[0].features)
-    view = shared_view(plan, frame_of(recipe), title, "script")
-    view |= heading(recipe, f"training with {title}")
-    own_rates = optimizer["rates"]
-    view |= {
-        "optimizer": optimizer,
-        "full": False,
-        "weight_type": "nn.Parameter",
-        "weight_of": "parameter",
-        "weight": "p",
-        "parameters": "model.parameters()",
-        "math": view["schedule"]["math"] or optimizer["math"],
-        "fnmatch": bool(optimizer["groups"]),
-        "own_rates": own_rates,
-        "mixed_precision": _PRECISIONS[recipe.half],
-        "scaler": _scaler(recipe),
-        "clip": _clip(recipe),
-    }
-    return view
+def training_view(recipe: Recipe, title: str) -> TrainingView:
+    """Return the view of a recipe."""
+    plan, frame = torch_plan(recipe), frame_of(recipe)
+    return TrainingView(
+        header=header(frame, f"training with {title}"),
+        seed=frame.seed,
+        micro_batch_size=frame.micro_batch_size,
+        shuffle=frame.data.shuffle,
+        tf32=frame.tf32,
+        step=step_view(plan, frame),
+        schedule=schedule_view(plan),
+        scaling=scaling_view(plan),
+        clip=plan.get(Clip),
+        optimizer=torch_optimizer(plan),
+        weights=WeightsView(masters=False, collects=""),
+    )
 
 
-def groups_view(recipe: Recipe) -> dict[str, Any]:
-    """Return what the template of parameter groups prints, for an optimizer made elsewhere."""
-    view = training_view(recipe, "")
-    optimizer = recipe.optimizer
-    return view | {"rate": optimizer.learning_rate, "decay": optimizer.weight_decay}
+def torch_plan(recipe: Recipe) -> Plan:
+    """Return the training step as the newest PyTorch runs it."""
+    return adapted_plan(recipe, DIALECTS[0])
 
 
-def _scaler(recipe: Recipe) -> tuple[tuple[str, float | int], ...]:
-    """Return the arguments of a GradScaler."""
-    scaling = recipe.loss_scaling
-    if not isinstance(scaling, DynamicLossScaling):
-        return ()
-    names = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
-    return tuple((name, getattr(scaling, name)) for name in names)
-
-
-def _clip(recipe: Recipe) -> dict[str, Any]:
-    clipping = recipe.clipping
-    match clipping:
-        case GlobalNormClipping() | PerParamNormClipping():
-            return {"kind": "norm", "limit": clipping.max_norm}
-        case ValueClipping():
-            return {"kind": "value", "limit": clipping.max_value}
-        case _:
-            return {"kind": "", "limit": 0.0}
+def torch_optimizer(plan: Plan) -> OptimizerView:
+    """Return the view of the optimizer."""
+    return optimizer_view(plan, _UNFUSED, DIALECTS[0].features)

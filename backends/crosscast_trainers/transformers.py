@@ -133,11 +133,10 @@ OLD_ROWS = (
 
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the arguments for HfArgumentParser, and the function that makes them."""
-    view = {
-        "by_count": predicates.by_tokens(recipe) or predicates.by_rows(recipe),
-    }
+    by_count = predicates.by_tokens(recipe) or predicates.by_rows(recipe)
     title = "Hugging Face's Trainer"
-    return arguments_files(recipe, "transformers", title, _given(recipe, dialect), view)
+    given = _given(recipe, dialect)
+    return arguments_files(recipe, "transformers", title, given, by_count=by_count)
 
 
 def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:

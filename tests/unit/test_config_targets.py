@@ -122,6 +122,20 @@ def test_deepspeed_hands_groups_over() -> None:
     assert set(plain) == {"ds_config.json"}
 
 
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
+def test_deepspeed_hands_the_rates_of_groups_over(schedule: str) -> None:
+    """DeepSpeed makes the optimizer: nothing else knows of a factor."""
+    groups = '[{parameters: ["*embeddings*"], rate_factor: 0.5}]'
+    files = compiled(
+        "deepspeed",
+        optimizer=f"{{name: adamw, learning_rate: 1e-3, groups: {groups}}}",
+        schedule=f"{{name: {schedule}, total_steps: 10}}",
+    ).files
+    text = files["parameters.py"].text
+    assert "LEARNING_RATE = 0.001\n" in text
+    assert '"weight_decay": decay, "lr": rate})' in text
+
+
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
