@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files, start_view
@@ -95,19 +93,15 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
                 hint="leave --form step out",
             )
         )
-    view = _view(plan, frame, dialect)
-    return _files(frame, {"view": view})
+    return _files(frame, _view(plan, frame, dialect))
 
 
 def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
     has = plan.adapted.__contains__
     half, amp = predicates.half_type(plan), has(PaddleAdaptation.AMP)
     merges, own_clip = has(PaddleAdaptation.MERGE), has(PaddleAdaptation.OWN_CLIP)
-    step, model, optimizer = (
-        step_view(plan, frame),
-        model_view(frame, "paddle"),
-        _optimizer(plan.get(ops.Step)),
-    )
+    step, model = step_view(plan, frame), model_view(frame, "paddle")
+    optimizer = _optimizer(plan.get(ops.Step))
     run = RunView(
         made_for=dialect.title,
         since=dialect.oldest,
@@ -122,7 +116,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
         form="script",
         step=step,
         schedule=schedule_view(plan),
-        scaling=scaling_view(plan, machine_of(plan)),
+        scaling=scaling_view(plan, machine_of(plan, flags=False)),
         model=model,
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run),
@@ -166,7 +160,8 @@ def _optimizer(step: ops.Step) -> OptimizerView:
     )
 
 
-def _files(frame: Frame, context: Mapping[str, Any]) -> tuple[File, ...]:
+def _files(frame: Frame, view: FleetView) -> tuple[File, ...]:
+    context = {"view": view}
     files = (
         File(path=path, template=template, view=context, executable=path == "launch.sh")
         for path, template in _TEMPLATES.items()

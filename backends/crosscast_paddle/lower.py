@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files, start_view
@@ -20,19 +18,13 @@ from crosscast.emit.view import (
 )
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
-from crosscast.recipe.document import BertModel
 from crosscast.targets.backend import Dialect, File, Form
 from crosscast_paddle.adaptations import PaddleAdaptation
 from crosscast_paddle.clipping import ClipView, clip_view
 from crosscast_paddle.optimizer import optimizer_view
 from crosscast_paddle.overrides import PaddleOverrides
 from crosscast_paddle.precision import auto_cast, precision_view
-from crosscast_paddle.scaling import (
-    launch_flags,
-    machine_of,
-    machine_with_flags,
-    scale_code,
-)
+from crosscast_paddle.scaling import launch_flags, machine_of, scale_code
 from crosscast_paddle.script import PaddleScriptView, PaddleSpelling, launcher_view, reseed
 
 
@@ -51,7 +43,7 @@ class PaddleView(PaddleScriptView):
     @property
     def math(self) -> bool:
         """Whether the module `math` is used."""
-        return self.schedule.math or self.scaling.machine is not None or self.optimizer.math
+        return self.schedule.math or self.scaling.machine is not None or self.optimizer.numbered
 
     @property
     def field(self) -> bool:
@@ -68,6 +60,11 @@ class PaddleView(PaddleScriptView):
     def module(self) -> str:
         """The model itself, as code."""
         return "state.model._layers" if self.wrapped else "state.model"
+
+    @property
+    def early_norm(self) -> bool:
+        """Whether the norm is taken before gradients are unscaled, which hides overflows."""
+        return self.scaling.scaled and bool(self.clip.exempt)
 
     @property
     def flag_types(self) -> str:
@@ -98,14 +95,14 @@ def files(
         micro=print_ops(templates, "paddle/ops", plan.micro, view, 12 if view.wrapped else 8),
         window=print_ops(templates, "paddle/ops", plan.window, view, 4),
     )
-    return _files(frame, {"view": view, "code": code}, dialect, form)
+    return _files(frame, view, code, dialect)
 
 
 def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleView:
     overrides = PaddleOverrides.model_validate(frame.overrides.get("paddle", {}))
     has, half = plan.adapted.__contains__, predicates.half_type(plan)
-    step, model, optimizer = step_view(plan, frame), model_view(frame, "paddle"), optimizer_view(plan)
-    precision = precision_view(plan, frame, half)
+    step, model = step_view(plan, frame), model_view(frame, "paddle")
+    precision, optimizer = precision_view(plan, frame, half), optimizer_view(plan)
     run = RunView(
         made_for=dialect.title,
         since=dialect.since,
@@ -115,13 +112,12 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleV
         half=half if has(PaddleAdaptation.REQUIRED_AMP) else "",
         recomputed_dropout=has(PaddleAdaptation.GPU_RECOMPUTATION),
     )
-    machine = machine_of(plan) if form == "step" else machine_with_flags(plan)
     return PaddleView(
         header=script_header(frame, dialect.title, form),
         form=form,
         step=step,
         schedule=schedule_view(plan),
-        scaling=scaling_view(plan, machine),
+        scaling=scaling_view(plan, machine_of(plan, flags=form == "script")),
         model=model,
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run) if form == "script" else (),
@@ -143,19 +139,20 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleV
     )
 
 
-def _files(
-    frame: Frame, context: Mapping[str, Any], dialect: Dialect, form: Form
-) -> tuple[File, ...]:
-    def file(path: str, **more: Any) -> File:
-        return File(path=path, template=f"paddle/{path}.j2", view=context, **more)
+def _files(frame: Frame, view: PaddleView, code: PaddleCode, dialect: Dialect) -> tuple[File, ...]:
+    context = {"view": view, "code": code}
 
-    if form == "step":
+    def file(path: str, *, executable: bool = False) -> File:
+        template = f"paddle/{path}.j2"
+        return File(path=path, template=template, view=context, executable=executable)
+
+    if view.form == "step":
         return (file("step.py"),)
     modules = dict.fromkeys(("device", "state", "flags"), "paddle")
     spelling = PaddleSpelling(flags=True, recomputes_on_cpu=not dialect.until)
     return (
         file("train.py"),
-        *((file("model.py"),) if isinstance(frame.model, BertModel) else ()),
+        *((file("model.py"),) if view.model.bert else ()),
         *runtime_files(modules, spelling),
         file("launch.sh", executable=True),
         file("requirements.txt"),

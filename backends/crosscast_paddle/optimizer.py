@@ -49,8 +49,8 @@ class OptimizerView:
     arguments: tuple[str, ...]
 
     @property
-    def math(self) -> bool:
-        """Whether it uses the module `math`."""
+    def numbered(self) -> bool:
+        """Whether its formulas have the number of the update, and square roots of numbers."""
         return self.own is not None and self.own.numbered
 
     @property

@@ -34,7 +34,7 @@ class OwnOptimizerView:
     cls: str
     doc: str
     numbered: bool
-    """Whether its formulas have the number of the update, and square roots."""
+    """Whether its formulas have the number of the update."""
     decay: str
     """Decoupled decay of a parameter, as code; empty for none."""
     unpack: tuple[str, ...]

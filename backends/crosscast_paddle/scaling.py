@@ -11,23 +11,25 @@ from crosscast.targets.parameter_words import scaling_words
 from crosscast_paddle.adaptations import PaddleAdaptation
 
 
-def machine_of(plan: Plan) -> MachineView | None:
-    """Return the LossScale whose rule is in constants; None where the script has none."""
-    own = PaddleAdaptation.LOSS_SCALE in plan.adapted
-    return machine_view(plan.get(UpdateScale)) if own else None
+def machine_of(plan: Plan, *, flags: bool) -> MachineView | None:
+    """Return the view of LossScale; None where the script has none.
 
-
-def machine_with_flags(plan: Plan) -> MachineView | None:
-    """Return the LossScale whose rule is given by flags; None where the script has none."""
+    Args:
+        plan: The plan.
+        flags: Whether its rule is given by flags, with the constants as defaults.
+    """
     if PaddleAdaptation.LOSS_SCALE not in plan.adapted:
         return None
+    update = plan.get(UpdateScale)
+    if not flags:
+        return machine_view(update)
     return MachineView(
         growth_factor="self.growth_factor",
         backoff_factor="self.backoff_factor",
         growth_interval="self.growth_interval",
         hysteresis="self.hysteresis",
         # --decr_every_n_nan_or_inf decides, whatever the recipe says.
-        counts_overflows=plan.get(UpdateScale).hysteresis_mode,
+        counts_overflows=update.hysteresis_mode,
         fields=(
             "growth_factor: float = GROWTH_FACTOR",
             "backoff_factor: float = BACKOFF_FACTOR",
