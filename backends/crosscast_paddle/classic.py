@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
 from crosscast.emit.frame import frame_of
-from crosscast.emit.lowering import shared_view
+from crosscast.emit.view import script_header
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import BertModel, Recipe, SyntheticData
@@ -20,6 +20,43 @@ from crosscast_paddle.classic_scripts import SCRIPTS, Script, Variable
 from crosscast_paddle.classic_values import encoder_config, flag_text, flag_values
 
 WIDTH = 86
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagLines:
+    """The flags of the script."""
+
+    given: tuple[str, ...]
+    """Those always given, as lines."""
+    dead: tuple[str, ...]
+    """Those that the script never uses, as lines."""
+    optional: tuple[tuple[str, str], ...]
+    """Those given if the user sets a variable, each with that variable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicView:
+    """What the templates of run.sh and of the encoder's configuration see."""
+
+    header: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What the script does otherwise than the recipe, as lines."""
+    source: str
+    """Where the flags were read."""
+    recipe: Recipe
+    config: str
+    """Name of the encoder's configuration."""
+    encoder: str
+    """The encoder's configuration, in JSON."""
+    variables: tuple[str, ...]
+    """Assignments of the user's variables."""
+    tasks: str
+    """Pattern of the tasks with the recipe's number of classes; empty for any."""
+    gpus: str
+    """Numbers of the GPUs, if the user does not choose."""
+    rows: int | None
+    """Rows of the training data; None if only the user knows."""
+    flags: FlagLines
 
 
 def lower(
@@ -42,30 +79,27 @@ def lower(
                 hint="leave --form step out",
             )
         )
-    script = SCRIPTS[dialect.name]
-    plan = canonical_plan(recipe)
-    view = shared_view(plan, frame_of(recipe), dialect.title, form)
-    view |= {
-        "notes": _notes(judgements),
-        "source": script.source,
-        "variables": tuple(_assignment(variable, recipe, script) for variable in script.variables),
-        "config": script.config,
-        "gpus": ",".join(str(index) for index in range(recipe.processes)),
-        "tasks": " | ".join(_tasks(recipe, script)),
-        "rows": recipe.data.train_rows if isinstance(recipe.data, SyntheticData) else "",
-        **_flags(recipe, script),
-    }
-    config = json.dumps(encoder_config(recipe), indent=2)
-    files = (
-        File(
-            path="run.sh",
-            template="paddle/classic/run.sh.j2",
-            view={"view": view},
-            executable=True,
-        ),
-        File(path=script.config, template="paddle/classic/config.json.j2", view={"text": config}),
+    script, data = SCRIPTS[dialect.name], recipe.data
+    view = ClassicView(
+        header=script_header(frame_of(recipe), dialect.title, form),
+        notes=_notes(judgements),
+        source=script.source,
+        recipe=recipe,
+        config=script.config,
+        encoder=json.dumps(encoder_config(recipe), indent=2),
+        variables=tuple(_assignment(variable, recipe, script) for variable in script.variables),
+        tasks=" | ".join(_tasks(recipe, script)),
+        gpus=",".join(str(index) for index in range(recipe.processes)),
+        rows=data.train_rows if isinstance(data, SyntheticData) else None,
+        flags=_flags(recipe, script),
     )
-    return Lowered(plan=plan, files=files)
+    context = {"view": view}
+    run, config = (f"paddle/classic/{name}.j2" for name in ("run.sh", "config.json"))
+    files = (
+        File(path="run.sh", template=run, view=context, executable=True),
+        File(path=script.config, template=config, view=context),
+    )
+    return Lowered(plan=canonical_plan(recipe), files=files)
 
 
 def _notes(judgements: Sequence[Judgement]) -> tuple[str, ...]:
@@ -96,8 +130,7 @@ def _assignment(variable: Variable, recipe: Recipe, script: Script) -> str:
     return f"{name}=${{{name}:-{shlex.quote(default) if default else ''}}}{comment}"
 
 
-def _flags(recipe: Recipe, script: Script) -> dict[str, Any]:
-    """Return the lines of flags: always given, given if the user's variable is set, and dead."""
+def _flags(recipe: Recipe, script: Script) -> FlagLines:
     optional = {variable.name for variable in script.variables if not _has_default(variable)}
     values = flag_values(recipe, script)
     given: list[str] = []
@@ -114,11 +147,7 @@ def _flags(recipe: Recipe, script: Script) -> dict[str, Any]:
             assert value is not None, flag.name
             word = shlex.quote(flag_text(flag, value))
         (dead if flag.dead else given).append(f"--{flag.name} {word}")
-    return {
-        "flags": tuple(given),
-        "optional_flags": tuple(optional_flags),
-        "dead_flags": tuple(dead),
-    }
+    return FlagLines(given=tuple(given), dead=tuple(dead), optional=tuple(optional_flags))
 
 
 def _has_default(variable: Variable) -> bool:

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from crosscast.emit.frame import Frame
-from crosscast.emit.launching import job_files
-from crosscast.emit.lowering import clip_constants, divisor, shared_view
+from crosscast.emit.launching import job_files, start_view
+from crosscast.emit.lowering import clip_constants, divisor
 from crosscast.emit.render import py_literal
-from crosscast.emit.runtime import runtime_files, settings_lines
+from crosscast.emit.runtime import RunView, runtime_files, settings_lines
+from crosscast.emit.view import (
+    model_view,
+    scaling_view,
+    schedule_view,
+    script_header,
+    step_view,
+)
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
-from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast.targets.backend import Dialect, File, Form
 from crosscast_paddle.adaptations import PaddleAdaptation
-from crosscast_paddle.modes import modes
-from crosscast_paddle.overrides import PaddleOverrides
+from crosscast_paddle.optimizer import (
+    EVERYWHERE,
+    OptimizerView,
+    decay_constant,
+    optimizer_doc,
+    stock_class,
+    stock_settings,
+)
+from crosscast_paddle.precision import precision_view
+from crosscast_paddle.scaling import machine_of
+from crosscast_paddle.script import PaddleScriptView, PaddleSpelling, launcher_view, reseed
 
 STATIC = "static"
 """Feature of a dialect whose script is a static graph."""
@@ -33,27 +49,6 @@ FLEET = Dialect(
     ),
     features=frozenset({STATIC}),
 )
-# Everything in the graph of the shipped BERT but matmul_v2 that AMP could compute in half.
-FLOAT32_OPS = (
-    "cast",
-    "dropout",
-    "elementwise_add",
-    "elementwise_div",
-    "elementwise_mul",
-    "flatten_contiguous_range",
-    "gelu",
-    "layer_norm",
-    "lookup_table_v2",
-    "reduce_sum",
-    "reshape2",
-    "scale",
-    "slice",
-    "softmax",
-    "softmax_with_cross_entropy",
-    "tanh",
-    "transpose2",
-    "unsqueeze2",
-)
 _ENDINGS = {
     "bias": (".bias",),
     "layer_norm": (".LayerNorm.weight", ".LayerNorm.bias"),
@@ -65,6 +60,23 @@ _TEMPLATES = {
     "launch.sh": "paddle/launch.sh.j2",
     "requirements.txt": "paddle/requirements.txt.j2",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetView(PaddleScriptView):
+    """What the templates of static graphs see."""
+
+    merges: bool
+    """Whether fleet merges the gradients of a window."""
+    clip: ops.Clip
+    clipped_norm: str
+    """What the limit is compared with, as code."""
+    clip_constants: tuple[str, ...]
+
+    @property
+    def math(self) -> bool:
+        """Whether the module `math` is used."""
+        return self.schedule.math or self.scaling.scaled
 
 
 def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[File, ...]:
@@ -81,97 +93,79 @@ def files(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> tuple[F
                 hint="leave --form step out",
             )
         )
-    # The plain model, which the rows insist on, is that of dynamic graphs.
-    view = modes(plan, frame, PaddleOverrides(), form)
-    view |= shared_view(plan, frame, dialect.title, form)
-    view["versions"] = version_view(dialect.title, dialect.oldest, dialect.until)
-    clip, has = plan.get(ops.Clip), plan.adapted.__contains__
-    mixed, own_clip = has(PaddleAdaptation.AMP), has(PaddleAdaptation.OWN_CLIP)
-    view |= {
-        "recompute": False,
-        "length": "paddle.shape(input_ids)[1]",  # known only when the program runs
-        "forks": mixed,
-        "launch_flags": (),
-        "no_gpus": "",
-        "log_dir": "",
-        "requirements": dialect.requirements,
-        "output": f"runs/{frame.name}-paddle-{dialect.name}",
-        "reseed": "paddle.seed(SETTINGS.seed + state.windows)" if view["has_dropout"] else "",
-        "half": mixed,
-        "float32_ops": FLOAT32_OPS,
-        "merges": has(PaddleAdaptation.MERGE),
-        "divisor": divisor(plan.get(ops.Normalize), distributed=False),
-        "clip": clip.mode,
-        "clipped_norm": "norm + CLIP_EPS" if own_clip else "norm",
-        "clip_constants": clip_constants(plan, with_eps=own_clip),
-        "optimizer": _optimizer(plan.get(ops.Step)),
-        **_scaling(plan),
-    }
-    view["betas"] = "BETAS" if view["optimizer"]["counts_steps"] else ""
-    view["math"] = view["schedule"]["math"] or predicates.scaled(plan)
-    names = ("named_parameters", *(("restore_scale",) if view["machine"] else ()), "variable")
-    view["state_names"] = ", ".join((*names, "write"))
-    view["checked_half"] = predicates.half_type(plan) if view["requires_amp"] else ""
-    if view["merges"]:
-        view["accumulation_code"] = "ACCUMULATION_STEPS"
-    view["settings"] = settings_lines(view)
-    return _files(frame, view)
+    return _files(frame, _view(plan, frame, dialect))
 
 
-def _scaling(plan: ops.Plan) -> dict[str, Any]:
-    machine = PaddleAdaptation.LOSS_SCALE in plan.adapted
-    constant = PaddleAdaptation.CONSTANT_SCALE in plan.adapted
-    return {
-        "machine": machine,
-        "scaling_code": "CC342" if constant else "CC340",
-        "scaling_owner": "the scale is constant"
-        if constant
-        else "LossScale decides about the scale",
-        "first_scale": "LOSS_SCALE" if constant else "INIT_SCALE",
-    }
+def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
+    has = plan.adapted.__contains__
+    half, amp = predicates.half_type(plan), has(PaddleAdaptation.AMP)
+    merges, own_clip = has(PaddleAdaptation.MERGE), has(PaddleAdaptation.OWN_CLIP)
+    step, model = step_view(plan, frame), model_view(frame, "paddle")
+    optimizer = _optimizer(plan.get(ops.Step))
+    run = RunView(
+        made_for=dialect.title,
+        since=dialect.oldest,
+        until=dialect.until,
+        output=f"runs/{frame.name}-paddle-{dialect.name}",
+        accumulation_steps="ACCUMULATION_STEPS" if merges else "",
+        betas=optimizer.betas,
+        half=half if has(PaddleAdaptation.REQUIRED_AMP) else "",
+    )
+    return FleetView(
+        header=script_header(frame, dialect.title, "script"),
+        form="script",
+        step=step,
+        schedule=schedule_view(plan),
+        scaling=scaling_view(plan, machine_of(plan, flags=False)),
+        model=model,
+        launch=start_view(frame),
+        settings=settings_lines(plan, frame, run),
+        reseed=reseed(model, step),
+        requirements=dialect.requirements,
+        static=True,
+        recomputes=frame.recomputes,
+        precision=precision_view(plan, frame, half if amp else ""),
+        optimizer=optimizer,
+        constant_scale=has(PaddleAdaptation.CONSTANT_SCALE),
+        divisor=divisor(plan.get(ops.Normalize), step.distributed),
+        launcher=launcher_view(frame),
+        launch_flags=(),
+        merges=merges,
+        clip=plan.get(ops.Clip),
+        clipped_norm="norm + CLIP_EPS" if own_clip else "norm",
+        clip_constants=clip_constants(plan, with_eps=own_clip),
+    )
 
 
-def _optimizer(step: ops.Step) -> dict[str, Any]:
-    """Return class, constants and arguments of an optimizer that the rows accept."""
-    view: dict[str, Any] = {"decays": False, "counts_steps": False}
-    constants: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
-    if step.optimizer == "sgd":
-        view["cls"] = "Momentum" if step.momentum else "SGD"
-        if step.momentum:
-            constants = (f"MOMENTUM = {py_literal(step.momentum)}",)
-            nesterov = ("use_nesterov=True",) if step.nesterov else ()
-            arguments = ("momentum=MOMENTUM", *nesterov)
-    else:
-        view["cls"] = "AdamW" if step.optimizer == "adamw" else "Adam"
-        constants = (
-            f"BETAS = {py_literal(step.betas)}",
-            f"EPS = {py_literal(step.eps)}",
-        )
-        arguments = ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS")
-        view["counts_steps"] = True
-    decoupled = step.optimizer == "adamw"
-    if step.weight_decay or decoupled:  # AdamW's own default is not 0
-        constants = (*constants, f"WEIGHT_DECAY = {py_literal(step.weight_decay)}")
+def _optimizer(step: ops.Step) -> OptimizerView:
+    """Return the view of an optimizer that the rows accept."""
+    constants, arguments = stock_settings(step)
+    if decay := decay_constant(step):
         arguments = (*arguments, "weight_decay=WEIGHT_DECAY")
-    if decoupled and step.weight_decay and step.no_decay:
-        endings = [end for role in step.no_decay for end in _ENDINGS[role]]
-        constants = (*constants, f"NO_DECAY = {py_literal(tuple(dict.fromkeys(endings)))}")
-        view["decays"] = True
+    endings: tuple[str, ...] = ()
+    if step.optimizer == "adamw" and step.weight_decay:
+        endings = tuple(end for role in step.no_decay for end in _ENDINGS[role])
+    if endings:
+        decay = (*decay, f"NO_DECAY = {py_literal(tuple(dict.fromkeys(endings)))}")
         arguments = (*arguments, "apply_decay_param_fun=decaying.__contains__")
-    kind = "Decoupled" if decoupled else "Coupled (L2)"
-    where = "but for what has none" if view["decays"] else "on every parameter"
-    decay = f"{kind} weight decay {where}." if step.weight_decay else "No weight decay."
-    doc = f"{view['cls']}. {decay}"
-    return view | {"constants": constants, "arguments": arguments, "doc": doc}
+    cls = stock_class(step)
+    return OptimizerView(
+        op=step,
+        cls=cls,
+        doc=optimizer_doc(cls, step, "but for what has none" if endings else EVERYWHERE),
+        own=None,
+        form="names" if endings else "",
+        constants=(*constants, *decay),
+        arguments=arguments,
+    )
 
 
-def _files(frame: Frame, view: dict[str, Any]) -> tuple[File, ...]:
-    wrapped = {"view": view}
+def _files(frame: Frame, view: FleetView) -> tuple[File, ...]:
+    context = {"view": view}
     files = (
-        File(path=path, template=template, view=wrapped, executable=path == "launch.sh")
+        File(path=path, template=template, view=context, executable=path == "launch.sh")
         for path, template in _TEMPLATES.items()
     )
-    spelling = {"recomputes_on_cpu": True, "flags": False}
+    spelling = PaddleSpelling(flags=False, recomputes_on_cpu=True)
     runtime = runtime_files({"device": "paddle", "state": "paddle/fleet"}, spelling)
-    return (*files, *runtime, *job_files(frame, view))
+    return (*files, *runtime, *job_files(frame, context))

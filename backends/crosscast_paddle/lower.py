@@ -2,143 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from crosscast.emit.frame import Frame
-from crosscast.emit.launching import job_files
-from crosscast.emit.lowering import divisor, factory_import, print_ops, shared_view
-from crosscast.emit.runtime import runtime_files, settings_lines
+from crosscast.emit.launching import job_files, start_view
+from crosscast.emit.lowering import divisor, print_ops
+from crosscast.emit.runtime import RunView, runtime_files, settings_lines
+from crosscast.emit.view import (
+    model_view,
+    scaling_view,
+    schedule_view,
+    script_header,
+    step_view,
+)
 from crosscast.plan import operations as ops
-from crosscast.targets.backend import Dialect, File, Form, version_view
+from crosscast.plan import predicates
+from crosscast.targets.backend import Dialect, File, Form
 from crosscast_paddle.adaptations import PaddleAdaptation
-from crosscast_paddle.clipping import clip_view
-from crosscast_paddle.modes import launch_flags, modes
+from crosscast_paddle.clipping import ClipView, clip_view
 from crosscast_paddle.optimizer import optimizer_view
 from crosscast_paddle.overrides import PaddleOverrides
+from crosscast_paddle.precision import auto_cast, precision_view
+from crosscast_paddle.scaling import launch_flags, machine_of, scale_code
+from crosscast_paddle.script import PaddleScriptView, PaddleSpelling, launcher_view, reseed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaddleView(PaddleScriptView):
+    """What the templates of dynamic graphs see."""
+
+    auto_cast: str
+    """The context manager of the forward pass, as code; empty for none."""
+    late_sums: bool
+    """Whether gradients of half weights are cast behind the last micro-batch."""
+    scale: str
+    """The loss scale of a window, as code."""
+    clip: ClipView
+
+    @property
+    def math(self) -> bool:
+        """Whether the module `math` is used."""
+        return self.schedule.math or self.scaling.machine is not None or self.optimizer.numbered
+
+    @property
+    def field(self) -> bool:
+        """Whether `dataclasses.field` is used."""
+        averages = self.step.ema_decay is not None
+        return averages or self.scaling.machine is not None or self.precision.half_weights
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether the model is in DataParallel, which would reduce half gradients in half."""
+        return self.step.distributed and not self.precision.half_weights
+
+    @property
+    def module(self) -> str:
+        """The model itself, as code."""
+        return "state.model._layers" if self.wrapped else "state.model"
+
+    @property
+    def early_norm(self) -> bool:
+        """Whether the norm is taken before gradients are unscaled, which hides overflows."""
+        return self.scaling.scaled and bool(self.clip.exempt)
+
+    @property
+    def flag_types(self) -> str:
+        """What train.py imports of the types of flags."""
+        if self.scaling.op and self.scaling.machine:
+            names = "above_one, below_one, boolean, scale_between"
+            bounded = self.scaling.op.max_scale is not None
+            return names if bounded else f"LARGEST_SCALE, {names}"
+        if self.scaling.scaled:
+            return "LARGEST_SCALE, boolean, false, scale_between"
+        return "boolean" if self.precision.half else "false"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaddleCode:
+    """The printed operations."""
+
+    micro: str
+    window: str
 
 
 def files(
     plan: ops.Plan, frame: Frame, templates: Path, dialect: Dialect, form: Form
 ) -> tuple[File, ...]:
     """Return the files for a dialect of dynamic graphs."""
+    view = _view(plan, frame, dialect, form)
+    code = PaddleCode(
+        micro=print_ops(templates, "paddle/ops", plan.micro, view, 12 if view.wrapped else 8),
+        window=print_ops(templates, "paddle/ops", plan.window, view, 4),
+    )
+    return _files(frame, view, code, dialect)
+
+
+def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleView:
     overrides = PaddleOverrides.model_validate(frame.overrides.get("paddle", {}))
-    view = shared_view(plan, frame, dialect.title, form)
-    view["versions"] = version_view(dialect.title, dialect.since, dialect.until)
-    view |= modes(plan, frame, overrides, form)
-    optimizer = optimizer_view(plan)
-    wrapped = view["distributed"] and not view["full"]  # DataParallel would reduce in half
-    view |= {
-        "wrapped": wrapped,
-        "late_sums": PaddleAdaptation.LATE_SUMS in plan.adapted,
-        "recompute": frame.recomputes,
-        "recomputed_dropout": PaddleAdaptation.GPU_RECOMPUTATION in plan.adapted,
-        "checked_half": view["half"] if view["requires_amp"] else "",
-        "main_arguments": "SETTINGS, train, argv, add_options",
-        "betas": "BETAS" if optimizer["counts_steps"] else "",
-        "math": view["schedule"]["math"] or view["machine"] or optimizer["math"],
-        "field": view["machine"] or view["full"] or view["ema"],
-        "optimizer": optimizer,
-        "factory_import": factory_import(frame, "paddle"),
-        "module": "state.model._layers" if wrapped else "state.model",
-        "output": f"runs/{frame.name}-paddle",
-        "log_dir": f"runs/{frame.name}-paddle/log",
-        "no_gpus": ",".join(["-1"] * frame.processes_per_node),
-        "reseed": _reseed(view),
-        "launch_flags": launch_flags(plan),
-        "requirements": dialect.requirements,
-        "told_scale": _told_scale(plan, view["scaling_optional"]),
-        **clip_view(plan),
-    }
-    view["micro_loop"] = _micro_loop(templates, plan, view)
-    view["window_code"] = print_ops(
-        templates, "paddle/ops", plan.window, lambda op: _values(op, view), 4
+    has, half = plan.adapted.__contains__, predicates.half_type(plan)
+    step, model = step_view(plan, frame), model_view(frame, "paddle")
+    precision, optimizer = precision_view(plan, frame, half), optimizer_view(plan)
+    run = RunView(
+        made_for=dialect.title,
+        since=dialect.since,
+        until=dialect.until,
+        output=f"runs/{frame.name}-paddle",
+        betas=optimizer.betas,
+        half=half if has(PaddleAdaptation.REQUIRED_AMP) else "",
+        recomputed_dropout=has(PaddleAdaptation.GPU_RECOMPUTATION),
     )
-    return _files(frame, view, dialect, form)
-
-
-def _told_scale(plan: ops.Plan, optional: bool) -> str:
-    """Return how a window learns its scale; the scaler of a script may be off."""
-    scale = "state.scaler.get_init_loss_scaling()"
-    if optional and PaddleAdaptation.SCALE_WHEN_OFF in plan.adapted:
-        return f"{scale} if state.amp else 1.0"
-    return f"{scale}  # the current one"
-
-
-def _reseed(view: Mapping[str, Any]) -> str:
-    if not view["has_dropout"]:
-        return ""
-    if view["distributed"]:
-        return "paddle.seed(SETTINGS.seed + state.windows * PROCESSES + run.rank)"
-    return "paddle.seed(SETTINGS.seed + state.windows)"
-
-
-def _values(op: ops.Op, view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the template of one operation prints."""
-    scaled = view["scaled"]
-    match op:
-        case ops.Autocast():
-            return {"auto_cast": view["auto_cast"]}
-        case ops.Normalize():
-            return {"divisor": divisor(op, view["distributed"])}
-        case ops.Backward():
-            return {"loss": "scaled_loss" if scaled else "loss"}
-        case ops.Accumulate():
-            # A sum in half is made by Paddle itself and collected behind the last micro-batch.
-            return {"collect": view["full"] and not view["late_sums"]}
-        case ops.AllReduce():
-            return {"own_reduction": view["full"]}
-        case ops.Clip():
-            return {**view["clip"], "parameters": _clipped(view)}
-        case ops.Step():
-            return {"scaled": scaled, "numbered": view["optimizer"]["numbered"]}
-        case ops.Ema() | ops.Schedule():
-            return {"scaled": scaled}
-        case ops.Unscale():
-            return {"told_scale": view["told_scale"], "exempt": view["unclipped"]}
-        case ops.UpdateScale():
-            names = ("machine", "scaling_optional", "told_scale")
-            return {name: view[name] for name in names} | {"exempt": view["unclipped"]}
-        case _:
-            return {}
-
-
-def _clipped(view: Mapping[str, Any]) -> str:
-    if view["unclipped"]:
-        return "clipped"
-    return "state.model.parameters()" if view["full"] else "model.parameters()"
-
-
-def _micro_loop(templates: Path, plan: ops.Plan, view: Mapping[str, Any]) -> str:
-    by = 12 if view["wrapped"] else 8
-    body = print_ops(templates, "paddle/ops", plan.micro, lambda op: _values(op, view), by)
-    copy = f"{' ' * by}batch = to_device(batch)"
-    if not view["wrapped"]:
-        behind = "\n    collect_gradients(state)" if view["late_sums"] else ""
-        return f"    for batch in micro_batches:\n{copy}\n{body}{behind}"
-    return (
-        "    for index, batch in enumerate(micro_batches, start=1):\n"
-        "        last = index == len(micro_batches)  # the backward that reduces gradients\n"
-        "        with contextlib.nullcontext() if last else model.no_sync():\n"
-        f"{copy}\n{body}"
+    return PaddleView(
+        header=script_header(frame, dialect.title, form),
+        form=form,
+        step=step,
+        schedule=schedule_view(plan),
+        scaling=scaling_view(plan, machine_of(plan, flags=form == "script")),
+        model=model,
+        launch=start_view(frame),
+        settings=settings_lines(plan, frame, run) if form == "script" else (),
+        reseed=reseed(model, step),
+        requirements=dialect.requirements,
+        main_arguments="SETTINGS, train, argv, add_options",
+        static=False,
+        recomputes=frame.recomputes,
+        precision=precision,
+        optimizer=optimizer,
+        constant_scale=has(PaddleAdaptation.CONSTANT_SCALE),
+        divisor=divisor(plan.get(ops.Normalize), step.distributed),
+        launcher=launcher_view(frame),
+        launch_flags=launch_flags(plan),
+        auto_cast=auto_cast(plan, precision, overrides.amp_level, form),
+        late_sums=has(PaddleAdaptation.LATE_SUMS),
+        scale=scale_code(plan, form),
+        clip=clip_view(plan, half_weights=precision.half_weights),
     )
 
 
-def _files(frame: Frame, view: dict[str, Any], dialect: Dialect, form: Form) -> tuple[File, ...]:
-    wrapped = {"view": view}
-    if form == "step":
-        return (File(path="step.py", template="paddle/step.py.j2", view=wrapped),)
-    view["settings"] = settings_lines(view)
+def _files(frame: Frame, view: PaddleView, code: PaddleCode, dialect: Dialect) -> tuple[File, ...]:
+    context = {"view": view, "code": code}
+
+    def file(path: str, *, executable: bool = False) -> File:
+        template = f"paddle/{path}.j2"
+        return File(path=path, template=template, view=context, executable=executable)
+
+    if view.form == "step":
+        return (file("step.py"),)
     modules = dict.fromkeys(("device", "state", "flags"), "paddle")
-    spelling = {"flags": True, "recomputes_on_cpu": not dialect.until}
-    files = [
-        File(path="train.py", template="paddle/train.py.j2", view=wrapped),
+    spelling = PaddleSpelling(flags=True, recomputes_on_cpu=not dialect.until)
+    return (
+        file("train.py"),
+        *((file("model.py"),) if view.model.bert else ()),
         *runtime_files(modules, spelling),
-        File(path="launch.sh", template="paddle/launch.sh.j2", view=wrapped, executable=True),
-        File(path="requirements.txt", template="paddle/requirements.txt.j2", view=wrapped),
-        *job_files(frame, view),
-    ]
-    if view["bert"]:
-        files.insert(1, File(path="model.py", template="paddle/model.py.j2", view=wrapped))
-    return tuple(files)
+        file("launch.sh", executable=True),
+        file("requirements.txt"),
+        *job_files(frame, context),
+    )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Group, Plan, Step
-from crosscast_paddle.own_optimizer import OWN_CLASSES, own_optimizer
+from crosscast_paddle.own_optimizer import (
+    OWN_CLASSES,
+    OwnOptimizerView,
+    decoupled,
+    own_constants,
+    own_optimizer,
+)
+
+Form = Literal["", "names", "groups"]
+EVERYWHERE = "on every parameter"
 
 _EXEMPT_LAYERS = {"layer_norm": "nn.LayerNorm", "embedding": "nn.Embedding"}
 _CLASSES = {
@@ -20,50 +30,80 @@ _CLASSES = {
 _WIDTH = 88
 
 
-def optimizer_view(plan: Plan) -> dict[str, Any]:
-    """Return class, constants and arguments of the optimizer, and the names of its moments.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerView:
+    """Class, constants and arguments of the optimizer."""
 
-    `form` is how settings reach some parameters only: `names` (AdamW asks a function about
-    generated names), `groups`, or empty. `own` describes a class the script brings itself.
-    """
+    op: Step
+    cls: str
+    doc: str
+    own: OwnOptimizerView | None
+    """The class, if the script brings it itself."""
+    form: Form
+    """How settings reach some parameters only: AdamW asks a function about generated names."""
+    exempt: tuple[str, ...] = ()
+    """The body of `decays`, as lines; none where weight decay applies to everything or nothing."""
+    patterns: tuple[str, ...] = ()
+    """Elements of GROUPS, as lines."""
+    constants: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+    @property
+    def numbered(self) -> bool:
+        """Whether its formulas have the number of the update, and square roots of numbers."""
+        return self.own is not None and self.own.numbered
+
+    @property
+    def betas(self) -> Literal["", "BETAS"]:
+        """The constant with the betas whose powers Paddle keeps; empty for none."""
+        return "" if self.own or self.op.optimizer == "sgd" else "BETAS"
+
+
+def optimizer_view(plan: Plan) -> OptimizerView:
+    """Return the view of the optimizer of a dynamic graph."""
     step = plan.get(Step)
     exempt, decays = _exempt(step), predicates.decays(step)
     patterns = tuple(map(_pattern, step.groups))
     grouped = bool(patterns or (exempt and not _asks_by_name(plan)))
     own = own_optimizer(plan, grouped=grouped, decays=decays)
-    view = _stock(step) if own is None else own | {"counts_steps": False}
-    form = "groups" if grouped else "names" if exempt else ""
+    constants, arguments = stock_settings(step)
+    if own is not None:
+        constants, arguments = own_constants(own.kind, plan), ()
+    form: Form = "groups" if grouped else "names" if exempt else ""
     key = _decay_key(step, own)
-    return view | {
-        "own": own,
-        "math": bool(own and own["math"]),
-        "numbered": bool(own and own["numbered"]),
-        "form": form,
-        "exempt": exempt,
-        "patterns": patterns,
-        "constants": (*view["constants"], *_decay_constant(step)),
-        "arguments": (
+    cls = stock_class(step) if own is None else own.cls
+    where = "as GROUPS say" if patterns else "where `decays` says so" if exempt else EVERYWHERE
+    return OptimizerView(
+        op=step,
+        cls=cls,
+        doc=optimizer_doc(cls, step, where),
+        own=own,
+        form=form,
+        exempt=exempt,
+        patterns=patterns,
+        constants=(*constants, *decay_constant(step)),
+        arguments=(
             "learning_rate=LEARNING_RATE",
-            *view["arguments"],
+            *arguments,
             *_parameters(form, key, bool(patterns)),
             *_decay_arguments(step, form, key),
         ),
-        "doc": _doc(view["cls"], step, bool(exempt)),
-    }
+    )
 
 
 def _asks_by_name(plan: Plan) -> bool:
     return plan.get(Step).optimizer == "adamw" and not plan.adapted & OWN_CLASSES
 
 
-def _decay_key(step: Step, own: dict[str, Any] | None) -> str:
+def _decay_key(step: Step, own: OwnOptimizerView | None) -> str:
     """Return what weight decay is called in arguments and groups; an own class has its own."""
     if own is not None:
-        return "decay" if own["decay"] else "" if own["decoupled"] else "weight_decay"
+        return "decay" if own.decay else "" if decoupled(step) else "weight_decay"
     return "lamb_weight_decay" if step.optimizer == "lamb" else "weight_decay"
 
 
-def _decay_constant(step: Step) -> tuple[str, ...]:
+def decay_constant(step: Step) -> tuple[str, ...]:
+    """Return the constant of weight decay, if there is one."""
     # Defaults of Paddle's AdamW and Lamb are not 0; groups without a decay of their own take it.
     own_default = step.optimizer in ("adamw", "lamb")
     if not predicates.decays(step) and not own_default and not step.groups:
@@ -71,14 +111,14 @@ def _decay_constant(step: Step) -> tuple[str, ...]:
     return (f"WEIGHT_DECAY = {py_literal(step.weight_decay)}",)
 
 
-def _decay_arguments(step: Step, form: str, key: str) -> tuple[str, ...]:
+def _decay_arguments(step: Step, form: Form, key: str) -> tuple[str, ...]:
     if form == "names":
         return ("weight_decay=WEIGHT_DECAY", "apply_decay_param_fun=verdicts.get")
-    given = key in ("weight_decay", "lamb_weight_decay") and _decay_constant(step)
+    given = key in ("weight_decay", "lamb_weight_decay") and decay_constant(step)
     return (f"{key}=WEIGHT_DECAY",) if given and form != "groups" else ()
 
 
-def _parameters(form: str, key: str, patterns: bool) -> tuple[str, ...]:
+def _parameters(form: Form, key: str, patterns: bool) -> tuple[str, ...]:
     """Return the argument `parameters` in lines; groups have been made before."""
     if form != "groups":
         return ("parameters=model.parameters()",)
@@ -106,35 +146,23 @@ def _pattern(group: Group) -> str:
     return "    (\n" + "".join(f"        {item},\n" for item in (patterns, *rest)) + "    ),"
 
 
-def _stock(step: Step) -> dict[str, Any]:
+def stock_class(step: Step) -> str:
+    """Return the name of Paddle's own class."""
     if step.optimizer == "sgd":
-        return _sgd(step)
-    return _adam(step)
+        return f"paddle.optimizer.{'Momentum' if step.momentum else 'SGD'}"
+    return f"paddle.optimizer.{_CLASSES[step.optimizer]}"
 
 
-def _sgd(step: Step) -> dict[str, Any]:
-    view: dict[str, Any] = {"cls": "paddle.optimizer.SGD", "counts_steps": False}
+def stock_settings(step: Step) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return constants and arguments of Paddle's own class, but for weight decay."""
+    if step.optimizer != "sgd":
+        adapt = ("always_adapt=True",) if step.optimizer == "lamb" and step.always_adapt else ()
+        constants = (f"BETAS = {py_literal(step.betas)}", f"EPS = {py_literal(step.eps)}")
+        return constants, ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS", *adapt)
     if not step.momentum:
-        return view | {"constants": (), "arguments": ()}
+        return (), ()
     nesterov = ("use_nesterov=True",) if step.nesterov else ()
-    return view | {
-        "cls": "paddle.optimizer.Momentum",
-        "constants": (f"MOMENTUM = {py_literal(step.momentum)}",),
-        "arguments": ("momentum=MOMENTUM", *nesterov),
-    }
-
-
-def _adam(step: Step) -> dict[str, Any]:
-    adapt = ("always_adapt=True",) if step.optimizer == "lamb" and step.always_adapt else ()
-    return {
-        "cls": f"paddle.optimizer.{_CLASSES[step.optimizer]}",
-        "constants": (
-            f"BETAS = {py_literal(step.betas)}",
-            f"EPS = {py_literal(step.eps)}",
-        ),
-        "arguments": ("beta1=BETAS[0]", "beta2=BETAS[1]", "epsilon=EPS", *adapt),
-        "counts_steps": True,
-    }
+    return (f"MOMENTUM = {py_literal(step.momentum)}",), ("momentum=MOMENTUM", *nesterov)
 
 
 def _exempt(step: Step) -> tuple[str, ...]:
@@ -156,14 +184,12 @@ def role_test(roles: tuple[str, ...]) -> tuple[str, ...]:
     return ('if "bias" in name.split("_"):  # bias_ih_l0 too', "    return False", last)
 
 
-def _doc(cls: str, step: Step, exempt: bool) -> str:
+def optimizer_doc(cls: str, step: Step, where: str) -> str:
+    """Return the docstring of `make_optimizer`, given where weight decay applies."""
     name = cls.removeprefix("paddle.optimizer.")
     if not predicates.decays(step):
         return f"{name}. No weight decay."
-    kind = "Coupled (L2)" if step.optimizer in ("sgd", "adam") else "Decoupled"
+    kind = "Decoupled" if decoupled(step) else "Coupled (L2)"
     if step.optimizer == "lamb":
         kind = "Adapted"
-    where = "where `decays` says so" if exempt else "on every parameter"
-    if step.groups:
-        where = "as GROUPS say"
     return f"{name}. {kind} weight decay {where}."

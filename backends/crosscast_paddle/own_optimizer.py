@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
+from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan.operations import Plan, Step
 from crosscast_paddle.adaptations import PaddleAdaptation
@@ -15,6 +17,7 @@ OWN_CLASSES = {
     PaddleAdaptation.RAW_EPSILON,
 }
 """Adaptations by a class that the script defines."""
+Kind = Literal["adafactor", "adam", "lamb", "lion", "momentum"]
 _FAMILIES = {"adam": "Adam", "adamw": "AdamW"}
 _UNPACK: tuple[str, ...] = (
     "weight, gradient = param_and_grad",
@@ -22,7 +25,25 @@ _UNPACK: tuple[str, ...] = (
 )
 
 
-def own_optimizer(plan: Plan, *, grouped: bool, decays: bool) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnOptimizerView:
+    """The class that a script brings."""
+
+    kind: Kind
+    """Its update rule, a template."""
+    cls: str
+    doc: str
+    numbered: bool
+    """Whether its formulas have the number of the update."""
+    decay: str
+    """Decoupled decay of a parameter, as code; empty for none."""
+    unpack: tuple[str, ...]
+    """Statements that name weight, gradient and rate."""
+    adapt: Literal["always", "decayed", "never"]
+    """Which parameters LAMB adapts the length of the step for."""
+
+
+def own_optimizer(plan: Plan, *, grouped: bool, decays: bool) -> OwnOptimizerView | None:
     """Return the view of the class that the script brings; None where Paddle's means the same.
 
     Args:
@@ -31,119 +52,76 @@ def own_optimizer(plan: Plan, *, grouped: bool, decays: bool) -> dict[str, Any] 
         decays: Whether weight decay applies to any parameter.
     """
     step = plan.get(Step)
-    view = _own(step, plan.adapted)
-    if view is None:
+    named = _named(step, plan.adapted)
+    if named is None:
         return None
-    base: dict[str, Any] = {"numbered": False, "math": False, "constants": (), "arguments": ()}
-    decoupled = step.optimizer not in ("sgd", "adam")
-    decay = 'group["decay"]' if grouped else "WEIGHT_DECAY"
-    view = base | view | {"decay": decay if decays and decoupled else "", "decoupled": decoupled}
-    lines = _UNPACK
-    if grouped and view["decay"]:
-        lines = ('group, param_and_grad = param_and_grad, param_and_grad["params"]', *lines)
+    kind, cls, doc = named
+    decay = ""
+    if decays and decoupled(step):
+        decay = 'group["decay"]' if grouped else "WEIGHT_DECAY"
+    unpack = _UNPACK
+    if grouped and decay:
+        unpack = ('group, param_and_grad = param_and_grad, param_and_grad["params"]', *unpack)
     elif grouped:
-        lines = ('param_and_grad = param_and_grad["params"]', *lines)
-    slots = py_literal(_slots(step))
-    view["constants"] = (*view["constants"], f"SLOTS = {slots}")
-    return view | {"unpack": lines, "adapt": _adapt(step, grouped=grouped, decays=decays)}
+        unpack = ('param_and_grad = param_and_grad["params"]', *unpack)
+    return OwnOptimizerView(
+        kind=kind,
+        cls=cls,
+        doc=doc,
+        numbered=kind == "adafactor" or cls.startswith("EpsilonHat"),
+        decay=decay,
+        unpack=unpack,
+        adapt=_adapt(step, grouped=grouped, decays=decays),
+    )
 
 
-def _own(step: Step, adapted: frozenset[str]) -> dict[str, Any] | None:
+def decoupled(step: Step) -> bool:
+    """Whether weight decay is no part of the gradients."""
+    return step.optimizer not in ("sgd", "adam")
+
+
+def _named(step: Step, adapted: frozenset[str]) -> tuple[Kind, str, str] | None:
+    """Return kind, name and docstring of the class."""
     if PaddleAdaptation.OWN_MOMENTUM in adapted:
-        return _rate_in_momentum(step)
+        doc = "SGD with the learning rate inside the momentum, as in Keras (CC350)."
+        return "momentum", "MomentumOfSteps", doc
     if PaddleAdaptation.UNCORRECTED in adapted:
-        return _uncorrected(step)
+        doc = "without bias correction; Paddle's always corrects (CC351)."
+        if step.optimizer == "lamb":
+            return "lamb", "UncorrectedLamb", f"LAMB {doc}"
+        family = _FAMILIES[step.optimizer]
+        return "adam", f"Uncorrected{family}", f"{family} {doc}"
     if PaddleAdaptation.RAW_EPSILON in adapted:
-        return _epsilon_hat(step)
-    if PaddleAdaptation.OWN_OPTIMIZER in adapted:
-        return _adafactor(step) if step.optimizer == "adafactor" else _lion(step)
-    return None
+        family = _FAMILIES[step.optimizer]
+        doc = f"{family} with epsilon before the bias correction, as in Keras (CC351)."
+        return "adam", f"EpsilonHat{family}", doc
+    if PaddleAdaptation.OWN_OPTIMIZER not in adapted:
+        return None
+    if step.optimizer == "adafactor":
+        return "adafactor", "Adafactor", "Adafactor in PyTorch's form; not in Paddle (CC349)."
+    return "lion", "Lion", "Lion: steps by the sign of an average; not in Paddle (CC349)."
 
 
-def _lion(step: Step) -> dict[str, Any]:
-    return {
-        "kind": "lion",
-        "cls": "Lion",
-        "doc": "Lion: steps by the sign of an average; not in Paddle (CC349).",
-        "constants": (f"BETAS = {py_literal(step.betas)}",),
-    }
-
-
-def _rate_in_momentum(step: Step) -> dict[str, Any]:
-    return {
-        "kind": "momentum",
-        "cls": "MomentumOfSteps",
-        "doc": "SGD with the learning rate inside the momentum, as in Keras (CC350).",
-        "nesterov": step.nesterov,
-        "constants": (f"MOMENTUM = {py_literal(step.momentum)}",),
-    }
-
-
-def _uncorrected(step: Step) -> dict[str, Any]:
-    if step.optimizer == "lamb":
-        return {
-            "kind": "lamb",
-            "cls": "UncorrectedLamb",
-            "doc": "LAMB without bias correction; Paddle's always corrects (CC351).",
-            "constants": _adam_constants(step),
-        }
-    family = _FAMILIES[step.optimizer]
-    return {
-        "kind": "adam",
-        "constants": _adam_constants(step),
-        "cls": f"Uncorrected{family}",
-        "doc": f"{family} without bias correction; Paddle's always corrects (CC351).",
-    }
-
-
-def _epsilon_hat(step: Step) -> dict[str, Any]:
-    family = _FAMILIES[step.optimizer]
-    return {
-        "kind": "adam",
-        "constants": _adam_constants(step),
-        "cls": f"EpsilonHat{family}",
-        "doc": f"{family} with epsilon before the bias correction, as in Keras (CC351).",
-        "numbered": True,
-        "math": True,
-    }
-
-
-def _adam_constants(step: Step) -> tuple[str, ...]:
-    return (f"BETAS = {py_literal(step.betas)}", f"EPS = {py_literal(step.eps)}")
-
-
-def _adafactor(step: Step) -> dict[str, Any]:
-    return {
-        "kind": "adafactor",
-        "cls": "Adafactor",
-        "doc": "Adafactor in PyTorch's form; not in Paddle (CC349).",
-        "numbered": True,
-        "math": True,
-        "constants": (
-            f"BETA2_DECAY = {py_literal(step.beta2_decay)}",
-            f"EPS = {py_literal(step.factored_eps)}",
-            f"CLIP_THRESHOLD = {py_literal(step.clip_threshold)}",
-        ),
-    }
-
-
-def _slots(step: Step) -> tuple[str, ...]:
-    """Return the names of the moments, those of every framework's checkpoints."""
-    match step.optimizer:
-        case "sgd":
-            return ("momentum_buffer",)
-        case "lion":
-            return ("exp_avg",)
+def own_constants(kind: Kind, plan: Plan) -> tuple[str, ...]:
+    """Return the constants of a class."""
+    step = plan.get(Step)
+    slots = f"SLOTS = {py_literal(slot_names(plan))}"
+    match kind:
+        case "momentum":
+            return (f"MOMENTUM = {py_literal(step.momentum)}", slots)
         case "adafactor":
-            return ("row_var", "col_var", "variance")
-        case _:
-            return ("exp_avg", "exp_avg_sq")
+            return (
+                f"BETA2_DECAY = {py_literal(step.beta2_decay)}",
+                f"EPS = {py_literal(step.factored_eps)}",
+                f"CLIP_THRESHOLD = {py_literal(step.clip_threshold)}",
+                slots,
+            )
+    betas = f"BETAS = {py_literal(step.betas)}"
+    eps = () if kind == "lion" else (f"EPS = {py_literal(step.eps)}",)
+    return (betas, *eps, slots)
 
 
-def _adapt(step: Step, *, grouped: bool, decays: bool) -> str:
-    """Return which parameters LAMB adapts the length of the step for."""
-    if step.optimizer != "lamb":
-        return ""
-    if step.always_adapt or (decays and not grouped):
+def _adapt(step: Step, *, grouped: bool, decays: bool) -> Literal["always", "decayed", "never"]:
+    if step.optimizer == "lamb" and (step.always_adapt or (decays and not grouped)):
         return "always"
-    return "decayed" if decays else "never"
+    return "decayed" if step.optimizer == "lamb" and decays else "never"
