@@ -49,11 +49,18 @@ def values_of(kind: Any) -> Iterator[tuple[type, str]]:
     for option in _options(kind):
         if isinstance(option, type) and is_dataclass(option) and _is_view(option):
             for field in fields(option):
-                yield option, field.name
+                yield _definer(option, field.name), field.name
                 yield from values_of(get_type_hints(option)[field.name])
         elif get_origin(option) is tuple:
             for inner in get_args(option):
                 yield from values_of(inner)
+
+
+def _definer(kind: type, name: str) -> type:
+    """Return the class that defines a field: its views are read together."""
+    return next(
+        base for base in reversed(kind.__mro__) if name in vars(base).get("__annotations__", {})
+    )
 
 
 def related(owner: Any, reader: Any) -> bool:
