@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import math
+import random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
+from crosscast.plan.canonical import canonical_plan
+from crosscast.plan.loss_scale import adjust, initial
+from crosscast.plan.operations import UpdateScale
 from frameworks.emitted_script import FLOAT16, tiny_recipe
 from runtime_texts import run_module, settings_of
 
@@ -114,3 +118,19 @@ def test_only_overflows_in_a_row_back_off(target: str) -> None:
     reset = "self.good, self.bad = self.good + 1, 0"
     faulty = loss_scale(target, reset, "self.good = self.good + 1", **settings)
     assert course(faulty, pattern) == [8.0, 8.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize("target", ["tensorflow", "paddle"])
+@pytest.mark.parametrize("bounds", [{}, {"min_scale": None}, {"max_scale": 4096.0}])
+def test_without_hysteresis_the_scale_moves_as_the_plan_says(
+    target: str, bounds: dict[str, Any]
+) -> None:
+    settings = {"init_scale": 1024.0, "growth_interval": 2} | bounds
+    recipe = tiny_recipe(precision=FLOAT16, loss_scaling={"mode": "dynamic", **settings})
+    machine, op = loss_scale(target, **settings), canonical_plan(recipe).get(UpdateScale)
+    draws, wanted = random.Random(7), initial(op)
+    for attempt in range(400):
+        skipped = draws.random() < (0.6 if attempt // 100 % 2 else 0.1)
+        wanted = adjust(op, wanted, finite=not skipped)
+        assert machine.adjust(skipped) == wanted.scale
+        assert (machine.good, wanted.bad) == (wanted.good, 0)
