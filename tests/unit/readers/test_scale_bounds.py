@@ -9,7 +9,7 @@ import pytest
 from crosscast.readers.paddle.amp import READER as PADDLE
 from crosscast.readers.tensorflow.keras import READER as KERAS
 from crosscast.readers.torch.amp import READER as TORCH
-from torch_programs import read_by
+from torch_programs import facts_of, read_by
 
 TORCH_LOOP = """
 import argparse
@@ -75,6 +75,28 @@ def test_a_lowest_scale_of_its_own(lines: tuple[str, ...]) -> None:
     assert bounds(TORCH, TORCH_LOOP, *lines) == {LOWEST: 4.0}
 
 
+@pytest.mark.parametrize(
+    ("lines", "sure"),
+    [
+        (("scaler._scale.clamp_(min=4.0)",), "certain"),
+        (("if scaler.get_scale() < 4.0:", "    scaler.update(4.0)"), "certain"),
+        (("if step % 100 == 0:", "    scaler._scale.clamp_(min=4.0)"), "likely"),
+        (
+            (
+                "if step % 100 == 0:",
+                "    if scaler.get_scale() < 4.0:",
+                "        scaler.update(4.0)",
+            ),
+            "likely",
+        ),
+    ],
+)
+def test_a_bound_under_other_conditions_is_not_certain(lines: tuple[str, ...], sure: str) -> None:
+    facts = facts_of(TORCH, TORCH_LOOP + "".join(f"    {line}\n" for line in lines))
+    (found,) = [fact for fact in facts if fact.field == LOWEST]
+    assert (found.value, found.confidence) == (4.0, sure)
+
+
 def test_a_flag_gives_the_lowest_scale() -> None:
     assert bounds(TORCH, TORCH_LOOP, "scaler.update(max(scaler.get_scale(), args.least))") == {
         LOWEST: 0.5
@@ -101,6 +123,7 @@ def test_a_highest_scale_of_its_own(lines: tuple[str, ...], found: dict[str, flo
         ("scaler.update(now.best())",),
         ("if scaler.get_scale() < 1.0:", "    scaler.update(4.0)"),
         ("if bad > 4.0:", "    scaler.update(4.0)"),
+        ("if scaler.get_scale() < 4.0:", "    pass", "else:", "    scaler.update(4.0)"),
         ("now = max(now, 4.0)", "scaler.update(now)"),
         ("scaler._scale = torch.full((1,), 4.0)",),
         ("scaler._scale.mul_(4.0)",),

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Confidence, Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Unknown
@@ -42,20 +42,26 @@ def own_bounds(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the bounds that a program sets itself, and that the lowest one is unknown."""
     for module in program.modules:
         for node, scale in _set(module):
-            if module.is_dead(node):
-                continue
-            found = _guarded(node, scale, module)
-            if found is None:
-                found = _bounds(scale, module)
-            place = module.span(node)
-            if found is None:
-                value = Unknown(module.text(node), "the program sets the scale itself")
-                yield fact_of(_LOWEST, value, place, reader=reader, confidence="likely")
-                continue
-            for path, limit in found:
-                known = value_of(limit, module)
-                if known is not None and known != Known(None):
-                    yield fact_of(path, known, place, reader=reader)
+            if not module.is_dead(node):
+                yield from _facts(node, scale, module, reader)
+
+
+def _facts(node: ast.AST, scale: ast.expr, module: Module, reader: str) -> Iterator[Fact]:
+    """Yield what a statement or call that sets a scale says of its bounds."""
+    place, condition = module.span(node), _condition(node, module)
+    if condition is not None and (found := _guarded(condition, scale, module)):
+        condition = _condition(condition, module)
+    else:
+        found = _bounds(scale, module)
+    if found is None:
+        value = Unknown(module.text(node), "the program sets the scale itself")
+        yield fact_of(_LOWEST, value, place, reader=reader, confidence="likely")
+        return
+    sure: Confidence = "certain" if condition is None else "likely"
+    for path, limit in found:
+        known = value_of(limit, module)
+        if known is not None and known != Known(None):
+            yield fact_of(path, known, place, reader=reader, confidence=sure)
 
 
 def _set(module: Module) -> Iterator[tuple[ast.AST, ast.expr]]:
@@ -147,10 +153,16 @@ def _is_scale(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("_scale", "dynamic_scale")
 
 
-def _guarded(node: ast.AST, scale: ast.expr, module: Module) -> Bounds | None:
+def _condition(node: ast.AST, module: Module) -> ast.If | None:
+    """Return the innermost `if` around a node, in the same function."""
+    found = module.enclosing(node, ast.If, ast.FunctionDef, ast.AsyncFunctionDef)
+    return found if isinstance(found, ast.If) else None
+
+
+def _guarded(condition: ast.If, scale: ast.expr, module: Module) -> Bounds | None:
     """Return the bound of `if scale < lowest: scaler.update(lowest)`."""
-    test = getattr(module.enclosing(node, ast.If), "test", None)
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+    test = condition.test
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or condition.orelse:
         return None
     path = {ast.Lt: _LOWEST, ast.LtE: _LOWEST, ast.Gt: _HIGHEST, ast.GtE: _HIGHEST}
     side = path.get(type(test.ops[0]))
