@@ -126,7 +126,7 @@ def counters(state: Any) -> tuple[int | None, int | None]:
     if hasattr(state, "scaler") and not state.scaler.is_enable():
         raise RuntimeError("the scaler has switched itself off")
     machine = getattr(state, "loss_scale", None)
-    return (None, None) if machine is None else (machine.good, machine.bad)
+    return (None, None) if machine is None else (machine.good, getattr(machine, "bad", 0))
 
 
 def main(**actions: Action) -> None:

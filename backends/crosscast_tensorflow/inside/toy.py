@@ -124,7 +124,7 @@ def tensors(state: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
 def counters(state: Any) -> tuple[int | None, int | None]:
     """Return the counts of clean and of overflowed attempts."""
     machine = getattr(state, "loss_scale", None)
-    return (None, None) if machine is None else (machine.good, machine.bad)
+    return (None, None) if machine is None else (machine.good, getattr(machine, "bad", 0))
 
 
 def main(**actions: Action) -> None:
