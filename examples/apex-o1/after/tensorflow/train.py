@@ -23,7 +23,8 @@ import tensorflow as tf
 # isort: split
 from my_keras_model import build_model
 from runtime.run import Run, run_training
-from runtime.settings import Settings, Stop
+from runtime.settings import Settings
+from runtime.state import check_model, reseed
 
 DTYPE_POLICY = "mixed_float16"
 ACCUMULATION_STEPS = 1
@@ -36,7 +37,6 @@ INIT_SCALE = 65536.0
 GROWTH_FACTOR = 2.0
 BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 2000  # clean steps before the scale grows
-HYSTERESIS = 1  # overflowed steps in a row before it backs off
 MAX_SCALE = 16777216.0
 SETTINGS = Settings(
     recipe="a9388fd82b81a316",
@@ -77,21 +77,18 @@ LossFunction = Callable[[keras.Model, dict[str, tf.Tensor]], tf.Tensor]
 
 @dataclass
 class LossScale:
-    """The dynamic loss scale; counts clean and overflowed steps in a row."""
+    """The dynamic loss scale; counts clean steps in a row."""
 
     scale: float = INIT_SCALE
     good: int = 0
-    bad: int = 0
 
     def adjust(self, skipped: bool) -> float:
         """Take note of one optimizer step; return the scale of the next window."""
         if skipped:
-            self.good, self.bad = 0, self.bad + 1
-            if self.bad >= HYSTERESIS:
-                self.bad = 0
-                self.scale = float32(self.scale * BACKOFF_FACTOR)
+            self.good = 0
+            self.scale = float32(self.scale * BACKOFF_FACTOR)
         else:
-            self.good, self.bad = self.good + 1, 0
+            self.good += 1
             if self.good >= GROWTH_INTERVAL:
                 self.good = 0
                 grown = float32(self.scale * GROWTH_FACTOR)
@@ -124,11 +121,6 @@ class TrainState:
 def zeros(variables: list[keras.Variable]) -> list[tf.Variable]:
     """Make float32 variables of these shapes."""
     return [tf.Variable(tf.zeros(v.shape), trainable=False) for v in variables]
-
-
-def learning_rate(position: int) -> float:
-    """Rate of one optimizer step; `position` counts from 0."""
-    return LEARNING_RATE
 
 
 class Momentum:
@@ -225,8 +217,6 @@ def train_window(
     state: TrainState, micro_batches: Sequence[dict[str, Any]], loss_fn: LossFunction
 ) -> dict[str, Any]:
     """Make one optimizer step from the window's micro-batches; return its trace row."""
-    lr = learning_rate(state.updates)
-    state.optimizer.learning_rate.assign(lr)
     rows = sum(len(batch["labels"]) for batch in micro_batches)
     n_micro = len(micro_batches)
     divisor = tf.constant(n_micro, tf.float32)
@@ -251,7 +241,7 @@ def train_window(
         "n_micro": n_micro,
         "rows": rows,
         "loss": loss,
-        "lr": lr,
+        "lr": LEARNING_RATE,
         "grad_norm": grad_norm,
         "scale": scale,
         "skipped": skipped,
@@ -280,15 +270,6 @@ def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]
     return {"loss": loss / n_rows, "accuracy": correct / n_rows}
 
 
-def reseed(state: TrainState) -> None:
-    """Give every dropout layer fresh random numbers that depend on the window only."""
-    weights = {id(variable) for variable in state.model.weights}
-    generators = [v for v in state.model.variables if id(v) not in weights]
-    seeds = np.random.SeedSequence([SETTINGS.seed, state.windows])
-    for variable, seed in zip(generators, seeds.generate_state(len(generators))):
-        variable.assign([seed, 0])
-
-
 def make_state(run: Run) -> TrainState:
     """Build everything a run starts with."""
     keras.utils.set_random_seed(SETTINGS.seed)
@@ -299,24 +280,12 @@ def make_state(run: Run) -> TrainState:
         return TrainState(model, make_optimizer(model))
 
 
-def check_model(model: keras.Model) -> None:
-    """Refuse a model that cannot be trained or saved."""
-    if not model.trainable_variables:  # nothing would be trained, in silence
-        message = "the model has no weights yet: build_model() must call it once"
-        raise Stop("failed", 2, message)
-    paths = [variable.path for variable in model.weights]
-    twice = sorted({path for path in paths if paths.count(path) > 1})
-    if twice:  # a checkpoint could hold only one of them
-        message = f"two weights are called {', '.join(twice)}: name the layers"
-        raise Stop("failed", 2, message)
-
-
 def train(run: Run) -> dict[str, float]:
     """Train, and return the evaluation."""
     state = make_state(run)
     for micro_batches in run.windows(state):
         # Dropout masks do not depend on when a run was resumed.
-        reseed(state)
+        reseed(state.model, SETTINGS.seed, state.windows)
         row = train_window(state, micro_batches, micro_batch_loss)
         run.record(state, row)
     return run.finish(state, evaluate)
