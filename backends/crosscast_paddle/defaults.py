@@ -70,7 +70,8 @@ PADDLE: tuple[Defaults, ...] = (
     ),
     _paddle(
         "amp.GradScaler",
-        "documentation of paddle.amp.GradScaler 2.2",
+        "documentation of paddle.amp.GradScaler 2.2; the bounds: "
+        "python/paddle/fluid/dygraph/amp/loss_scaler.py at 048bd895",
         {**_OLD_SCALE, "decr_every_n_nan_or_inf": 2, "use_dynamic_loss_scaling": True},
         since="2.0",
         until="2.5",
@@ -109,7 +110,8 @@ PADDLE: tuple[Defaults, ...] = (
     ),
     _paddle(
         "fluid.contrib.mixed_precision.decorate",
-        "python/paddle/fluid/contrib/mixed_precision/decorator.py at 048bd895",
+        "python/paddle/fluid/contrib/mixed_precision/decorator.py at 048bd895; the floor: "
+        "fp16_utils.py beside it, later paddle/fluid/operators/amp/update_loss_scaling_op.h",
         _STATIC_SCALE,
         since="1.5",
         until="2.5",
