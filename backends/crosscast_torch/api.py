@@ -17,6 +17,8 @@ class TorchSpelling:
     """Whether `zero_grad()` removes gradients."""
     rms_norm: bool
     """Whether there is `nn.RMSNorm`."""
+    label_smoothing: bool
+    """Whether `cross_entropy` smooths labels."""
     total_norm: str
     """The norm of the list `norms`."""
     heads: str
@@ -46,6 +48,7 @@ def spelling(dialect: Dialect) -> TorchSpelling:
         device_amp=has("device_amp"),
         zero_to_none=has("zero_to_none"),
         rms_norm=has("rms_norm"),
+        label_smoothing=has("label_smoothing"),
         total_norm=(
             "torch.linalg.vector_norm(torch.stack(norms))"
             if has("vector_norm")

@@ -32,6 +32,7 @@ DIALECTS = (
                 "device_amp",
                 "fused",
                 "compile",
+                "label_smoothing",
                 "rms_norm",
                 "unflatten",
                 "vector_norm",
@@ -49,7 +50,7 @@ DIALECTS = (
         since="1.11",
         until="2.4",
         requirements=("torch>=1.11,<2.4", *_OLD_REQUIREMENTS),
-        features=frozenset({"matmul_tf32", "run"}),
+        features=frozenset({"label_smoothing", "matmul_tf32", "run"}),
     ),
     Dialect(
         name="torch.cuda.amp-1.6",

@@ -10,7 +10,7 @@ from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files, start_view
 from crosscast.emit.lowering import divisor
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
-from crosscast.emit.view import model_view, schedule_view, script_header, step_view
+from crosscast.emit.view import loss_view, model_view, schedule_view, script_header, step_view
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
@@ -63,6 +63,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> TorchVi
         header=script_header(frame, dialect.title, form),
         form=form,
         step=step,
+        loss=loss_view(plan, frame, "torch"),
         schedule=schedule,
         scaling=torch_scaling(plan),
         model=model,

@@ -14,6 +14,7 @@ from crosscast.emit.render import py_literal
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     ScriptView,
+    loss_view,
     model_view,
     scaling_view,
     schedule_view,
@@ -56,6 +57,7 @@ def files(
         header=script_header(frame, dialect.title, form),
         form=form,
         step=step_view(plan, frame),
+        loss=loss_view(plan, frame, "toy"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan),
         model=model_view(frame, "toy"),

@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 from crosscast.recipe.document import (
     BertModel,
+    CrossEntropy,
     CustomModel,
     Launch,
+    Loss,
     NpzData,
     OpTypes,
     Recipe,
@@ -40,6 +42,7 @@ class Frame:
     tf32: bool
     """Whether float32 products on GPUs may round to TensorFloat-32."""
     data: SyntheticData | NpzData
+    loss: Loss
     micro_batch_size: int
     global_batch_size: int
     tail: Tail
@@ -73,6 +76,7 @@ def frame_of(recipe: Recipe) -> Frame:
         recomputes=recipe.activation_checkpointing,
         tf32=recipe.precision.tf32,
         data=recipe.data,
+        loss=recipe.loss,
         micro_batch_size=recipe.batch.micro_batch_size,
         global_batch_size=recipe.batch.global_batch_size,
         tail=tail if tail in ("drop", "carry") else "step",
@@ -91,6 +95,8 @@ def recipe_hash(recipe: Recipe) -> str:
     """
     data = recipe.model_dump(mode="json")
     del data["launch"], data["distributed"]["nodes"]
+    if recipe.loss == CrossEntropy(kind="cross_entropy"):
+        del data["loss"]  # as in recipes from before there was a section about it
     data["distributed"]["processes_per_node"] = recipe.processes
     text = json.dumps(data, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

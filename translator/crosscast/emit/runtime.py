@@ -13,7 +13,7 @@ from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, Normalize, Plan, Schedule, UpdateScale
-from crosscast.recipe.document import BertModel, NpzData, SyntheticData
+from crosscast.recipe.document import BertModel, CrossEntropy, NpzData, SyntheticData
 from crosscast.targets.backend import File
 
 SHARED = ("settings", "rows", "checkpoint", "run")
@@ -87,6 +87,10 @@ def _arguments(plan: Plan, frame: Frame, run: RunView) -> Iterator[tuple[str, st
     if isinstance(frame.model, BertModel):
         yield "limits", "LIMITS"
         yield "max_positions", "MAX_POSITIONS"
+    if frame.loss.target != "labels":
+        yield "target", py_literal(frame.loss.target)
+    if not isinstance(frame.loss, CrossEntropy):
+        yield "classes", "False"
     if plan.get(Normalize).unit == "token":
         yield "unlabelled", "True"
     if slots := slot_names(plan):

@@ -112,6 +112,11 @@ RECIPE_CODES = (
         "even smaller, and a scale that is not a power of two rounds every gradient.",
     ),
     Code(
+        "CC214",
+        "contradictory loss settings",
+        "Correct one of the fields that the message names.",
+    ),
+    Code(
         "CC220",
         "contradictory launch settings",
         "Correct the fields that the message names. See docs/launching.md.",
@@ -152,5 +157,16 @@ RECIPE_CODES = (
         "target without a training script",
         "Flags and configurations are for your existing program: there is no step to import "
         "and nothing to run. `crosscast matrix --dialects` lists all targets.",
+    ),
+    Code(
+        "CC307",
+        "custom loss without a function",
+        "Set loss.function to the function that computes the losses, for every target.",
+    ),
+    Code(
+        "CC308",
+        "custom loss",
+        "The scripts call your functions and divide what they return. `crosscast parity` "
+        "compares what the functions of two frameworks compute.",
     ),
 )

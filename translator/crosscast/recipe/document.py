@@ -12,6 +12,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from crosscast.recipe.launch import Launch
+from crosscast.recipe.loss import (
+    BinaryCrossEntropy,
+    CrossEntropy,
+    CustomLoss,
+    Loss,
+    MeanSquaredError,
+)
 from crosscast.recipe.model import (
     BERT_PRESETS,
     Batch,
@@ -51,6 +58,9 @@ __all__ = [
     "AdamW",
     "Batch",
     "BertModel",
+    "BinaryCrossEntropy",
+    "CrossEntropy",
+    "CustomLoss",
     "CustomModel",
     "Distributed",
     "DynamicLossScaling",
@@ -59,6 +69,8 @@ __all__ = [
     "Lamb",
     "Launch",
     "Lion",
+    "Loss",
+    "MeanSquaredError",
     "NoClipping",
     "NoLossScaling",
     "NpzData",
@@ -158,8 +170,7 @@ class Accumulation(Section):
     """Micro-batches per optimizer step; derived if missing."""
     normalize_by: Literal["sample", "microbatch", "token"] = "sample"
     """Mean over the rows of the window, mean of the means of its micro-batches, or mean over the
-    labels of the window that are not -100. The shipped BERT has one label per row; a custom model
-    may have labels [rows, tokens] and logits [rows, tokens, classes], only with `token`."""
+    labels of the window that are not -100."""
     tail: Literal["flush_renormalized", "flush", "drop", "carry"] = "flush_renormalized"
     """What to do with a short window at the end of an epoch: step with its true mean, step with the
     divisor of a full window, drop it, or fill it from the next epoch."""
@@ -264,6 +275,7 @@ class Recipe(Section):
     """Random seed for the row order, initial weights and dropout; at most 2147483647."""
     model: Model
     data: Data
+    loss: Loss = CrossEntropy.model_construct(kind="cross_entropy")
     batch: Batch
     precision: Precision = Precision.model_construct()
     loss_scaling: LossScaling
@@ -283,6 +295,7 @@ class Recipe(Section):
     SECTIONS: ClassVar[tuple[str, ...]] = (
         "model",
         "data",
+        "loss",
         "batch",
         "precision",
         "loss_scaling",

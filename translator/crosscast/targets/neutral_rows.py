@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from crosscast.recipe import predicates
-from crosscast.recipe.document import CustomModel, Recipe
+from crosscast.recipe.document import CustomLoss, CustomModel, Recipe
 from crosscast.targets.capability import Row, Verdict
 
 
@@ -17,6 +17,10 @@ def _uneven_tail(recipe: Recipe) -> bool:
     return recipe.processes > 1 and recipe.accumulation.tail in ("flush", "flush_renormalized")
 
 
+def _own_loss(recipe: Recipe) -> bool:
+    return isinstance(recipe.loss, CustomLoss)
+
+
 def _no_average(recipe: Recipe) -> bool:
     return recipe.ema.decay is None
 
@@ -26,6 +30,15 @@ def _keeps_activations(recipe: Recipe) -> bool:
 
 
 NEUTRAL_ROWS = (
+    Row(
+        path="loss.function",
+        verdict=Verdict.APPROXIMATE,
+        how="your function computes the losses; whether it is the same one everywhere is not seen",
+        code="CC308",
+        probe="frameworks/test_losses.py::test_a_loss_of_the_user_is_called",
+        when=_own_loss,
+    ),
+    Row(path="loss", how="one loss per row, in float32, before they are added"),
     Row(path="ema", how="no average of the weights", when=_no_average),
     Row(path="activation_checkpointing", how="activations are kept", when=_keeps_activations),
     Row(path="launch", how="launch.sh on every node, and job.sbatch where SLURM is to start it"),
@@ -63,10 +76,13 @@ def is_elastic(recipe: Recipe) -> bool:
 
 @cache
 def neutral_rows(target: str) -> tuple[Row, ...]:
-    """Return these rows and the row for the model factory of the target."""
+    """Return these rows and those for the functions of the user that the target needs."""
 
     def no_factory(recipe: Recipe) -> bool:
         return isinstance(recipe.model, CustomModel) and target not in recipe.model.factory
+
+    def no_loss(recipe: Recipe) -> bool:
+        return isinstance(recipe.loss, CustomLoss) and target not in recipe.loss.function
 
     missing = Row(
         path="model",
@@ -77,4 +93,13 @@ def neutral_rows(target: str) -> tuple[Row, ...]:
         probe="unit/test_capability.py::test_a_model_without_a_factory_is_refused",
         when=no_factory,
     )
-    return (missing, *NEUTRAL_ROWS)
+    missing_loss = Row(
+        path="loss",
+        verdict=Verdict.UNSUPPORTED,
+        how=f"loss.function names no function for {target}: "
+        f"add `{target}: module:function`, or leave {target} out of --to",
+        code="CC307",
+        probe="unit/test_capability.py::test_a_loss_without_a_function_is_refused",
+        when=no_loss,
+    )
+    return (missing, missing_loss, *NEUTRAL_ROWS)
