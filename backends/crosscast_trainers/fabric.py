@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crosscast.emit.frame import Tail, frame_of
+from crosscast.emit.view import row_count
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
@@ -27,11 +28,6 @@ ROWS = (
     *torch_rows(FACTS),
     *common(FACTS),
 )
-_COUNTS = {
-    "sample": 'sum(len(batch["labels"]) for batch in micro_batches)',
-    "microbatch": "len(micro_batches)",
-    "token": 'sum(int((batch["labels"] != -100).sum()) for batch in micro_batches)',
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +65,13 @@ def _divides(recipe: Recipe, full: bool) -> tuple[str, ...]:
     unit = recipe.accumulation.normalize_by
     if full:
         return ("divisor = FULL_WINDOW",)
-    count = f"count = {_COUNTS[unit]}"
+    target = recipe.loss.target
+    counts = {
+        "sample": f"sum({row_count(target, 'batch')} for batch in micro_batches)",
+        "microbatch": "len(micro_batches)",
+        "token": f'sum(int((batch["{target}"] != -100).sum()) for batch in micro_batches)',
+    }
+    count = f"count = {counts[unit]}"
     least = "max(1, count)" if unit == "token" else "count"
     if recipe.processes == 1:
         return (count, f"divisor = {least}")

@@ -91,7 +91,12 @@ class LossView:
 
     def rows(self, batch: str) -> str:
         """Return the code of the number of rows of a dict of arrays."""
-        return f'len({batch}["{self.target}"])' if self.target else f"len(next(iter({batch}.values())))"
+        return row_count(self.target, batch)
+
+
+def row_count(target: str | None, batch: str) -> str:
+    """Return the code of the number of rows of a dict of arrays, by the target if there is one."""
+    return f'len({batch}["{target}"])' if target else f"len(next(iter({batch}.values())))"
 
 
 _LOSS_NAMES = {
