@@ -13,7 +13,7 @@ import crosscast_paddle.classic_conditions as no
 from crosscast.plan import predicates
 from crosscast.recipe import predicates as recipes
 from crosscast.targets.capability import Evidence, Row, Verdict
-from crosscast_paddle.conditions import adds_to_norm
+from crosscast_paddle.conditions import adds_to_norm, other_loss
 
 ALL = frozenset({"lark", "ernie", "models-bert"})
 LARK = frozenset({"lark"})
@@ -63,6 +63,13 @@ MODEL_ROWS = (
         how="fresh weights come from a truncated normal; the classifier's has the deviation 0.02",
         code="CC388",
     ),
+    _not(
+        path="loss",
+        how="cross-entropy of the labels, without smoothing or weights of classes",
+        code="CC386",
+        when=other_loss,
+    ),
+    _row(path="loss", how="cross-entropy, one label per row"),
     _row(path="model.labels", how="--num_labels, or the task"),
     _row(path="model", how="a configuration file beside run.sh"),
 )

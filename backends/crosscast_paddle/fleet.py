@@ -10,6 +10,7 @@ from crosscast.emit.lowering import clip_constants, divisor
 from crosscast.emit.render import py_literal
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
+    loss_view,
     model_view,
     scaling_view,
     schedule_view,
@@ -115,6 +116,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
         header=script_header(frame, dialect.title, "script"),
         form="script",
         step=step,
+        loss=loss_view(plan, frame, "paddle"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_of(plan, flags=False)),
         model=model,

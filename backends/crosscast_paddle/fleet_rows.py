@@ -16,7 +16,7 @@ from crosscast.recipe.document import (
 )
 from crosscast.targets.capability import Evidence, Row, Verdict
 from crosscast_paddle.adaptations import PaddleAdaptation as Adapt
-from crosscast_paddle.conditions import adds_to_norm, wide_norm_eps
+from crosscast_paddle.conditions import adds_to_norm, other_loss, wide_norm_eps
 
 
 def _other_types(recipe: Recipe) -> bool:
@@ -73,6 +73,13 @@ FLEET_ROWS = (
     ),
     _row(path="model", how="the same nn.Layer, built into a program"),
     _row(path="data", how="npz read with NumPy, the same row order on every framework"),
+    _not(
+        path="loss",
+        how="cross-entropy of `labels`, without smoothing or weights of classes",
+        code="CC386",
+        when=other_loss,
+    ),
+    _row(path="loss", how="cross-entropy in float32, in the program"),
     _row(path="batch", how="rows of a window cut into micro-batches"),
     _not(
         path="precision",

@@ -10,6 +10,7 @@ from crosscast.emit.launching import job_files, start_view
 from crosscast.emit.lowering import divisor, print_ops
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
+    loss_view,
     model_view,
     scaling_view,
     schedule_view,
@@ -116,6 +117,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleV
         header=script_header(frame, dialect.title, form),
         form=form,
         step=step,
+        loss=loss_view(plan, frame, "paddle"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_of(plan, flags=form == "script")),
         model=model,

@@ -11,6 +11,7 @@ from crosscast.emit.lowering import divisor, print_ops
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     ScriptView,
+    loss_view,
     machine_view,
     model_view,
     scaling_view,
@@ -130,6 +131,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> Tensorf
         header=(*header, *_advice(plan, keras, precision)) if form == "step" else header,
         form=form,
         step=step_view(plan, frame),
+        loss=loss_view(plan, frame, "tensorflow"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_view(update) if update else None),
         model=model_view(frame, "tensorflow"),

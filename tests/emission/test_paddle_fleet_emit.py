@@ -186,6 +186,12 @@ def test_a_script_without_windows_of_several_micro_batches_merges_nothing() -> N
             "optimizer",
         ),
         ({"optimizer": SGD | {"momentum": 0.1}, "precision": FLOAT16}, "CC390", "optimizer"),
+        ({"loss": {"kind": "cross_entropy", "label_smoothing": 0.1}}, "CC386", "loss"),
+        (
+            {"loss": {"kind": "cross_entropy", "class_weights": [0.5, 1.0, 2.0]}},
+            "CC386",
+            "loss",
+        ),
         ({"ema": {"decay": 0.9}}, "CC386", "ema.decay"),
         ({"activation_checkpointing": True}, "CC386", "activation_checkpointing"),
         (

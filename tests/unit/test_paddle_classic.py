@@ -222,6 +222,10 @@ def test_sums_in_half_are_the_choice_of_the_script(script: str) -> None:
             "CC386",
             "accumulation.normalize_by",
         ),
+        *(
+            (ALL, {"loss": f"{{kind: cross_entropy, {setting}}}"}, "CC386", "loss")
+            for setting in ("label_smoothing: 0.1", "class_weights: [0.5, 1.0, 2.0]")
+        ),
         (ALL, {"ema": "{decay: 0.99}"}, "CC386", "ema.decay"),
         (ALL, {"activation_checkpointing": "true"}, "CC386", "activation_checkpointing"),
         (
