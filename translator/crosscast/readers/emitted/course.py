@@ -102,7 +102,8 @@ def _model(script: Script, backend: str) -> Iterator[Fact]:
             yield from script.constant(f"model.{name}", constant)
         yield script.fact("model.dropout", script.constants.get("DROPOUT", 0.0), "DROPOUT")
         return
-    if factory := script.imported("build_model"):
+    factory = script.imported("build_model")
+    if factory and not factory.startswith("model:"):
         yield script.fact("model.kind", "custom", "train_window")
         yield script.fact(f"model.factory.{backend}", factory)
 

@@ -109,11 +109,9 @@ class Script:
         for module in self.modules:
             for statement in module.tree.body:
                 match statement:
-                    case ast.ImportFrom(
-                        module=str(place), names=[ast.alias(name=made, asname=as_)]
-                    ):
-                        if (as_ or made) == name:
-                            return f"{place}:{made}"
+                    case ast.ImportFrom(module=str(place), names=[alias]):
+                        if (alias.asname or alias.name) == name:
+                            return f"{place}:{alias.name}"
         return ""
 
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
