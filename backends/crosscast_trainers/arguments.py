@@ -17,13 +17,21 @@ from crosscast_trainers.backend import json_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SummedLoss:
+    """The cross-entropy of `compute_loss`."""
+
+    smoothing: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentsView:
     """What the template of training_arguments.py sees."""
 
     header: tuple[str, ...]
     arguments: tuple[str, ...]
-    by_count: bool
-    """Whether a loss comes along that is divided by the number of labels of a window."""
+    summed: SummedLoss | None
+    """A loss that is divided by the number of labels of a window; None for the model's own."""
 
 
 def batch_and_rate(recipe: Recipe) -> dict[str, Any]:
@@ -65,7 +73,7 @@ def arguments_files(
     title: str,
     arguments: Mapping[str, Any],
     *,
-    by_count: bool = False,
+    summed: SummedLoss | None = None,
 ) -> tuple[File, ...]:
     """Return arguments.json, and training_arguments.py with the same as a function.
 
@@ -74,12 +82,12 @@ def arguments_files(
         layer: folder of the template.
         title: the layer for people.
         arguments: by name, in the order to be printed.
-        by_count: whether a loss comes along that is divided by the number of labels.
+        summed: a loss that comes along.
     """
     view = ArgumentsView(
         header=header(frame_of(recipe), f"arguments of {title}"),
         arguments=tuple(f"{name}={_literal(value)}," for name, value in arguments.items()),
-        by_count=by_count,
+        summed=summed,
     )
     return (
         json_file("arguments.json", arguments),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from crosscast.recipe import predicates
 from crosscast.recipe.document import (
     AdamW,
+    CrossEntropy,
     DynamicLossScaling,
     GlobalNormClipping,
     Recipe,
@@ -112,6 +113,23 @@ def uneven_micro_batches(recipe: Recipe) -> bool:
     full = recipe.accumulation.tail in ("carry", "drop")
     alone = recipe.accumulation.steps == recipe.processes == 1
     return predicates.by_rows(recipe) and rows > 1 and not (even or full or alone)
+
+
+def counts_other_losses(recipe: Recipe) -> bool:
+    """Whether rows or labels have to be counted for another loss than cross-entropy."""
+    counts = predicates.by_tokens(recipe) or uneven_micro_batches(recipe)
+    return counts and not isinstance(recipe.loss, CrossEntropy)
+
+
+def smooths(recipe: Recipe) -> bool:
+    """Whether labels are smoothed."""
+    return isinstance(recipe.loss, CrossEntropy) and recipe.loss.label_smoothing > 0
+
+
+def weighs_counted_labels(recipe: Recipe) -> bool:
+    """Whether labels are smoothed or classes weighted, in a mean over rows or labels."""
+    loss, counts = recipe.loss, recipe.accumulation.normalize_by != "microbatch"
+    return counts and (smooths(recipe) or bool(getattr(loss, "class_weights", ())))
 
 
 def tail_is_not(own: str) -> Condition:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crosscast.emit.frame import Tail, frame_of
+from crosscast.emit.loss import row_count
+from crosscast.emit.render import py_literal
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
@@ -27,11 +29,6 @@ ROWS = (
     *torch_rows(FACTS),
     *common(FACTS),
 )
-_COUNTS = {
-    "sample": 'sum(len(batch["labels"]) for batch in micro_batches)',
-    "microbatch": "len(micro_batches)",
-    "token": 'sum(int((batch["labels"] != -100).sum()) for batch in micro_batches)',
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +66,13 @@ def _divides(recipe: Recipe, full: bool) -> tuple[str, ...]:
     unit = recipe.accumulation.normalize_by
     if full:
         return ("divisor = FULL_WINDOW",)
-    count = f"count = {_COUNTS[unit]}"
+    key = py_literal(recipe.loss.target) if recipe.loss.target else ""
+    counts = {
+        "sample": f"sum({row_count('batch', key)} for batch in micro_batches)",
+        "microbatch": "len(micro_batches)",
+        "token": f"sum(int((batch[{key}] != -100).sum()) for batch in micro_batches)",
+    }
+    count = f"count = {counts[unit]}"
     least = "max(1, count)" if unit == "token" else "count"
     if recipe.processes == 1:
         return (count, f"divisor = {least}")

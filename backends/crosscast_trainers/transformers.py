@@ -8,11 +8,16 @@ from typing import Any
 import crosscast_trainers.conditions as it
 from crosscast.emit.render import py_literal
 from crosscast.recipe import predicates
-from crosscast.recipe.document import GlobalNormClipping, Recipe, Sgd
+from crosscast.recipe.document import CrossEntropy, GlobalNormClipping, Recipe, Sgd
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
 from crosscast.targets.parameter_words import in_words
-from crosscast_trainers.arguments import arguments_files, batch_and_rate, schedule_arguments
+from crosscast_trainers.arguments import (
+    SummedLoss,
+    arguments_files,
+    batch_and_rate,
+    schedule_arguments,
+)
 from crosscast_trainers.backend import LayerBackend
 from crosscast_trainers.rows import (
     PROBES,
@@ -51,6 +56,14 @@ ROWS = (
         )
     ),
     FACTS.exact("loss_scaling", "GradScaler as it comes"),
+    FACTS.near("loss", _COMPUTE_LOSS, "CC333", it.weighs_counted_labels),
+    FACTS.near("loss", "your model and label_smoothing_factor", "CC333", it.smooths),
+    FACTS.near(
+        "accumulation.normalize_by",
+        "pass a Trainer(compute_loss_func=...) that divides by num_items_in_batch",
+        "CC333",
+        it.counts_other_losses,
+    ),
     FACTS.near("accumulation.normalize_by", _COMPUTE_LOSS, "CC333", predicates.by_tokens),
     FACTS.near("accumulation.normalize_by", _COMPUTE_LOSS, "CC333", it.uneven_micro_batches),
     FACTS.near(
@@ -133,10 +146,16 @@ OLD_ROWS = (
 
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the arguments for HfArgumentParser, and the function that makes them."""
-    by_count = predicates.by_tokens(recipe) or predicates.by_rows(recipe)
     title = "Hugging Face's Trainer"
     given = _given(recipe, dialect)
-    return arguments_files(recipe, "transformers", title, given, by_count=by_count)
+    return arguments_files(recipe, "transformers", title, given, summed=_summed_loss(recipe))
+
+
+def _summed_loss(recipe: Recipe) -> SummedLoss | None:
+    loss, by_micro_batch = recipe.loss, recipe.accumulation.normalize_by == "microbatch"
+    if by_micro_batch or not isinstance(loss, CrossEntropy):
+        return None
+    return SummedLoss(smoothing=loss.label_smoothing, weights=loss.class_weights)
 
 
 def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
@@ -148,6 +167,8 @@ def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
         **in_words("transformers", {"clipping.max_norm": limit}),
         **schedule_arguments(recipe),
     }
+    if it.smooths(recipe) and not it.weighs_counted_labels(recipe):
+        found["label_smoothing_factor"] = recipe.loss.label_smoothing
     kwargs: dict[str, float] = {}
     if it.curve_above_zero(recipe):
         found["lr_scheduler_type"] = "cosine_with_min_lr"

@@ -105,6 +105,22 @@ def test_a_model_without_a_factory_is_refused(name: str) -> None:
     assert found == {named: named != name for named in found}
 
 
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "paddle"])
+def test_a_loss_without_a_function_is_refused(name: str) -> None:
+    own = "{kind: custom, factory: {torch: 'a:b', tensorflow: 'a:b', paddle: 'a:b'}}"
+    found = {}
+    for named in ("torch", "tensorflow", "paddle"):
+        recipe = recipe_of(
+            model=own,
+            data="{source: npz, train: a, eval: b}",
+            loss=f"{{kind: custom, function: {{{named}: 'a:b'}}}}",
+        )
+        diagnostics = diagnose(name, judge(recipe, load_backend(name).rows))
+        assert "CC308" in {d.code for d in diagnostics}
+        found[named] = "CC307" in {d.code for d in diagnostics if d.severity is Severity.ERROR}
+    assert found == {named: named != name for named in found}
+
+
 # backends
 
 
@@ -155,10 +171,12 @@ def test_backends_that_do_not_load(
     ("field", "value"),
     [
         ("activation_checkpointing", "true"),
+        ("loss", "{label_smoothing: 0.1}"),
+        ("loss", "{class_weights: [1, 2, 3]}"),
         ("precision", "{mode: mixed, compute_dtype: bfloat16, ops: {pointwise: compute}}"),
     ],
 )
-def test_a_step_refuses_what_is_about_the_model(name: str, field: str, value: str) -> None:
+def test_a_step_refuses_what_is_about_model_and_loss(name: str, field: str, value: str) -> None:
     recipe = recipe_of(**{field: value})
     compile_recipe(recipe, [name])
     with pytest.raises(DiagnosticError) as caught:

@@ -76,7 +76,7 @@ def test_scripts_of_every_dialect_run(target: str) -> None:
 @pytest.mark.parametrize("name", LAYERS)
 def test_whoever_owns_the_model_is_told_so(name: str) -> None:
     codes = codes_by_path(name)
-    assert (codes["model"], codes["data"]) == ("CC333", "CC333")
+    assert (codes["model"], codes["data"], codes["loss"]) == ("CC333", "CC333", "CC333")
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -170,6 +170,49 @@ def test_transformers_says_what_its_loss_scale_is() -> None:
     assert "loss_scaling.growth_factor" not in codes
 
 
+def loss_of_transformers(**changes: str) -> tuple[dict[str, Any], str]:
+    files = compiled("transformers", **changes).files
+    _, _, function = files["training_arguments.py"].text.partition("def compute_loss(")
+    return json.loads(files["arguments.json"].text), function
+
+
+def test_transformers_smooths_labels_where_it_divides_by_their_number() -> None:
+    given, function = loss_of_transformers(loss="{label_smoothing: 0.1}")
+    assert "label_smoothing_factor" not in given
+    assert "label_smoothing=0.1" in function
+    given, function = loss_of_transformers(
+        loss="{label_smoothing: 0.1}", accumulation="{normalize_by: microbatch}"
+    )
+    assert given["label_smoothing_factor"] == 0.1
+    assert function == ""
+    _, function = loss_of_transformers(loss="{class_weights: [0.5, 1, 2]}")
+    assert "torch.tensor((0.5, 1.0, 2.0), device=logits.device)" in function
+
+
+def test_transformers_has_no_function_for_other_losses() -> None:
+    changes = {
+        "model": "{kind: custom, factory: {torch: 'a:b'}}",
+        "data": "{source: npz, train: a, eval: b}",
+        "loss": "{kind: mse}",
+    }
+    assert loss_of_transformers(**changes)[1] == ""
+    hows = {j.path: j.row.how for j in compiled("transformers", **changes).judgements}
+    assert "compute_loss of training_arguments" not in " ".join(hows.values())
+
+
+@pytest.mark.parametrize(
+    ("target", "counted"),
+    [("ids", 'len(batch["ids"])'), ("labels", 'len(batch["labels"])')],
+)
+def test_fabric_counts_the_rows_of_the_target(target: str, counted: str) -> None:
+    changes = {
+        "model": "{kind: custom, factory: {torch: 'a:b'}}",
+        "data": "{source: npz, train: a, eval: b}",
+    }
+    text = compiled("fabric", loss=f"{{target: {target}}}", **changes).files["training.py"].text
+    assert f"count = sum({counted} for batch in micro_batches)" in text
+
+
 def test_transformers_by_version() -> None:
     sgd = "{name: sgd, learning_rate: 0.1, momentum: 0.9}"
     new = settings("transformers", "arguments.json", optimizer=sgd, activation_checkpointing="true")
@@ -238,4 +281,4 @@ def test_what_is_exact_is_so_for_a_plain_recipe() -> None:
         clipping="{kind: global_norm, max_norm: 1.0}",
     )
     near = {j.path for j in built.judgements if j.row.verdict is not Verdict.EXACT}
-    assert {path.split(".")[0] for path in near} == {"seed", "model", "data"}
+    assert {path.split(".")[0] for path in near} == {"seed", "model", "data", "loss"}

@@ -22,6 +22,22 @@ def derived(**raw: Any) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.parametrize(
+    ("loss", "kind"),
+    [
+        ({}, "cross_entropy"),
+        ({"label_smoothing": 0.1}, "cross_entropy"),
+        ({"target": "ids"}, "cross_entropy"),
+        ({"kind": "mse"}, "mse"),
+        ({"kind": 1}, 1),
+        ({"function": {"torch": "a:b"}}, None),
+    ],
+)
+def test_a_loss_is_cross_entropy_unless_it_says_otherwise(loss: dict[str, Any], kind: Any) -> None:
+    assert derived(loss=loss)["loss"].get("kind") == kind
+    assert "loss" not in derived()
+
+
 def triple(data: dict[str, Any]) -> tuple[object, object, object]:
     batch, accumulation = data["batch"], data["accumulation"]
     return batch.get("micro_batch_size"), accumulation.get("steps"), batch.get("global_batch_size")

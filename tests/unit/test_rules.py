@@ -11,6 +11,10 @@ NPZ = "{source: npz, train: a, eval: b}"
 
 FULL = "{mode: full, compute_dtype: bfloat16}"
 OWN = {"model": CUSTOM, "data": NPZ}
+OWN_LOSS = "{kind: custom, function: {torch: 'a:b', tensorflow: 'a.b:c'}}"
+COUNTED = "{kind: custom, function: {torch: 'a:b'}, target: ids}"
+BY_TOKEN = "{normalize_by: token}"
+HALF_LOSS = "{mode: mixed, compute_dtype: bfloat16, ops: {losses: compute}}"
 
 RULES = [
     bad("precision", "{mode: full}", "CC202", "9:1", ".compute_dtype"),
@@ -143,6 +147,46 @@ RULES = [
         for name in ("a.class:b", "a.b:None", "runtime.nets:make", "train:make")
     ),
     bad("data", "{source: synthetic, sequence_length: 513}", "CC206", "4:44", ".sequence_length"),
+    bad(
+        "loss",
+        "{label_smoothing: 0.1, class_weights: [1, 1, 2]}",
+        "CC214",
+        "9:45",
+        ".class_weights",
+    ),
+    bad("loss", "{class_weights: [1, 2]}", "CC214", "9:23", ".class_weights"),
+    bad("loss", "{class_weights: [1, 2, 0]}", "CC104", "9:30", ".class_weights.2"),
+    bad("loss", "{class_weights: [1, 2, 1e300]}", "CC104", "9:30", ".class_weights.2"),
+    bad("loss", "{label_smoothing: 1}", "CC104", "9:25", ".label_smoothing"),
+    bad("loss", "{target: ids}", "CC210", "9:16", ".target"),
+    bad("loss", "{target: 1st}", "CC104", "9:16", ".target", **OWN),
+    bad("loss", "{kind: mse}", "CC210", "9:14", ".kind"),
+    bad("loss", "{kind: huber}", "CC104", "9:14", ".kind"),
+    bad("loss", "{kind: mse, label_smoothing: 0.1}", "CC101", "9:19", ".label_smoothing", **OWN),
+    bad("loss", "{function: {torch: 'a:b'}}", "CC102", "9:1", ".kind", **OWN),
+    bad("loss", OWN_LOSS, "CC210", "9:14", ".kind"),
+    bad("loss", COUNTED, "CC214", "9:56", ".target", **OWN),
+    bad(
+        "loss",
+        "{kind: custom, function: {torch: 'a.class:b'}}",
+        "CC104",
+        "9:40",
+        ".function.torch",
+        **OWN,
+    ),
+    bad(
+        "loss",
+        "{kind: custom, function: {torch: 'train:b'}}",
+        "CC104",
+        "9:40",
+        ".function.torch",
+        **OWN,
+    ),
+    *(
+        bad("accumulation", BY_TOKEN, "CC214", "6:30", ".normalize_by", loss=loss, **OWN)
+        for loss in ("{kind: mse}", "{kind: binary_cross_entropy}", OWN_LOSS)
+    ),
+    bad("precision", HALF_LOSS, "CC214", "9:65", ".ops.losses", loss="{label_smoothing: 0.1}"),
     bad("optimizer", "{name: sgd, learning_rate: 1, nesterov: true}", "CC207", "7:52", ".nesterov"),
     bad("optimizer", "{name: adam, learning_rate: 1, betas: [0, 0.9]}", "CC207", "7:50", ".betas"),
     bad(
@@ -196,6 +240,15 @@ GOOD: list[dict[str, str | None]] = [
     {"schedule": "{name: constant, total_steps: 1, end_lr: 0}"},
     {"schedule": "{name: cosine, total_steps: 1, end_lr: 1e-3}"},
     {"seed": "2147483647", "name": "a" * 64},
+    {"loss": "{}"},
+    {"loss": "{label_smoothing: 0.1}"},
+    {"loss": "{kind: cross_entropy, class_weights: [0.5, 1, 2]}", "accumulation": BY_TOKEN},
+    {"loss": "{class_weights: []}", "precision": HALF_LOSS},
+    {"loss": "{target: ids, label_smoothing: 0.5}", **OWN},
+    {"loss": "{kind: mse, target: y}", **OWN},
+    {"loss": "{kind: binary_cross_entropy}", "accumulation": "{normalize_by: microbatch}", **OWN},
+    {"loss": OWN_LOSS, **OWN},
+    {"loss": COUNTED, "accumulation": BY_TOKEN, **OWN},
 ]
 
 

@@ -9,20 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.recipe.document import CrossEntropy, OpTypes, Recipe
 from crosscast_parity.toy.compare import Seen
 from crosscast_parity.toy.model import Toy
 from crosscast_parity.toy.worker import TIMEOUT, Worker, WorkerFailure
 
 
 def of_step(recipe: Recipe) -> Recipe:
-    """Return the recipe without what is about the model, which a step refuses (CC212)."""
+    """Return the recipe without what is about model and loss, which a step refuses (CC212)."""
     precision = recipe.precision.model_copy(update={"ops": OpTypes()})
     overrides = {
         name: {key: value for key, value in settings.items() if key != "compile"}
         for name, settings in recipe.overrides.items()
     }
-    changes = {"precision": precision, "activation_checkpointing": False, "overrides": overrides}
+    changes = {
+        "loss": CrossEntropy(),
+        "precision": precision,
+        "activation_checkpointing": False,
+        "overrides": overrides,
+    }
     return recipe.model_copy(update=changes)
 
 

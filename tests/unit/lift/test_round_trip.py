@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,56 @@ def test_mixed_precision_without_a_half_operation_is_float32(target: str) -> Non
     sources = emitted(recipe, target)
     if sources is not None:
         assert compared(recipe, read_back(sources), target) == {}
+
+
+OWN = {
+    "model": "{kind: custom, factory: {torch: 'a:b', tensorflow: 'a:b', paddle: 'a:b'}}",
+    "data": "{source: npz, train: a, eval: b}",
+}
+OWN_LOSS = "kind: custom, function: {torch: 'own.losses:of_rows', tensorflow: 'o:p', paddle: 'q:r'}"
+BY_TOKEN = "{normalize_by: token}"
+LOSSES: list[dict[str, str]] = [
+    {"loss": "{label_smoothing: 0.1}"},
+    {"loss": "{class_weights: [0.5, 1, 2]}"},
+    {"loss": "{target: ids, label_smoothing: 0.25}", "accumulation": BY_TOKEN, **OWN},
+    {"loss": "{target: ids, class_weights: [1, 3.5]}", "accumulation": BY_TOKEN, **OWN},
+    {"loss": "{kind: mse, target: y}", **OWN},
+    {"loss": "{kind: mse}", "accumulation": "{normalize_by: microbatch}", **OWN},
+    {"loss": "{kind: binary_cross_entropy}", **OWN},
+    {"loss": f"{{{OWN_LOSS}}}", **OWN},
+    {"loss": f"{{{OWN_LOSS}, target: ids}}", "accumulation": BY_TOKEN, **OWN},
+]
+
+
+@pytest.mark.parametrize("changes", LOSSES, ids=lambda changes: changes["loss"])
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "paddle@fleet"])
+def test_losses_are_read_back(target: str, changes: dict[str, str]) -> None:
+    from recipe_texts import recipe_of
+
+    recipe = recipe_of(**changes)
+    sources = emitted(recipe, target)
+    assert sources is not None
+    found = read_back(sources)
+    assert compared(recipe, found, target) == {}
+    wanted = recipe.loss.model_dump()
+    function = f"loss.function.{target.partition('@')[0]}"
+    assert found.get(function, "") == wanted.get("function", {}).get(function.split(".")[-1], "")
+    lifted = lift(analyse(sources))
+    assert lifted.recipe is not None, lifted.diagnostics
+    assert compared(recipe, flat(lifted.recipe), target) == {}
+
+
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+def test_an_edited_loss_is_not_called_cross_entropy(target: str) -> None:
+    from recipe_texts import recipe_of
+
+    sources = emitted(recipe_of(**OWN, loss="{kind: mse}"), target)
+    assert sources is not None
+    edited = [
+        Source(s.name, re.sub(r"[\w.]+\.(mse_loss|squared_difference)\(", "huber(", s.text))
+        for s in sources
+    ]
+    assert not [path for path in read_back(edited) if path.startswith("loss.")]
 
 
 @pytest.mark.parametrize("lowest", [1.0, 0.5, None])

@@ -12,7 +12,7 @@ from crosscast.messages.diagnostics import Collector, Diagnostic, Severity
 from crosscast.messages.output import OutputFile
 from crosscast.plan.operations import Plan
 from crosscast.plan.order import verify
-from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.recipe.document import CrossEntropy, OpTypes, Recipe
 from crosscast.recipe.suggestions import suggest
 from crosscast.targets import capability
 from crosscast.targets.backend import (
@@ -84,19 +84,21 @@ def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collec
 
 
 def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
-    """Return errors for fields about the model, which a step does not contain."""
-    requested = {
-        "precision.ops": recipe.precision.ops != OpTypes(),
-        "activation_checkpointing": recipe.activation_checkpointing,
-    }
+    """Return errors for fields about the model and the loss, which a step does not contain."""
+    loss = recipe.loss
+    requested = (
+        ("loss", "loss", loss != CrossEntropy(target=loss.target or "labels")),
+        ("precision.ops", "model", recipe.precision.ops != OpTypes()),
+        ("activation_checkpointing", "model", recipe.activation_checkpointing),
+    )
     return [
         Diagnostic(
             code="CC212",
             path=path,
-            message="this is about the model, which a step does not contain",
-            hint="remove it or --form step, and implement it in your model",
+            message=f"this is about the {part}, which a step does not contain",
+            hint=f"remove it or --form step, and implement it in your {part}",
         )
-        for path, is_set in requested.items()
+        for path, part, is_set in requested
         if is_set
     ]
 

@@ -95,7 +95,7 @@ def recipe_hash(recipe: Recipe) -> str:
     """
     data = recipe.model_dump(mode="json")
     del data["launch"], data["distributed"]["nodes"]
-    if recipe.loss == CrossEntropy(kind="cross_entropy"):
+    if recipe.loss == CrossEntropy():
         del data["loss"]  # as in recipes from before there was a section about it
     data["distributed"]["processes_per_node"] = recipe.processes
     text = json.dumps(data, sort_keys=True)

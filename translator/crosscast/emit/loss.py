@@ -63,7 +63,17 @@ class LossView:
 
     def rows(self, batch: str) -> str:
         """Return the code of the number of rows of a dict of arrays."""
-        return f"len({batch}[{self.key}])" if self.target else f"len(next(iter({batch}.values())))"
+        return row_count(batch, self.key if self.target else "")
+
+
+def row_count(batch: str, key: str) -> str:
+    """Return the code of the number of rows of a dict of arrays.
+
+    Args:
+        batch: The dict, as code.
+        key: The name of one of the arrays, as code; empty if none is known.
+    """
+    return f"len({batch}[{key}])" if key else f"len(next(iter({batch}.values())))"
 
 
 _NAMES = {

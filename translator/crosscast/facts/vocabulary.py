@@ -124,6 +124,19 @@ VOCABULARY: dict[str, Field] = {
         values=("yes", "no", "flag", *_WHO),
         meaning="whether the all-reduce waits for the end of the window",
     ),
+    "loss.kind": Field(
+        values=("cross_entropy", "binary_cross_entropy", "mse"),
+        meaning="the loss that is differentiated, if it is just one of these",
+        recipe="loss.kind",
+    ),
+    "loss.label_smoothing": Field(
+        values=NUMBER, meaning="smoothing of labels", recipe="loss.label_smoothing"
+    ),
+    "loss.class_weights": Field(
+        values=("weighted_mean",),
+        meaning="classes have weights, by whose sum over the labels the loss is divided",
+    ),
+    "loss.ignore_index": Field(values=NUMBER, meaning="a label that counts for nothing"),
     "zero_grad.where": Field(
         values=(
             *("before_forward", "before_backward", "after_step", "window_start"),

@@ -10,7 +10,7 @@ from crosscast import __version__
 from crosscast.lift.recipe_draft import Filled, nested
 
 ORDER = (
-    *("version", "name", "seed", "model", "data", "batch", "precision", "loss_scaling"),
+    *("version", "name", "seed", "model", "data", "loss", "batch", "precision", "loss_scaling"),
     *("accumulation", "clipping", "optimizer", "schedule", "ema", "activation_checkpointing"),
     *("distributed", "launch", "overrides"),
 )

@@ -12,6 +12,7 @@ from crosscast.lift.analysis import Analysis
 from crosscast.lift.annotated_yaml import recipe_yaml
 from crosscast.lift.conflicts import conflicts
 from crosscast.lift.implied_defaults import imply
+from crosscast.lift.loss_section import loss
 from crosscast.lift.optimizers import optimizer
 from crosscast.lift.recipe_draft import Draft, Filled, of_fact
 from crosscast.lift.resolved_values import unknown_fields
@@ -103,6 +104,7 @@ def fill(analysis: Analysis) -> Draft:
     imply(look, called, draft, versions)
     _direct(analysis, draft)
     run_sections.rest(look, draft)
+    loss(look, draft)
     if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
         draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
     return draft

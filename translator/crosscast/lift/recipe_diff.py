@@ -18,7 +18,7 @@ from crosscast.recipe.document import Recipe
 State = Literal["different", "unknown"]
 _NAMES = ("version", "name")
 """Fields that say nothing about the training."""
-_OF_BACKEND = ("model.factory.", "overrides.")
+_OF_BACKEND = ("model.factory.", "loss.function.", "overrides.")
 _DERIVED = ("schedule.warmup_ratio", "model.preset")
 _UNSEEN = ("seed", "accumulation.tail")
 """Fields whose default in a recipe says nothing about a source that does not speak of them."""
@@ -157,7 +157,7 @@ def differences(left: Side, right: Side) -> Iterator[Difference]:
             continue
         first, second = left.values.get(path), right.values.get(path)
         unknown = path in left.unknown or path in right.unknown
-        # A script knows only its own framework's factory and settings.
+        # A script knows only its own framework's functions and settings.
         unknown = unknown or (path.startswith(_OF_BACKEND) and None in (first, second))
         idle = (
             path in left.values.keys() - ours.keys() or path in right.values.keys() - theirs.keys()

@@ -18,6 +18,8 @@ MEANT: Mapping[str, str] = {
     "accumulation.present": "accumulation.steps",
     "accumulation.loss_divided": "accumulation.normalize_by",
     "accumulation.no_sync": "distributed.strategy",
+    "loss.class_weights": "loss.class_weights",
+    "loss.ignore_index": "loss.kind",
     "zero_grad.where": "accumulation.steps",
     "clipping.unscaled_first": "clipping.kind",
     "clipping.per": "clipping.kind",

@@ -18,6 +18,7 @@ def derive(raw: Mapping[str, Any], collect: Collector) -> dict[str, Any]:
     """Return a copy of `raw` with derived values added. Never raises on strange data."""
     data = {key: dict(value) if isinstance(value, Mapping) else value for key, value in raw.items()}
     _model_sizes(data)
+    _loss(data)
     _precision(data)
     _batch(data)
     _warmup(data, collect)
@@ -42,6 +43,13 @@ def _model_sizes(data: dict[str, Any]) -> None:
         sizes = BERT_PRESETS.get(preset, {}) if isinstance(preset, str) else {}
         for name, size in sizes.items():
             model.setdefault(name, size)
+
+
+def _loss(data: dict[str, Any]) -> None:
+    """Derive the kind that a recipe without the section has; only a custom loss has functions."""
+    loss = data.get("loss")
+    if isinstance(loss, dict) and "function" not in loss:
+        loss.setdefault("kind", "cross_entropy")
 
 
 def _precision(data: dict[str, Any]) -> None:

@@ -275,7 +275,7 @@ class Recipe(Section):
     """Random seed for the row order, initial weights and dropout; at most 2147483647."""
     model: Model
     data: Data
-    loss: Loss = CrossEntropy.model_construct(kind="cross_entropy")
+    loss: Loss = CrossEntropy.model_construct()
     batch: Batch
     precision: Precision = Precision.model_construct()
     loss_scaling: LossScaling

@@ -6,11 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from crosscast.recipe.section import FactoryName, Fraction, Positive, Section
+from crosscast.recipe.section import FactoryName, Fraction, Section
 
 ARRAY_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 Array = Annotated[str, Field(pattern=ARRAY_PATTERN)]
 """Name of an array of the rows, which is that of an argument."""
+Weight = Annotated[float, Field(ge=2.0**-126, le=2.0**126)]
+"""Every framework multiplies in float32: within these bounds, no weight becomes 0 or infinite."""
 
 
 class CrossEntropy(Section):
@@ -18,12 +20,12 @@ class CrossEntropy(Section):
     `normalize_by: token` of [rows, tokens, classes] with labels [rows, tokens], one per label that
     is not -100."""
 
-    kind: Literal["cross_entropy"]
+    kind: Literal["cross_entropy"] = "cross_entropy"
     target: Array = "labels"
     """The array that the loss takes; all other arrays go to the model, by argument name."""
     label_smoothing: Fraction = 0.0
     """Each loss is (1 - s) * -log p[label] + s * mean of -log p over the classes."""
-    class_weights: tuple[Positive, ...] = ()
+    class_weights: tuple[Weight, ...] = ()
     """Factor of the loss of each class; empty for none. A mean over rows or labels counts each of
     them once, whatever its weight."""
 

@@ -273,7 +273,7 @@ def _loss(recipe: Recipe) -> Iterator[Diagnostic]:
             message="your function takes all arrays; a target is for normalize_by: token",
             hint="remove it",
         )
-    if recipe.precision.ops.losses != "float32" and loss != CrossEntropy(kind="cross_entropy"):
+    if recipe.precision.ops.losses != "float32" and loss != CrossEntropy():
         yield Diagnostic(
             code="CC214",
             path="precision.ops.losses",
@@ -310,6 +310,7 @@ def _loss_of_bert(recipe: Recipe) -> Iterator[Diagnostic]:
             code="CC214",
             path="loss.class_weights",
             message=f"{len(loss.class_weights)} weights for {model.labels} classes",
+            hint="give every class a weight",
         )
 
 

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
+from crosscast.recipe.loss import ARRAY_PATTERN
 from crosscast.recipe.schema import field_names
 from crosscast.recipe.section import FACTORY_PATTERN, GLOB_PATTERN, PATH_PATTERN, SLUG_PATTERN
 from crosscast.recipe.suggestions import suggest, suggest_field
@@ -22,6 +23,7 @@ PATTERNS = {
     SLUG_PATTERN: "1 to 64 letters, digits, dots, dashes and underscores, first a letter or digit",
     PATH_PATTERN: "a path without control characters",
     GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
+    ARRAY_PATTERN: "1 to 64 letters, digits and _, first a letter or _",
     FACTORY_PATTERN: "of the form package.module:function",
     SLURM_NAME_PATTERN: "1 to 128 letters, digits and _ . , : + -, not starting with . , : + -",
 }

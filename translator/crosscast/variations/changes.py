@@ -110,6 +110,19 @@ class Groups:
             yield {"weight_decay": 0.0}
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """No weights of classes, another one, the same in another order."""
+
+    def values(self, current: Any) -> Iterator[Any]:
+        """Yield tuples of weights."""
+        if not current:
+            return
+        yield ()
+        yield (2.0 * current[0], *current[1:])
+        yield tuple(reversed(current))
+
+
 def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> Data:
     """Return a copy of the plain data of a recipe with other values at dotted paths.
 

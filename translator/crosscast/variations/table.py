@@ -21,6 +21,7 @@ from crosscast.variations.changes import (
     Roles,
     Times,
     To,
+    Weights,
     built,
     changed,
     value_at,
@@ -92,6 +93,8 @@ TABLE: tuple[tuple[str, tuple[Change, ...]], ...] = (
     ("model.layer_norm_eps", (To((1e-12, 1e-5, 1e-3)),)),
     ("model.attention_heads", (Times((2.0, 0.5)),)),
     ("model.init_std", (Times((2.0,)),)),
+    ("loss.label_smoothing", (To((0.0, 0.1)), Times((2.0, 0.5)))),
+    ("loss.class_weights", (Weights(),)),
 )
 
 UNFIT = ("precision.", "accumulation.dtype", "loss_scaling.mode")

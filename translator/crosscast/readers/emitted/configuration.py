@@ -55,6 +55,6 @@ def _own_windows(script: Script, trained: str) -> Iterator[Fact]:
     unit = "microbatch"
     if "-100" in trained:
         unit = "token"
-    elif "batch['labels']" in trained or (full and full != script.constants["ACCUMULATION_STEPS"]):
+    elif "count = sum(" in trained or (full and full != script.constants["ACCUMULATION_STEPS"]):
         unit = "sample"
     yield script.fact("accumulation.normalize_by", unit, "train_window")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
@@ -103,13 +102,10 @@ def _model(script: Script, backend: str) -> Iterator[Fact]:
             yield from script.constant(f"model.{name}", constant)
         yield script.fact("model.dropout", script.constants.get("DROPOUT", 0.0), "DROPOUT")
         return
-    for module in script.modules:
-        for statement in module.tree.body:
-            match statement:
-                case ast.ImportFrom(module=str(name), names=[ast.alias(name=made, asname=alias)]):
-                    if (alias or made) == "build_model" and name != "model":
-                        yield script.fact("model.kind", "custom", "train_window")
-                        yield script.fact(f"model.factory.{backend}", f"{name}:{made}")
+    factory = script.imported("build_model")
+    if factory and not factory.startswith("model:"):
+        yield script.fact("model.kind", "custom", "train_window")
+        yield script.fact(f"model.factory.{backend}", factory)
 
 
 def _data(script: Script) -> Iterator[Fact]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.readers.emitted.configuration import configuration
 from crosscast.readers.emitted.course import course
+from crosscast.readers.emitted.loss import loss
 from crosscast.readers.emitted.optimizer import optimizer
 from crosscast.readers.emitted.script import NAME, Script
 from crosscast.readers.emitted.step import step
@@ -41,6 +42,7 @@ class EmittedReader:
             word = backend.framework.word
             yield Fact(field="framework", value=word, origin="presence", reader=NAME)
             yield from course(script, backend.name)
+            yield from loss(script, backend.name)
         yield from optimizer(script)
         yield from step(script)
 

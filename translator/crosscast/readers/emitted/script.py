@@ -104,6 +104,16 @@ class Script:
         if name is not None:
             yield self.fact(path, self.constants[name], name, origin="constant")
 
+    def imported(self, name: str) -> str:
+        """Return the `module:function` that is imported under a name; empty if none is."""
+        for module in self.modules:
+            for statement in module.tree.body:
+                match statement:
+                    case ast.ImportFrom(module=str(place), names=[alias]):
+                        if (alias.asname or alias.name) == name:
+                            return f"{place}:{alias.name}"
+        return ""
+
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
         """Return the fact that a recipe field has a value, shown by constants and functions."""
         places = tuple(self.places[name] for name in where if name in self.places)

@@ -10,6 +10,7 @@ from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.losses import losses_of
 from crosscast.readers.python.origins import by_words
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
@@ -54,6 +55,7 @@ def _weight(step: TrainingStep) -> tuple[bool, bool, bool, int]:
 def _facts(step: TrainingStep) -> Iterator[Fact]:
     if windows.is_present(step):
         yield from _windows(step)
+    yield from losses_of(step, NAME)
     yield from _said("zero_grad.where", steps.cleared(step))
     clips = steps.clips(step)
     if clips:

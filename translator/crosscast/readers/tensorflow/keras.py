@@ -24,6 +24,7 @@ from crosscast.readers.python.library_calls import (
     plain,
     text_value,
 )
+from crosscast.readers.python.losses import compiled_losses
 from crosscast.readers.python.precision import (
     Mode,
     Site,
@@ -78,6 +79,7 @@ class KerasReader:
             yield from by_scaler(program)
         yield from _scaling(program, sites)
         yield from own_bounds(program, NAME)
+        yield from compiled_losses((call for _, call in calls_of(program)), NAME)
 
 
 def policy_sites(program: Program) -> Iterator[Site]:

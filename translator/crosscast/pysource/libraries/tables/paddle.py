@@ -105,6 +105,15 @@ _SCHEDULES: dict[str, Signature] = {
 }
 
 _REST: dict[str, Signature] = {
+    "paddle.nn.CrossEntropyLoss": "weight ignore_index reduction soft_label axis use_softmax "
+    "label_smoothing name",
+    "paddle.nn.functional.cross_entropy": "input label weight ignore_index reduction soft_label "
+    "axis use_softmax label_smoothing name",
+    "paddle.nn.MSELoss": "reduction",
+    "paddle.nn.functional.mse_loss": "input label reduction name",
+    "paddle.nn.BCEWithLogitsLoss": "weight reduction pos_weight name",
+    "paddle.nn.functional.binary_cross_entropy_with_logits": "logit label weight reduction "
+    "pos_weight name",
     "paddle.nn.ClipGradByGlobalNorm": "clip_norm group_name auto_skip_clip",
     "paddle.nn.ClipGradByNorm": "clip_norm",
     "paddle.nn.ClipGradByValue": "max min",

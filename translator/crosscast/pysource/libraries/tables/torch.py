@@ -135,6 +135,11 @@ _REST: dict[str, Signature] = {
     "label_smoothing",
     "torch.nn.functional.cross_entropy": "input target weight size_average ignore_index reduce "
     "reduction label_smoothing",
+    "torch.nn.MSELoss": "size_average reduce reduction",
+    "torch.nn.functional.mse_loss": "input target size_average reduce reduction",
+    "torch.nn.BCEWithLogitsLoss": "weight size_average reduce reduction pos_weight",
+    "torch.nn.functional.binary_cross_entropy_with_logits": "input target weight size_average "
+    "reduce reduction pos_weight",
     "torch.compile": "model",
     "torch.manual_seed": "seed",
     "torch.set_float32_matmul_precision": "precision",

@@ -1,0 +1,58 @@
+"""Facts to the section of a recipe about the loss."""
+
+from __future__ import annotations
+
+from crosscast.facts.fact import Fact
+from crosscast.lift.recipe_draft import Draft
+from crosscast.lift.step_sections import Look, number, word
+
+_OWN = "if it is another one, write its kind, or kind: custom with your function"
+
+
+def loss(look: Look, draft: Draft) -> None:
+    """Fill `loss`; what was filled from an emitted script stays."""
+    if draft.has("loss."):
+        return
+    fact = look("loss.kind")
+    kind = word(fact)
+    if kind is None:
+        shown = fact.expression if fact is not None else ""
+        note = f"the source computes {shown}; {_OWN}" if shown else f"not read; {_OWN}"
+        draft.put("loss.kind", "cross_entropy", fact, how="stand_in", note=note)
+        return
+    if kind != "cross_entropy" and draft.value("model.kind") == "bert":
+        message = f"the loss is {kind}; the shipped BERT is a classifier"
+        draft.note("CC911", "loss.kind", message, fact, "write a custom model")
+        draft.put("loss.kind", "cross_entropy", fact, how="stand_in", note=f"in place of {kind}")
+        return
+    draft.put("loss.kind", kind, fact)
+    if kind == "cross_entropy":
+        _of_classes(look, draft)
+
+
+def _of_classes(look: Look, draft: Draft) -> None:
+    smoothing, weights = look("loss.label_smoothing"), look("loss.class_weights")
+    if smoothing is not None:
+        _smoothing(smoothing, draft)
+    if weights is not None:
+        message = "a mean is divided by the weights of its labels; that of a recipe by their number"
+        hint = "write loss.class_weights, or kind: custom with your function for the same numbers"
+        draft.note("CC911", "loss.class_weights", message, weights, hint)
+        note = "the weights of the source"
+        draft.put("loss.class_weights", [], weights, how="stand_in", note=note)
+    ignored = look("loss.ignore_index")
+    if ignored is not None:
+        label = number(ignored)
+        shown = ignored.expression if label is None else f"{label:g}"
+        message = f"labels of {shown} count for nothing; in a recipe those of -100 do"
+        hint = "write -100 in your rows, and normalize_by: token"
+        draft.note("CC911", "loss.target", message, ignored, hint)
+
+
+def _smoothing(fact: Fact, draft: Draft) -> None:
+    share = number(fact)
+    if share is not None and 0 <= share < 1:
+        draft.put("loss.label_smoothing", float(share), fact)
+        return
+    note = f"{fact.expression or fact.value} is not known"
+    draft.put("loss.label_smoothing", 0.0, fact, how="stand_in", note=note)
