@@ -262,7 +262,7 @@ def test_rows_in_tests_end_in_a_short_batch() -> None:
 )
 def test_an_evaluation_has_the_loss_of_the_recipe(tmp_path: Path, loss: CrossEntropy) -> None:
     recipe = make_recipe(model=MODEL, loss=loss.model_dump())
-    rows = ROWS.arrays
+    rows = ROWS.arrays()
     assert failed(tmp_path, reported(WEIGHTS, rows, loss=loss), recipe) == set()
-    assert failed(tmp_path, reported(WEIGHTS, rows), recipe) == {"evaluation.loss"}
-    assert failed(tmp_path, reported(WEIGHTS, rows, loss=loss)) == {"evaluation.loss"}
+    assert failed(tmp_path, reported(WEIGHTS, rows), recipe) == {"evaluation loss"}
+    assert failed(tmp_path, reported(WEIGHTS, rows, loss=loss)) == {"evaluation loss"}

@@ -114,7 +114,7 @@ def tiny_model(recipe: Recipe) -> dict[str, Any]:
 
 
 def tiny_loss(recipe: Recipe) -> dict[str, Any]:
-    """Return the change that gives every class of a tiny model a weight, if classes have weights."""
+    """Return the change that gives every class of a tiny model a weight, if any has one."""
     weights = entropy_of(recipe).class_weights
     if not weights:
         return {}
