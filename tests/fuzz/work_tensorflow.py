@@ -57,7 +57,7 @@ def machine_patterns(step: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
     def visit(overflow: bool) -> None:
         scale = held[0].scale
         held[0].adjust(overflow)
-        seen.append((scale, overflow, held[0].good, held[0].bad))
+        seen.append((scale, overflow, held[0].good, getattr(held[0], "bad", 0)))
 
     def restore(saved: Any) -> None:
         held[0] = replace(saved)
