@@ -167,8 +167,9 @@ def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
         **in_words("transformers", {"clipping.max_norm": limit}),
         **schedule_arguments(recipe),
     }
-    if it.smooths(recipe) and not it.weighs_counted_labels(recipe):
-        found["label_smoothing_factor"] = recipe.loss.label_smoothing
+    loss = recipe.loss
+    if isinstance(loss, CrossEntropy) and loss.label_smoothing and _summed_loss(recipe) is None:
+        found["label_smoothing_factor"] = loss.label_smoothing
     kwargs: dict[str, float] = {}
     if it.curve_above_zero(recipe):
         found["lr_scheduler_type"] = "cosine_with_min_lr"

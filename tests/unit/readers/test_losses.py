@@ -10,6 +10,7 @@ from crosscast.readers.python.accumulation import READER as LOOPS
 from crosscast.readers.tensorflow.keras import READER as KERAS_MODELS
 from torch_programs import read_by
 
+
 def losses(text: str, reader: Any = LOOPS) -> dict[str, Any]:
     found = read_by(reader, text)
     return {path: value for path, value in found.items() if path.startswith("loss.")}
@@ -223,6 +224,8 @@ def test_losses_that_keras_compiles(loss: str, kind: str) -> None:
             "keras.losses.SparseCategoricalCrossentropy(from_logits=True)(y, model(x))",
             "cross_entropy",
         ),
+        ("tf.compat.v1.losses.sparse_softmax_cross_entropy(y, model(x))", "cross_entropy"),
+        ("tf.compat.v1.losses.sparse_softmax_cross_entropy(y, model(x), weights=w)", "?"),
         ("tf.reduce_mean(keras.losses.mean_squared_error(y, model(x)))", "mse"),
         ("tf.reduce_mean(tf.square(model(x) - y))", "?"),
         ("keras.losses.SparseCategoricalCrossentropy()(y, model(x))", "?"),

@@ -116,13 +116,13 @@ def loss_view(plan: Plan, frame: Frame, backend: str) -> LossView:
     """Return the view of a loss in a backend."""
     loss, unit = frame.loss, plan.get(Normalize).unit
     classes = loss if isinstance(loss, CrossEntropy) else None
-    own = isinstance(loss, CustomLoss)
+    function = loss.function[backend] if isinstance(loss, CustomLoss) else ""
     return LossView(
         kind=loss.kind,
         target=loss.target,
         smoothing=classes.label_smoothing if classes else 0.0,
         weights=classes.class_weights if classes else (),
-        function_import=_import(loss.function[backend], "own_losses") if own else "",
+        function_import=_import(function, "own_losses") if function else "",
         doc=_REDUCED[unit].format(_LOSS_NAMES[loss.kind]),
     )
 
