@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files, start_view
+from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import clip_constants, divisor
 from crosscast.emit.render import py_literal
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
-    loss_view,
     model_view,
     scaling_view,
     schedule_view,

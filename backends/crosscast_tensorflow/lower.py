@@ -7,11 +7,11 @@ from pathlib import Path
 
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files
+from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor, print_ops
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     ScriptView,
-    loss_view,
     machine_view,
     model_view,
     scaling_view,

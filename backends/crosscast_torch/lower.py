@@ -8,9 +8,10 @@ from pathlib import Path
 
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import job_files, start_view
+from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
-from crosscast.emit.view import loss_view, model_view, schedule_view, script_header, step_view
+from crosscast.emit.view import model_view, schedule_view, script_header, step_view
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates

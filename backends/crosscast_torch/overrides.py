@@ -12,4 +12,5 @@ class TorchOverrides(Section):
     """Use the fused kernels of the optimizer where the dialect has them, except for scaled momentum
     (CC315)."""
     compile: bool = False
-    """Compile the model with torch.compile; refused for a step, which is given its model."""
+    """Compile the model with torch.compile, which gains nothing for small models on a CPU
+    (docs/performance.md); refused for a step, which is given its model."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crosscast.emit.frame import Tail, frame_of
-from crosscast.emit.view import row_count
+from crosscast.emit.loss import row_count
+from crosscast.emit.render import py_literal
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
@@ -65,11 +66,11 @@ def _divides(recipe: Recipe, full: bool) -> tuple[str, ...]:
     unit = recipe.accumulation.normalize_by
     if full:
         return ("divisor = FULL_WINDOW",)
-    target = recipe.loss.target
+    key = py_literal(recipe.loss.target) if recipe.loss.target else ""
     counts = {
-        "sample": f"sum({row_count(target, 'batch')} for batch in micro_batches)",
+        "sample": f"sum({row_count('batch', key)} for batch in micro_batches)",
         "microbatch": "len(micro_batches)",
-        "token": f'sum(int((batch["{target}"] != -100).sum()) for batch in micro_batches)',
+        "token": f"sum(int((batch[{key}] != -100).sum()) for batch in micro_batches)",
     }
     count = f"count = {counts[unit]}"
     least = "max(1, count)" if unit == "token" else "count"

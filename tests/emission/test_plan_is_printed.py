@@ -243,11 +243,12 @@ def test_a_plan_is_printed_as_compiled() -> None:
 
 
 SHARED = tuple(
-    f"translator/crosscast/emit/{name}.py" for name in ("launching", "lowering", "runtime", "view")
+    f"translator/crosscast/emit/{name}.py"
+    for name in ("launching", "loss", "lowering", "runtime", "view")
 )
 OF_THE_FRAME = {
     *("BertModel", "CustomModel", "Model", "OpTypes", "NpzData", "SyntheticData", "Launch"),
-    *("Section",),
+    *("Section", "Loss", "CrossEntropy", "CustomLoss"),
 }
 """What printing may import of the recipe: nothing of its training step."""
 

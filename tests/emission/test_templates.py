@@ -20,6 +20,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.targets.backend import Form, installed_backends
 from emission_bases import ADAPTED
 from frameworks.emitted_script import tiny_recipe
+from frameworks.loss_cases import CASES
 from launch_scripts import fitting
 from template_paths import Reading, frozen, readings, related, values_of
 
@@ -35,6 +36,7 @@ RECIPES = (
     tiny_recipe(**ADAPTED["machines"], launch={"scheduler": "slurm"}),
     tiny_recipe(optimizer=ADAPTED["groups"]["optimizer"] | {"name": "sgd"}),
     fitting(),
+    *(case.recipe() for case in CASES.values()),
 )
 APART = ("parity/", "_shared/starter.recipe.yaml")
 """Templates of what no backend emits: pages of reports, and what `crosscast init` writes."""

@@ -177,6 +177,41 @@ def test_models_are_what_ruff_would_write(tmp_path: Path) -> None:
     assert number == 80
 
 
+OWN_LOSS = {"kind": "custom", "function": {"tensorflow": "losses:of_rows"}}
+LOSSES: dict[str, tuple[dict[str, Any], ...]] = {
+    "microbatch": (
+        {"kind": "cross_entropy", "class_weights": [0.5, 1.0, 2.0]},
+        {"kind": "binary_cross_entropy"},
+        {"kind": "mse", "target": "y"},
+        OWN_LOSS,
+    ),
+    "token": (
+        {"kind": "cross_entropy", "label_smoothing": 0.1},
+        {"kind": "cross_entropy", "class_weights": [0.5, 1.0, 2.0], "target": "marks"},
+        OWN_LOSS | {"target": "marks"},
+    ),
+}
+LOSSES["sample"] = (*LOSSES["microbatch"], LOSSES["token"][0])
+
+
+def test_losses_are_what_ruff_would_write(tmp_path: Path) -> None:
+    each = [(unit, loss, form) for unit in LOSSES for loss in LOSSES[unit] for form in FORMS]
+    for number, (unit, loss, form) in enumerate(each):
+        target = TARGETS[number % 3]
+        compiled = emit(
+            form,
+            target,
+            loss=loss,
+            model=MODELS[2],
+            accumulation={"normalize_by": unit},
+            **(SCALINGS[2] if target == TARGETS[2] else {}),
+        )
+        (tmp_path / f"{number}" / "runtime").mkdir(parents=True)
+        for path, file in compiled.files.items():
+            (tmp_path / f"{number}" / path).write_text(file.text)
+    assert_clean(tmp_path)
+
+
 def codes(**sections: Any) -> set[str]:
     return {found.code for found in emit(**sections).diagnostics}
 

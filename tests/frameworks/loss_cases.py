@@ -43,8 +43,10 @@ class LossCase:
         rng = np.random.default_rng(5)
         x = rng.normal(size=(ROWS, int(np.prod(self.outputs, initial=1)))).astype(np.float32)
         if self.loss["kind"] != "cross_entropy":
-            kept = ROWS, *self.outputs
-            return {"x": x, "y": rng.uniform(size=kept).astype(np.float32)}
+            y = rng.uniform(size=(ROWS, *self.outputs)).astype(np.float32)
+            if self.unit == "token":
+                y[0, 1] = y[3] = -100
+            return {"x": x, "y": y}
         labels = rng.integers(0, CLASSES, (ROWS, *self.outputs[:-1]))
         if self.unit == "token":
             labels[0, 1] = labels[3] = -100
@@ -72,7 +74,8 @@ def cross_entropy(smoothing: float = 0.0, weights: tuple[float, ...] = ()) -> Lo
 
 
 def _by_row(elements: np.ndarray) -> np.ndarray:
-    return elements.reshape(ROWS, -1).mean(1)
+    means: np.ndarray = elements.reshape(ROWS, -1).mean(1)
+    return means
 
 
 def _mse(outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -83,6 +86,11 @@ def _binary(outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return _by_row(np.log1p(np.exp(-outputs)) + (1 - targets) * outputs)
 
 
+def _own_tokens(outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.where(targets == -100, 0.0, np.abs(outputs - targets))
+    return found
+
+
 def _own(outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return _by_row(np.abs(outputs - targets))
 
@@ -91,6 +99,11 @@ _CE, _MSE = {"kind": "cross_entropy"}, {"kind": "mse", "target": "y"}
 _BINARY = {"kind": "binary_cross_entropy", "target": "y"}
 _CUSTOM = {"kind": "custom", "function": dict.fromkeys(BACKENDS, "my_losses:absolute_errors")}
 _SCALAR = {"kind": "custom", "function": dict.fromkeys(BACKENDS, "my_losses:mean_error")}
+_TOKENS = {
+    "kind": "custom",
+    "function": dict.fromkeys(BACKENDS, "my_losses:token_errors"),
+    "target": "y",
+}
 _SMOOTH = _CE | {"label_smoothing": SMOOTHING}
 CASES = {
     "plain": LossCase(_CE, (CLASSES,), cross_entropy()),
@@ -118,4 +131,5 @@ CASES = {
     "binary": LossCase(_BINARY, (2, 2), _binary),
     "own": LossCase(_CUSTOM, (4,), _own),
     "own, scalar": LossCase(_SCALAR, (4,), _own, unit="microbatch"),
+    "own, tokens": LossCase(_TOKENS, (TOKENS,), _own_tokens, unit="token"),
 }

@@ -1,4 +1,4 @@
-"""The losses of emitted PyTorch scripts, against NumPy."""
+"""The losses of emitted PyTorch and Paddle scripts, against NumPy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 from frameworks.emitted_script import emit
 from frameworks.loss_cases import CASES, LossCase
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import run_python
+from frameworks.subprocesses import paddle_2, run_python
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.paddle]
+FRAMEWORKS = ("torch", "paddle")
 
-MODEL = """
+MODELS = {
+    "torch": """
 import torch
 from torch import nn
 
@@ -30,7 +32,25 @@ class Net(nn.Module):
 
 
 build_model = Net
-"""
+""",
+    "paddle": """
+import paddle
+from paddle import nn
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        ones = nn.initializer.Constant(1.0)
+        self.factor = self.create_parameter([1], default_initializer=ones)
+
+    def forward(self, x):
+        return (self.factor * x).reshape([len(x), *{shape}])
+
+
+build_model = Net
+""",
+}
 LOSSES = """
 def absolute_errors(model, batch):
     errors = (model(x=batch["x"]) - batch["y"]).abs()
@@ -39,27 +59,32 @@ def absolute_errors(model, batch):
 
 def mean_error(model, batch):
     return absolute_errors(model, batch).mean()
+
+
+def token_errors(model, batch):
+    errors = (model(x=batch["x"]) - batch["y"]).abs()
+    return errors * (batch["y"] + 100).abs().clip(0, 1)  # 0 for a label of -100
 """
 
 
-def written(case: LossCase, folder: Path, target: str = "torch") -> Path:
+def written(case: LossCase, folder: Path, target: str) -> Path:
     """Write a script with its model, its losses and its rows; return its folder."""
     emit(case.recipe(), target, folder)
-    (folder / "my_model.py").write_text(MODEL.format(shape=case.outputs))
+    model = MODELS[target.partition("@")[0]]
+    (folder / "my_model.py").write_text(model.format(shape=case.outputs))
     (folder / "my_losses.py").write_text(LOSSES)
     np.savez(folder / "rows.npz", **case.rows())  # type: ignore[arg-type]
     return folder
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+@pytest.fixture(scope="module", params=[*FRAMEWORKS, *paddle_2()])
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the scripts of all cases compute."""
     folder = tmp_path_factory.mktemp("losses")
     for name, case in CASES.items():
-        written(case, folder / name)
-    program = Path(__file__).with_name("run_losses_torch.py")
-    result: dict[str, Any] = run_python(program, "torch", folder)
-    return result
+        written(case, folder / name, request.param)
+    program = Path(__file__).with_name("run_losses.py")
+    return run_python(program, request.param, folder)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -75,7 +100,8 @@ def test_an_evaluation_is_the_mean_of_the_losses(found: dict[str, Any], name: st
     case = CASES[name]
     rows = case.rows()
     losses = case.expected(rows)
-    count = np.count_nonzero(rows["labels"] != -100) if case.unit == "token" else len(losses)
+    target = rows[case.loss.get("target", "labels")] if case.unit == "token" else losses
+    count = np.count_nonzero(target != -100)
     assert found[name]["eval"]["loss"] == pytest.approx(losses.sum() / count, rel=2e-6)
     right = "accuracy" in found[name]["eval"]
     assert right == (case.loss["kind"] == "cross_entropy")
@@ -87,36 +113,49 @@ def test_a_loss_of_the_user_is_called(found: dict[str, Any]) -> None:
     assert found["own"]["loss"] == pytest.approx(wanted, rel=2e-6)
 
 
-def trained(folder: Path, name: str, **arrays: np.ndarray) -> Run:
+def trained(folder: Path, framework: str, name: str, **arrays: np.ndarray) -> Run:
     """Train the script of a case on its rows, some of them replaced; return the run."""
-    case = CASES[name]
-    script = written(case, folder)
-    np.savez(folder / "rows.npz", **(case.rows() | arrays))  # type: ignore[arg-type]
+    script = written(CASES[name], folder, framework)
+    np.savez(folder / "rows.npz", **(CASES[name].rows() | arrays))  # type: ignore[arg-type]
     rows = folder / "rows.npz"
     flags = ("--train", rows, "--eval", rows, "--windows", 3, "--device", "cpu")
-    (run,) = calls(script / "train.py", "torch", [(folder / "out", flags)])
+    (run,) = calls(script / "train.py", framework, [(folder / "out", flags)])
     return run
 
 
-def test_a_script_trains_with_another_loss(tmp_path: Path) -> None:
-    run = trained(tmp_path, "mse of vectors")
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_script_trains_with_another_loss(tmp_path: Path, framework: str) -> None:
+    run = trained(tmp_path, framework, "mse of vectors")
     assert run.code == 0, run.stderr
     assert len(run.trace) == 3
     assert list(run.status["eval"]) == ["loss"]
 
 
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("name", ["mse of numbers", "binary"])
-def test_shapes_that_would_be_broadcast_are_refused(tmp_path: Path, name: str) -> None:
+def test_shapes_that_would_be_broadcast_are_refused(
+    tmp_path: Path, name: str, framework: str
+) -> None:
     targets = CASES[name].rows()["y"][..., None]
-    run = trained(tmp_path, name, y=targets)
+    run = trained(tmp_path, framework, name, y=targets)
     assert "ValueError" in run.traceback
     assert "outputs" in run.traceback
 
 
 def test_rows_without_the_target_are_refused(tmp_path: Path) -> None:
-    script = written(CASES["mse of vectors"], tmp_path)
+    script = written(CASES["mse of vectors"], tmp_path, "torch")
     np.savez(tmp_path / "rows.npz", x=np.zeros((6, 4), np.float32))
     rows = tmp_path / "rows.npz"
     flags = ("--train", rows, "--eval", rows, "--device", "cpu")
     (run,) = calls(script / "train.py", "torch", [(tmp_path / "out", flags)])
     run.refused("needs `y` and arrays of equal length")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_scalar_is_not_one_loss_per_row(tmp_path: Path, framework: str) -> None:
+    folder = written(CASES["own"], tmp_path, framework)
+    (folder / "my_losses.py").write_text(LOSSES.replace(".mean(1)", ".mean()"))
+    rows = folder / "rows.npz"
+    flags = ("--train", rows, "--eval", rows, "--device", "cpu")
+    (run,) = calls(folder / "train.py", framework, [(tmp_path / "out", flags)])
+    assert "not one loss per row" in run.traceback

@@ -13,7 +13,7 @@ import pytest
 
 from crosscast.data.npz import Dataset
 from crosscast.data.synthetic import nli_synthetic
-from crosscast.recipe.document import Recipe
+from crosscast.recipe.document import CrossEntropy, Recipe
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
 from crosscast_parity.inputs.weights import Weights, bert_weights, save
@@ -37,13 +37,16 @@ Rows = dict[str, np.ndarray]
 
 
 RECIPE = make_recipe(model=MODEL)
+PLAIN = CrossEntropy()
 WEIGHTS = bert_weights(bert_of(RECIPE), 5, style="stress")
 
 
-def reported(weights: Weights, rows: Rows, dtype: Any = "float32") -> Evaluation:
+def reported(
+    weights: Weights, rows: Rows, dtype: Any = "float32", loss: CrossEntropy = PLAIN
+) -> Evaluation:
     """What a correct script of a type reports: its arithmetic is that of the type."""
     logits = Bert(bert_of(RECIPE), weights, dtype).logits(rows)
-    losses = row_losses(logits, rows["labels"])
+    losses = row_losses(logits, rows["labels"], loss)
     right = logits.argmax(-1) == rows["labels"]
     return Evaluation(loss=float(losses.mean()), accuracy=float(right.mean()))
 
@@ -250,3 +253,16 @@ def test_status_tells_of_averages(tmp_path: Path) -> None:
 def test_rows_in_tests_end_in_a_short_batch() -> None:
     assert isinstance(ROWS, Dataset)
     assert len(ROWS) % BATCH
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [CrossEntropy(label_smoothing=0.2), CrossEntropy(class_weights=(0.5, 1.0, 3.0))],
+    ids=["smoothing", "weights"],
+)
+def test_an_evaluation_has_the_loss_of_the_recipe(tmp_path: Path, loss: CrossEntropy) -> None:
+    recipe = make_recipe(model=MODEL, loss=loss.model_dump())
+    rows = ROWS.arrays()
+    assert failed(tmp_path, reported(WEIGHTS, rows, loss=loss), recipe) == set()
+    assert failed(tmp_path, reported(WEIGHTS, rows), recipe) == {"evaluation loss"}
+    assert failed(tmp_path, reported(WEIGHTS, rows, loss=loss)) == {"evaluation loss"}

@@ -19,7 +19,7 @@ from crosscast.messages.codes import CODES, Code
 from crosscast.targets.backend import Backend, load_backend
 from crosscast.targets.capability import Verdict
 from crosscast.targets.harness import Module
-from crosscast_parity.adapters.registry import ADAPTERS
+from crosscast_parity.adapters.registry import ADAPTERS, SHARED
 from named_tests import is_test
 from recipe_strategies import LAYERS, TARGETS
 from recipe_texts import FLOAT16, text_of
@@ -133,7 +133,7 @@ def test_programs_for_a_framework_import_one_at_most(path: Path) -> None:
 def test_programs_for_frameworks_are_where_they_are_sought() -> None:
     assert {path.parent.name for path in PROGRAMS} == {"scripts", "probes"}
     files = {name for adapter in ADAPTERS.values() for name in adapter.files.values()}
-    assert {path.name for path in PROGRAMS if path.parent.name == "scripts"} == files | {"train.py"}
+    assert {path.name for path in PROGRAMS if path.parent.name == "scripts"} == files | set(SHARED)
 
 
 PROBE = """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.recipe import predicates
-from crosscast.recipe.document import Recipe
+from crosscast.recipe.document import CrossEntropy, Recipe
 from crosscast_parity.adapters import when
 
 TORCH = frozenset({"accelerate", "transformers", "lightning"})
@@ -38,6 +38,13 @@ LIMITS: tuple[Limit, ...] = (
         EVERY,
         lambda r: r.model.kind != "bert",
         "adapters know the shipped BERT",
+        True,
+    ),
+    Limit(
+        "loss",
+        EVERY,
+        lambda r: r.loss != CrossEntropy(),
+        "adapters train with the plain cross-entropy",
         True,
     ),
     Limit(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.recipe.document import BertModel, Recipe, SyntheticData
+from crosscast.recipe.document import BertModel, CrossEntropy, Recipe, SyntheticData
 from crosscast.targets.capability import leaves
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.harness import OnProgress, compare, ignore
@@ -123,7 +123,8 @@ def stand_in(recipe: Recipe) -> Recipe:
     data = SyntheticData(
         source="synthetic", sequence_length=_TOKENS, train_rows=_ROWS, eval_rows=_ROWS
     )
-    changes = {"model": model, "data": data.model_dump()}
+    loss = CrossEntropy().model_dump()  # of the stand-in; nothing of the step depends on it
+    changes = {"model": model, "data": data.model_dump(), "loss": loss}
     # Patterns of a group are names of the user's own parameters.
     return changed(recipe, changes | {"optimizer.groups": ()})
 

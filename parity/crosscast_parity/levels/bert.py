@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosscast.plan.operations import Dtype
+from crosscast.recipe.loss import CrossEntropy
 from crosscast.recipe.model import BertModel
 from crosscast.reference.rounding import round_to
 from crosscast_parity.inputs.weights import Weights
@@ -100,11 +101,16 @@ class Bert:
         return self._rounded(x) if self.everywhere else x
 
 
-def row_losses(logits: Array, labels: Array) -> Array:
-    """Return the cross-entropy of every row."""
+def row_losses(logits: Array, labels: Array, loss: CrossEntropy) -> Array:
+    """Return the cross-entropy of every row, smoothed and weighted as the recipe says."""
     top = logits.max(-1)
     total = top + np.log(np.exp(logits - top[:, None]).sum(-1))
     chosen: Array = total - logits[np.arange(len(labels)), labels]
+    if loss.label_smoothing:
+        spread = total - logits.mean(-1)
+        chosen = (1.0 - loss.label_smoothing) * chosen + loss.label_smoothing * spread
+    if loss.class_weights:
+        chosen = chosen * np.asarray(loss.class_weights, chosen.dtype)[labels]
     return chosen
 
 

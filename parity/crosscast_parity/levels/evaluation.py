@@ -17,7 +17,7 @@ from crosscast_parity.checks.check import Check, number
 from crosscast_parity.inputs.weights import Weights
 from crosscast_parity.levels.bert import Bert, row_losses
 from crosscast_parity.levels.tensor_checks import untested
-from crosscast_parity.recipes.derived import bert_of, weights_of
+from crosscast_parity.recipes.derived import bert_of, entropy_of, weights_of
 from crosscast_parity.recordings.left_files import AVERAGES, WEIGHTS, read_tensors
 from crosscast_parity.recordings.status import Evaluation
 
@@ -49,14 +49,14 @@ def expected_evaluation(
     Rows of the label -100 do not count. A row whose two best logits are closer than the noise may
     be right or wrong.
     """
-    sizes, precision = bert_of(recipe), recipe.precision
+    sizes, formula, precision = bert_of(recipe), entropy_of(recipe), recipe.precision
     counted = rows["labels"] != -100
     rows = {name: array[counted] for name, array in rows.items()}
     labels, count = rows["labels"], max(1, int(counted.sum()))
     everywhere = precision.mode == "full" or precision.ops != OpTypes()
     rough = Bert(sizes, weights, precision.compute_dtype, everywhere).logits(rows)
     exact = Bert(sizes, weights).logits(rows)
-    losses, rough_losses = row_losses(exact, labels), row_losses(rough, labels)
+    losses, rough_losses = (row_losses(logits, labels, formula) for logits in (exact, rough))
     noise = float(np.abs(rough_losses - losses).sum()) / count
     loss = float(losses.sum()) / count
     best = np.sort(exact, axis=-1)

@@ -7,9 +7,10 @@ from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import BertModel, Launch, Recipe, SyntheticData
+from crosscast.recipe.document import BertModel, CrossEntropy, Launch, Recipe, SyntheticData
 from crosscast.variations.changes import changed as with_values
 
+TINY_LABELS = 3
 TINY_MODEL = {
     "preset": None,
     "layers": 2,
@@ -18,7 +19,7 @@ TINY_MODEL = {
     "intermediate_size": 256,
     "vocab_size": 512,
     "max_positions": 32,
-    "labels": 3,
+    "labels": TINY_LABELS,
     "type_vocab_size": 2,
 }
 TINY_TOKENS = 24
@@ -63,6 +64,12 @@ def bert_of(recipe: Recipe) -> BertModel:
     )
 
 
+def entropy_of(recipe: Recipe) -> CrossEntropy:
+    """Return the loss section of a recipe for the shipped BERT, which has no other one."""
+    assert isinstance(recipe.loss, CrossEntropy)
+    return recipe.loss
+
+
 def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """Return the recipe as one process can compare it, and in words what that leaves out.
 
@@ -100,6 +107,20 @@ def weights_of(recipe: Recipe) -> int:
     return total
 
 
+def tiny_model(recipe: Recipe) -> dict[str, Any]:
+    """Return the changes that give a recipe for the shipped BERT a tiny one."""
+    changes: dict[str, Any] = {f"model.{name}": value for name, value in TINY_MODEL.items()}
+    return changes | tiny_loss(recipe)
+
+
+def tiny_loss(recipe: Recipe) -> dict[str, Any]:
+    """Return the change that gives every class of a tiny model a weight, if any has one."""
+    weights = entropy_of(recipe).class_weights
+    if not weights:
+        return {}
+    return {"loss.class_weights": tuple(weights[n % len(weights)] for n in range(TINY_LABELS))}
+
+
 def tiny(recipe: Recipe) -> Recipe:
     """Return the recipe for a model of 0.14 million weights on synthetic rows.
 
@@ -116,8 +137,7 @@ def tiny(recipe: Recipe) -> Recipe:
         eval_rows=TINY_EVAL_ROWS,
         shuffle=recipe.data.shuffle,
     )
-    changes: dict[str, Any] = {f"model.{name}": value for name, value in TINY_MODEL.items()}
-    changes |= {
+    changes = tiny_model(recipe) | {
         "data": data.model_dump(),
         "batch.micro_batch_size": micro,
         "batch.global_batch_size": window,

@@ -22,7 +22,7 @@ from crosscast.recipe.document import (
     ValueClipping,
 )
 from crosscast.variations.table import shown, shown_path
-from crosscast_parity.recipes.derived import TINY_MODEL, bert_of, changed, comparable
+from crosscast_parity.recipes.derived import TINY_MODEL, bert_of, changed, comparable, tiny_loss
 from crosscast_parity.recipes.stress_scale import WINDOWS, scale_changes
 
 WARMUP = 20
@@ -63,6 +63,7 @@ def stress_recipe(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     sections = {
         "model": {**single.model.model_dump(), **TINY_MODEL, "max_positions": 32},
         "data": _data(single).model_dump(),
+        **tiny_loss(single),
     }
     stressed = changed(single, {**sections, **dict(_changes(single))})
     stressed = changed(stressed, dict(scale_changes(stressed)))

@@ -11,13 +11,13 @@ from crosscast.recipe.document import DynamicLossScaling, Recipe, SyntheticData
 from crosscast.recipe.launch import Launch
 from crosscast_parity.recipes.derived import (
     CALM_SCALE,
-    TINY_MODEL,
     TINY_TOKENS,
     bert_of,
     changed,
     comparable,
     is_small,
     shortened,
+    tiny_model,
 )
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.scaling_law.exemptions import Exemption, exceptions_of, possible_exceptions
@@ -90,7 +90,7 @@ def make_subject(
         single = stress_recipe(single)[0]
         changes.append("magnitudes: as with --stress, so that every feature is active")
     elif not keep_model and not _fits(single):
-        single = changed(single, {f"model.{name}": value for name, value in TINY_MODEL.items()})
+        single = changed(single, tiny_model(single))
         changes.append("model: 0.14 million weights (BERT tiny), for speed")
     shapes = shapes_of(
         count,

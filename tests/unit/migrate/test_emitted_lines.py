@@ -75,4 +75,7 @@ def test_compiling_is_the_same_after_the_lines_were_asked_for() -> None:
 def test_what_is_not_emitted_has_no_lines() -> None:
     found = carriers(RECIPES["apex-o1"], "torch")
     assert found["activation_checkpointing"] == ()
-    assert found["schedule.warmup_steps"] == ()
+    assert found["precision.tf32"] == ()
+    # Its rate is constant, which this line says.
+    (line,) = found["schedule.warmup_steps"]
+    assert line.text.strip() == '"lr": LEARNING_RATE,'

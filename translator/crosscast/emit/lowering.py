@@ -35,6 +35,14 @@ def print_ops(templates: Path, folder: str, ops: Iterable[Op], view: object, by:
     return indent("".join(text for _, text in pieces), " " * by).rstrip("\n")
 
 
+def import_line(place: str, name: str) -> str:
+    """Return the statement that imports `package.module:function` under a name."""
+    module, _, function = place.partition(":")
+    imported = name if function == name else f"{function} as {name}"
+    line = f"from {module} import {imported}"
+    return line if len(line) <= 88 else f"from {module} import (\n    {imported},\n)"
+
+
 def divisor(op: Normalize, distributed: bool) -> str:
     """Return the divisor of a micro-batch's loss in emitted code.
 

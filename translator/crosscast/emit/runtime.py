@@ -88,7 +88,7 @@ def _arguments(plan: Plan, frame: Frame, run: RunView) -> Iterator[tuple[str, st
         yield "limits", "LIMITS"
         yield "max_positions", "MAX_POSITIONS"
     if frame.loss.target != "labels":
-        yield "target", py_literal(frame.loss.target)
+        yield "target", "TARGET" if frame.loss.target else "None"
     if not isinstance(frame.loss, CrossEntropy):
         yield "classes", "False"
     if plan.get(Normalize).unit == "token":

@@ -13,9 +13,11 @@ from typing import Literal
 from crosscast import __version__
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import StartView
+from crosscast.emit.loss import LossView
+from crosscast.emit.lowering import import_line
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, LossUnit, Normalize, Plan, Schedule, UpdateScale
-from crosscast.recipe.document import BertModel, CrossEntropy, CustomLoss
+from crosscast.recipe.document import BertModel
 from crosscast.targets.backend import Form
 
 
@@ -66,64 +68,6 @@ def step_view(plan: Plan, frame: Frame) -> StepView:
         tick=plan.get(Schedule).tick,
         rate="LEARNING_RATE" if predicates.constant_rate(plan) else "lr",
         ema_decay=None if average is None else average.decay,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossView:
-    """The loss: what the recipe says of it, and how the script gets at its parts."""
-
-    kind: Literal["cross_entropy", "binary_cross_entropy", "mse", "custom"]
-    target: str | None
-    """The array that it takes; None if a function of the user's takes what it needs."""
-    smoothing: float
-    weights: tuple[float, ...]
-    """Factors of the classes; empty for none."""
-    function_import: str
-    """The statement that imports a function of the user's as `own_losses`; empty for none."""
-    doc: str
-    """The number that a micro-batch has, in words."""
-
-    @property
-    def weighs(self) -> bool:
-        """Whether the cross-entropy is not the plain one."""
-        return bool(self.smoothing or self.weights)
-
-    def rows(self, batch: str) -> str:
-        """Return the code of the number of rows of a dict of arrays."""
-        return row_count(self.target, batch)
-
-
-def row_count(target: str | None, batch: str) -> str:
-    """Return the code of the number of rows of a dict of arrays, by the target if there is one."""
-    return f'len({batch}["{target}"])' if target else f"len(next(iter({batch}.values())))"
-
-
-_LOSS_NAMES = {
-    "cross_entropy": "cross-entropy",
-    "binary_cross_entropy": "binary cross-entropy",
-    "mse": "squared error",
-    "custom": "loss",
-}
-_REDUCED = {
-    "sample": "Summed {}",
-    "microbatch": "Mean {}",
-    "token": "Summed {} of the labels that are not -100",
-}
-
-
-def loss_view(plan: Plan, frame: Frame, backend: str) -> LossView:
-    """Return the view of a loss in a backend."""
-    loss, unit = frame.loss, plan.get(Normalize).unit
-    classes = loss if isinstance(loss, CrossEntropy) else None
-    function = loss.function[backend] if isinstance(loss, CustomLoss) else ""
-    return LossView(
-        kind=loss.kind,
-        target=loss.target,
-        smoothing=classes.label_smoothing if classes else 0.0,
-        weights=classes.class_weights if classes else (),
-        function_import=_import(function, "own_losses") if function else "",
-        doc=_REDUCED[unit].format(_LOSS_NAMES[loss.kind]),
     )
 
 
@@ -237,16 +181,8 @@ def model_view(frame: Frame, backend: str) -> ModelView:
     """Return the view of a model in a backend."""
     if isinstance(frame.model, BertModel):
         return ModelView(bert=frame.model, factory_import="")
-    line = _import(frame.model.factory[backend], "build_model")
+    line = import_line(frame.model.factory[backend], "build_model")
     return ModelView(bert=None, factory_import=line)
-
-
-def _import(place: str, name: str) -> str:
-    """Return the statement that imports `package.module:function` under a name."""
-    module, _, function = place.partition(":")
-    imported = function if function == name else f"{function} as {name}"
-    line = f"from {module} import {imported}"
-    return line if len(line) <= 88 else f"from {module} import (\n    {imported},\n)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

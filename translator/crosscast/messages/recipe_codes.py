@@ -166,7 +166,7 @@ RECIPE_CODES = (
     Code(
         "CC308",
         "custom loss",
-        "The scripts call your functions and divide what they return. `crosscast parity` "
-        "compares what the functions of two frameworks compute.",
+        "The scripts call your functions and divide what they return. Whether the functions "
+        "for two frameworks compute the same is not seen: compare them on the same rows.",
     ),
 )

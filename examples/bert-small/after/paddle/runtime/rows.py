@@ -15,8 +15,8 @@ Batch = dict[str, np.ndarray]
 
 
 def read_rows(path: Path, settings: Settings) -> Batch:
-    """Read the arrays of an npz file: inputs by argument name, and `labels`."""
-    limits = settings.limits
+    """Read the arrays of an npz file: inputs by argument name, and the target."""
+    limits, target = settings.limits, settings.target
     try:
         with np.load(path, allow_pickle=False) as file:
             names = [name for name in file.files if limits is None or name in limits]
@@ -27,14 +27,16 @@ def read_rows(path: Path, settings: Settings) -> Batch:
     if len(rows) < len(names):
         raise Stop("failed", 2, f"{path}: two arrays have the same name")
     sizes = {len(array) if array.ndim else 0 for array in rows.values()}
-    if "labels" not in rows or len(sizes) != 1 or 0 in sizes:
-        needs = "`labels` and arrays of equal length, of one row at least"
+    if (target and target not in rows) or len(sizes) != 1 or 0 in sizes:
+        named = f"`{target}` and " if target else ""
+        needs = f"{named}arrays of equal length, of one row at least"
         raise Stop("failed", 2, f"{path}: needs {needs}")
     if limits is not None:
         return token_rows(path, rows, settings)
-    if rows["labels"].ndim != 1 and not settings.unlabelled:
-        raise Stop("failed", 2, f"{path}: needs `labels` of one number a row")
-    return {name: common_type(path, name, array) for name, array in rows.items()}
+    labels = target if settings.classes else None
+    if labels and rows[labels].ndim != 1 and not settings.unlabelled:
+        raise Stop("failed", 2, f"{path}: needs `{labels}` of one number a row")
+    return {n: common_type(path, n, a, n == labels) for n, a in rows.items()}
 
 
 def token_rows(path: Path, rows: Batch, settings: Settings) -> Batch:
@@ -59,13 +61,13 @@ def token_rows(path: Path, rows: Batch, settings: Settings) -> Batch:
     return {name: rows[name].astype(np.int64, copy=False) for name in limits}
 
 
-def common_type(path: Path, name: str, array: np.ndarray) -> np.ndarray:
+def common_type(path: Path, name: str, array: np.ndarray, classes: bool) -> np.ndarray:
     """Return an array as int64, float32 or bool, which all frameworks read alike."""
     types = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float32}
     dtype = types.get(array.dtype.kind)
     if dtype is None:
         raise Stop("failed", 2, f"{path}: `{name}` holds {array.dtype}, no numbers")
-    if name == "labels":
+    if classes:
         dtype = np.int64
     if array.dtype == dtype:
         return array
@@ -93,7 +95,7 @@ def batches(
 
     Of several data-parallel processes, the one with number `rank` gets its share.
     """
-    n_rows = len(rows["labels"])
+    n_rows = len(next(iter(rows.values())))
     chosen_rows = carried_rows if settings.tail == "carry" else window_rows
     for window in itertools.count(start):
         chosen = chosen_rows(n_rows, window, settings)[rank :: settings.processes]

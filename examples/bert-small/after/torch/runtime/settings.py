@@ -21,11 +21,12 @@ class Settings:
     `recipe`: fingerprint; a checkpoint of another one is refused. `made_for`, `since`,
     `until`: versions of the framework. `train`, `eval`, `output`: defaults of the
     command line. `limits`: inputs of the model and the numbers below which their values
-    lie; None if every array is taken as it is. `unlabelled`: whether a label may be
-    -100. `slots`: moments of the optimizer. `betas`: where it counts updates by their
-    powers. `scale`: least and largest loss scale, 0.0 and inf for no limit; None if no
-    loss is scaled. `half`: the type that the device must compute in; empty if any will
-    do.
+    lie; None if every array is taken as it is. `target`: the array that the loss takes;
+    None for no such array. `classes`: whether it holds numbers of classes.
+    `unlabelled`: whether one of them may be -100. `slots`: moments of the optimizer.
+    `betas`: where it counts updates by their powers. `scale`: least and largest loss
+    scale, 0.0 and inf for no limit; None if no loss is scaled. `half`: the type that
+    the device must compute in; empty if any will do.
     """
 
     recipe: str
@@ -46,6 +47,8 @@ class Settings:
     data_hint: str = ""
     limits: Mapping[str, int] | None = None
     max_positions: int = 0
+    target: str | None = "labels"
+    classes: bool = True
     unlabelled: bool = False
     slots: tuple[str, ...] = ()
     betas: tuple[float, ...] = ()

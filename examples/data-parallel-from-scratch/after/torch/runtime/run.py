@@ -62,7 +62,7 @@ class Run:
             raise Stop("failed", 2, message)
         rows = read_rows(args.train, settings)
         self.eval_rows = read_rows(args.eval, settings)
-        self.n_rows = len(rows["labels"])
+        self.n_rows = len(next(iter(rows.values())))
         if args.weights:
             load_weights(args.weights, state, settings)
         if args.resume:

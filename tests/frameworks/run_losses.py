@@ -1,4 +1,7 @@
-"""Print the loss of a micro-batch and the evaluation of emitted scripts, as JSON by folder."""
+"""Print the loss of a micro-batch and the evaluation of emitted scripts, as JSON by folder.
+
+For PyTorch and Paddle: a script's own `to_device` makes tensors.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import paddle
 
 OURS = ("train", "runtime", "my_")
 
@@ -23,16 +25,16 @@ def measured(folder: Path) -> dict[str, Any]:
     sys.path.remove(str(folder))
     rows = dict(np.load(folder / "rows.npz"))
     model = script.build_model()
-    state = script.TrainState(model, script.make_optimizer(model))
+    place = [script.torch.device("cpu")] if hasattr(script, "torch") else []
+    state = script.TrainState(model, script.make_optimizer(model), *place)
     return {
-        "loss": float(script.micro_batch_loss(model, script.to_device(rows))),
+        "loss": float(script.micro_batch_loss(model, script.to_device(rows, *place))),
         "eval": script.evaluate(state, rows),
     }
 
 
 def main() -> None:
     """Measure all scripts in a folder."""
-    paddle.set_device("cpu")
     folders = sorted(path for path in Path(sys.argv[1]).iterdir() if path.is_dir())
     print(json.dumps({folder.name: measured(folder) for folder in folders}))
 
