@@ -155,6 +155,45 @@ def groups() -> st.SearchStrategy[tuple[dict[str, Any], ...]]:
 
 
 @st.composite
+def losses(draw: st.DrawFn, model: dict[str, Any], plain: bool, unit: str) -> dict[str, Any]:
+    """Data of a loss: mostly the plain cross-entropy, which `plain` asks for."""
+    if plain or not draw(rarely(3)):
+        return {"kind": "cross_entropy"}
+    smoothed = st.fixed_dictionaries(
+        {
+            "kind": st.just("cross_entropy"),
+            "label_smoothing": st.sampled_from((0.1, 0.25, 0.999)),
+        }
+    )
+    weighted = st.fixed_dictionaries(
+        {
+            "kind": st.just("cross_entropy"),
+            "class_weights": st.sampled_from(((0.5, 1.0, 2.0), (1e-30, 1.0, 1e30))),
+        }
+    )
+    if model["kind"] == "bert":
+        return draw(smoothed | weighted)
+    return draw(_own_losses(model, unit))
+
+
+@st.composite
+def _own_losses(draw: st.DrawFn, model: dict[str, Any], unit: str) -> dict[str, Any]:
+    """Data of a loss for a model of the user's."""
+    targets = st.sampled_from(("labels", "y", "_" * 64))
+    if unit == "token" or draw(st.booleans()):
+        if draw(st.booleans()):
+            functions = {name: draw(factories) for name in model["factory"]}
+            counted = {"target": draw(targets)} if unit == "token" else {}
+            return {"kind": "custom", "function": functions, **counted}
+        smoothing = draw(st.sampled_from((0.0, 0.1)))
+        return {"kind": "cross_entropy", "target": draw(targets), "label_smoothing": smoothing}
+    return {
+        "kind": draw(st.sampled_from(("mse", "binary_cross_entropy"))),
+        "target": draw(targets),
+    }
+
+
+@st.composite
 def optimizers(draw: st.DrawFn) -> dict[str, Any]:
     """Data of an optimizer."""
     name = draw(st.sampled_from(("sgd", "adam", "adamw", "lamb", "lion", "adafactor")))
@@ -294,6 +333,8 @@ def recipes(draw: st.DrawFn) -> Recipe:
     parallel = processes > 1 or draw(st.booleans())
     named = draw(st.sets(st.sampled_from([backend.name for backend in loadable_backends()])))
     half = precision["compute_dtype"] == "float16"
+    accumulation = draw(accumulations(steps, precision["mode"] == "full"))
+    plain = precision.get("ops", {}).get("losses") == "compute"
     return Recipe.model_validate(
         {
             "version": 1,
@@ -301,13 +342,14 @@ def recipes(draw: st.DrawFn) -> Recipe:
             "seed": draw(st.sampled_from((0, 1234, 2**31 - 1))),
             "model": model,
             "data": draw(data_sets(synthetic=bert)),
+            "loss": draw(losses(model, plain, accumulation["normalize_by"])),
             "batch": {
                 "micro_batch_size": micro,
                 "global_batch_size": micro * steps * processes,
             },
             "precision": precision,
             "loss_scaling": draw(scales()) if half else {"mode": "none"},
-            "accumulation": draw(accumulations(steps, precision["mode"] == "full")),
+            "accumulation": accumulation,
             "clipping": draw(clippings()),
             "optimizer": optimizer,
             "schedule": draw(rates(optimizer["learning_rate"])),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from crosscast.emit.frame import Tail, frame_of
 from crosscast.emit.loss import row_count
-from crosscast.emit.render import py_literal
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Dialect, File
 from crosscast.targets.capability import Evidence
@@ -44,18 +43,23 @@ class FabricView:
     """What that counts, in words."""
     divides: tuple[str, ...]
     """Lines that find the divisor."""
+    target: str
+    """Name of the array that they call TARGET; empty if they do not."""
 
 
 def files(recipe: Recipe, dialect: Dialect) -> tuple[File, ...]:
     """Return the module that makes Fabric and trains."""
     rows = recipe.batch.micro_batch_size if recipe.accumulation.normalize_by == "sample" else 1
     full = recipe.accumulation.steps * rows if recipe.accumulation.tail == "flush" else 0
+    lines = _divides(recipe, bool(full))
+    counts_target = any("TARGET" in line for line in lines)
     layer = FabricView(
         precision=PRECISIONS[recipe.half],
         tail=frame_of(recipe).tail,
         full_window=full,
         unit="rows" if rows > 1 else "micro-batches",
-        divides=_divides(recipe, bool(full)),
+        divides=lines,
+        target=(recipe.loss.target or "") if counts_target else "",
     )
     context = {"view": training_view(recipe, "Fabric"), "layer": layer}
     return (File(path="training.py", template="trainers/fabric/training.py.j2", view=context),)
@@ -66,7 +70,7 @@ def _divides(recipe: Recipe, full: bool) -> tuple[str, ...]:
     unit = recipe.accumulation.normalize_by
     if full:
         return ("divisor = FULL_WINDOW",)
-    key = py_literal(recipe.loss.target) if recipe.loss.target else ""
+    key = {None: "", "labels": '"labels"'}.get(recipe.loss.target, "TARGET")
     counts = {
         "sample": f"sum({row_count('batch', key)} for batch in micro_batches)",
         "microbatch": "len(micro_batches)",

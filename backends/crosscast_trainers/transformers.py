@@ -38,6 +38,7 @@ FACTS = Facts(
     evidence=Evidence.MEASURED_CPU, probe=f"{PROBES}test_transformers_reads_its_arguments"
 )
 _CONFORMANCE = "trainers/test_conformance.py::test_answers_are_those_of_the_page"
+_SMOOTHED = f"{PROBES}test_transformers_smooths_labels_as_a_recipe_does"
 _COMPUTE_LOSS = "pass compute_loss of training_arguments.py to Trainer(compute_loss_func=...)"
 _OPTIMIZERS = "pass your optimizer to Trainer(optimizers=...)"
 
@@ -56,8 +57,8 @@ ROWS = (
         )
     ),
     FACTS.exact("loss_scaling", "GradScaler as it comes"),
-    FACTS.near("loss", _COMPUTE_LOSS, "CC333", it.weighs_counted_labels),
-    FACTS.near("loss", "your model and label_smoothing_factor", "CC333", it.smooths),
+    FACTS.near("loss", _COMPUTE_LOSS, "CC333", it.weighs_counted_labels, _SMOOTHED),
+    FACTS.near("loss", "your model and label_smoothing_factor", "CC333", it.smooths, _SMOOTHED),
     FACTS.near(
         "accumulation.normalize_by",
         "pass a Trainer(compute_loss_func=...) that divides by num_items_in_batch",
@@ -167,8 +168,9 @@ def _given(recipe: Recipe, dialect: Dialect) -> dict[str, Any]:
         **in_words("transformers", {"clipping.max_norm": limit}),
         **schedule_arguments(recipe),
     }
-    if it.smooths(recipe) and not it.weighs_counted_labels(recipe):
-        found["label_smoothing_factor"] = recipe.loss.label_smoothing
+    loss = recipe.loss
+    if isinstance(loss, CrossEntropy) and loss.label_smoothing and _summed_loss(recipe) is None:
+        found["label_smoothing_factor"] = loss.label_smoothing
     kwargs: dict[str, float] = {}
     if it.curve_above_zero(recipe):
         found["lr_scheduler_type"] = "cosine_with_min_lr"

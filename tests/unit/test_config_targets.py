@@ -202,7 +202,7 @@ def test_transformers_has_no_function_for_other_losses() -> None:
 
 @pytest.mark.parametrize(
     ("target", "counted"),
-    [("ids", 'len(batch["ids"])'), ("labels", 'len(batch["labels"])')],
+    [("ids", "len(batch[TARGET])"), ("labels", 'len(batch["labels"])')],
 )
 def test_fabric_counts_the_rows_of_the_target(target: str, counted: str) -> None:
     changes = {
@@ -211,6 +211,7 @@ def test_fabric_counts_the_rows_of_the_target(target: str, counted: str) -> None
     }
     text = compiled("fabric", loss=f"{{target: {target}}}", **changes).files["training.py"].text
     assert f"count = sum({counted} for batch in micro_batches)" in text
+    assert ('TARGET = "ids"' in text) == (target == "ids")
 
 
 def test_transformers_by_version() -> None:

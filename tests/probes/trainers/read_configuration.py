@@ -116,12 +116,30 @@ def lightning(folder: Path) -> dict[str, Any]:
     }
 
 
+def smoothed(arguments: Any, emitted: Any) -> float | None:
+    """Return the loss of four labels, one of them ignored, of a Trainer with these arguments.
+
+    None if the Trainer leaves the loss to the model.
+    """
+    import torch
+    from transformers.trainer_pt_utils import LabelSmoother
+
+    outputs = {"logits": torch.tensor([[1.0, 2, 3], [3, 1, 0], [0, 0, 5], [4, 4, 4]])}
+    labels = torch.tensor([0, 2, -100, 1])
+    if hasattr(emitted, "compute_loss"):
+        return float(emitted.compute_loss(outputs, labels))
+    if not arguments.label_smoothing_factor:
+        return None
+    return float(LabelSmoother(epsilon=arguments.label_smoothing_factor)(outputs, labels))
+
+
 def transformers(folder: Path) -> dict[str, Any]:
     import torch
     from transformers import HfArgumentParser, TrainingArguments, get_scheduler
 
     (parsed,) = HfArgumentParser(TrainingArguments).parse_json_file(folder / "arguments.json")
-    made = module(folder / "training_arguments.py").training_arguments()
+    emitted = module(folder / "training_arguments.py")
+    made = emitted.training_arguments()
     given = json.loads((folder / "arguments.json").read_text())
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=parsed.learning_rate)
     schedule = get_scheduler(
@@ -138,6 +156,7 @@ def transformers(folder: Path) -> dict[str, Any]:
         schedule.step()
     return {
         "rates": rates,
+        "loss": smoothed(parsed, emitted),
         "same": all(getattr(parsed, name) == getattr(made, name) for name in given),
         "given": {name: str(getattr(parsed, name)) for name in given},
     }

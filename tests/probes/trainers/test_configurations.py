@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
@@ -168,6 +169,28 @@ def test_transformers_reads_its_arguments(tmp_path: Path) -> None:
         "fp16": "True",
     }
     assert expected.items() <= found["given"].items()
+
+
+@pytest.mark.torch
+def test_transformers_smooths_labels_as_a_recipe_does(tmp_path: Path) -> None:
+    logits = np.array([[1.0, 2, 3], [3, 1, 0], [4, 4, 4]])
+    labels = np.array([0, 2, 1])  # without the ignored one
+    spread = np.log(np.exp(logits).sum(1, keepdims=True)) - logits
+    plain = spread[np.arange(3), labels]
+    smooth = 0.75 * plain + 0.25 * spread.mean(1)
+    weights = np.array([0.5, 1.0, 2.0])[labels]
+    smoothed, counted, weighted, own = read(
+        tmp_path,
+        "transformers",
+        {"loss": "{label_smoothing: 0.25}", "accumulation": "{normalize_by: microbatch}"},
+        {"loss": "{label_smoothing: 0.25}"},
+        {"loss": "{class_weights: [0.5, 1, 2]}"},
+        {"accumulation": "{normalize_by: microbatch}"},
+    )
+    assert smoothed["loss"] == pytest.approx(smooth.mean(), rel=1e-6)
+    assert counted["loss"] == pytest.approx(smooth.mean(), rel=1e-6)
+    assert weighted["loss"] == pytest.approx((weights * plain).mean(), rel=1e-6)
+    assert own["loss"] is None
 
 
 @pytest.mark.torch

@@ -224,6 +224,8 @@ def test_losses_that_keras_compiles(loss: str, kind: str) -> None:
             "keras.losses.SparseCategoricalCrossentropy(from_logits=True)(y, model(x))",
             "cross_entropy",
         ),
+        ("tf.compat.v1.losses.sparse_softmax_cross_entropy(y, model(x))", "cross_entropy"),
+        ("tf.compat.v1.losses.sparse_softmax_cross_entropy(y, model(x), weights=w)", "?"),
         ("tf.reduce_mean(keras.losses.mean_squared_error(y, model(x)))", "mse"),
         ("tf.reduce_mean(tf.square(model(x) - y))", "?"),
         ("keras.losses.SparseCategoricalCrossentropy()(y, model(x))", "?"),

@@ -6,7 +6,9 @@ from crosscast.facts.fact import Fact
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look, number, word
 
-_OWN = "if it is another one, write its kind, or kind: custom with your function"
+_WRITE = "write its kind, or custom with your function"
+_SHOWN = 60
+"""Letters of an expression in a note."""
 
 
 def loss(look: Look, draft: Draft) -> None:
@@ -17,7 +19,7 @@ def loss(look: Look, draft: Draft) -> None:
     kind = word(fact)
     if kind is None:
         shown = fact.expression if fact is not None else ""
-        note = f"the source computes {shown}; {_OWN}" if shown else f"not read; {_OWN}"
+        note = f"{shown[:_SHOWN] or 'it is not seen'}: {_WRITE}"
         draft.put("loss.kind", "cross_entropy", fact, how="stand_in", note=note)
         return
     if kind != "cross_entropy" and draft.value("model.kind") == "bert":

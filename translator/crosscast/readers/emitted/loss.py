@@ -40,7 +40,8 @@ def loss(script: Script, backend: str) -> Iterator[Fact]:
 def _of_classes(script: Script, text: str) -> Iterator[Fact]:
     """Yield the smoothing and the weights that the losses of labels have."""
     losses = script.text("class_losses") if "class_losses(" in text else ""
-    smoothing, weights = 0.0, ()
+    smoothing: float = 0.0
+    weights: tuple[float, ...] = ()
     if "LABEL_SMOOTHING" in losses:
         smoothing = script.constants.get("LABEL_SMOOTHING", 0.0)
     if "CLASS_WEIGHTS" in losses:

@@ -35,6 +35,7 @@ _KINDS: Sequence[tuple[str, str]] = (
     (rf"(?:{_TORCH}|{_PADDLE})(?:CrossEntropyLoss|cross_entropy)", "cross_entropy"),
     (rf"{_PADDLE}softmax_with_cross_entropy", "cross_entropy"),
     (r"tensorflow\.nn\.sparse_softmax_cross_entropy_with_logits", "cross_entropy"),
+    (r"tensorflow\.losses\.sparse_softmax_cross_entropy", "cross_entropy"),
     (rf"{_KERAS}(?:SparseCategoricalC|sparse_categorical_c)rossentropy", "cross_entropy"),
     (rf"(?:{_TORCH}|{_PADDLE})(?:MSELoss|mse_loss)", "mse"),
     (rf"{_KERAS}(?:MeanSquaredError|mean_squared_error|mse|MSE)", "mse"),
@@ -253,4 +254,6 @@ def _means(kind: str, name: str, maker: Call) -> bool:
     if kind != "cross_entropy":
         own = is_("weight", None) and is_("pos_weight", None)
         return own and is_("reduction", "mean")
+    if name.startswith("tensorflow."):
+        return is_("weights", 1, 1.0)
     return is_("soft_label", False) and is_("use_softmax", True) and is_("axis", -1)
