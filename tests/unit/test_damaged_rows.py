@@ -211,7 +211,7 @@ def test_arrays_in_the_type_of_the_frameworks_are_not_copied() -> None:
     assert all(read[name] is rows[name] for name in ROWS)
     cast = module.common_type
     for array in (np.ones((2, 3)).astype(kind) for kind in (np.int64, np.float32, bool)):
-        assert cast(Path("rows.npz"), "x", array) is array
+        assert cast(Path("rows.npz"), "x", array, False) is array
 
 
 @UNCLOSED

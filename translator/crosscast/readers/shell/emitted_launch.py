@@ -61,6 +61,7 @@ LABELS = {"mrpc": 2, "cola": 2, "xnli": 3, "mnli": 3}
 _FIXED = {
     "accumulation.steps": 1,
     "accumulation.normalize_by": "sample",
+    "loss.kind": "cross_entropy",
     "clipping.kind": "global_norm",
     "clipping.eps": 0.0,
     "optimizer.name": "adamw",
