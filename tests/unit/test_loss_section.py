@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
 from crosscast.lift.recipe_diff import differences, side_of
 from crosscast.recipe.document import CrossEntropy
 from crosscast.recipe.yaml_text import recipe_text
+from frameworks.emitted_script import tiny_recipe
 from recipe_texts import build, recipe_of, text_of
 
 OWN = {
@@ -89,3 +91,32 @@ def test_functions_of_other_frameworks_are_no_difference(tmp_path: Path) -> None
     assert diff(tmp_path, left, "{kind: custom, function: {torch: 'a:c'}}") == {
         "loss.function.torch": ("a:b", "a:c")
     }
+
+
+@pytest.mark.parametrize(
+    ("factory", "function", "lines"),
+    [
+        ("own:build_model", "own:own_losses", ["from own import build_model, own_losses"]),
+        (
+            "own:net",
+            "own:errors",
+            ["from own import errors as own_losses", "from own import net as build_model"],
+        ),
+        (
+            "zoo:build_model",
+            "losses:own_losses",
+            ["from losses import own_losses", "from zoo import build_model"],
+        ),
+    ],
+)
+def test_functions_are_imported_as_a_sorter_would(
+    factory: str, function: str, lines: list[str]
+) -> None:
+    recipe = tiny_recipe(
+        model={"kind": "custom", "factory": {"torch": factory}},
+        loss={"kind": "custom", "function": {"torch": function}},
+    )
+    (compiled,) = compile_recipe(recipe, ["torch"])
+    text = compiled.files["train.py"].text
+    own = ("from own ", "from zoo ", "from losses ")
+    assert [line for line in text.splitlines() if line.startswith(own)] == lines

@@ -207,7 +207,10 @@ class ScriptView:
     @property
     def own_imports(self) -> tuple[str, ...]:
         """The statements that import functions of the user's."""
-        return tuple(sorted(filter(None, (self.model.factory_import, self.loss.function_import))))
+        model, loss = self.model.factory_import, self.loss.function_import
+        if loss and model == loss.replace("own_losses", "build_model"):
+            return (f"{model}, own_losses",)  # as a sorter of imports has it
+        return tuple(sorted(filter(None, (model, loss))))
 
 
 def header(frame: Frame, what: str) -> tuple[str, ...]:
