@@ -34,7 +34,7 @@ class OptimizerView:
 
     op: Step
     call: str
-    """The call of a class of Keras; empty for one in the script."""
+    """The call of a Keras class; empty where the script brings its own."""
     type: str
     form: Form
     """Name of the template with its formula."""

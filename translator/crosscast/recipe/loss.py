@@ -49,7 +49,7 @@ class MeanSquaredError(Section):
 
 
 class CustomLoss(Section):
-    """A loss of your own, computed by a function that the emitted script imports."""
+    """A custom loss, computed by a function that the emitted script imports."""
 
     kind: Literal["custom"]
     function: Annotated[dict[str, FactoryName], Field(min_length=1)]
