@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
+from crosscast.emit.lowering import import_lines
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.output import write_files
 from crosscast.recipe.document import Recipe
@@ -215,6 +216,25 @@ def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> No
         cwd=folder,
     )
     run(*ruff, "format", "--no-cache", "--check", ".", cwd=folder)
+
+
+FUNCTIONS = ("build_model", "own_losses", "make", LONG)
+
+
+@pytest.mark.parametrize("modules", [("net", "net"), ("net", "loss"), ("zoo", LONG)])
+def test_imports_of_own_functions_are_sorted(tmp_path: Path, modules: tuple[str, str]) -> None:
+    for model, loss in itertools.product(FUNCTIONS, repeat=2):
+        places = {"build_model": f"{modules[0]}:{model}", "own_losses": f"{modules[1]}:{loss}"}
+        lines = "\n".join(import_lines(places))
+        (tmp_path / f"{model}_{loss}.py").write_text(f"{lines}\n\n_ = build_model, own_losses\n")
+        found: dict[str, str] = {}
+        for node in ast.parse(lines).body:
+            assert isinstance(node, ast.ImportFrom)
+            found |= {each.asname or each.name: f"{node.module}:{each.name}" for each in node.names}
+        assert found == places
+    ruff = (sys.executable, "-m", "ruff")
+    run(*ruff, "check", "--isolated", "--no-cache", "--select", "E4,F,I", tmp_path)
+    run(*ruff, "format", "--isolated", "--no-cache", "--check", tmp_path)
 
 
 def test_shell_scripts(tree: Tree) -> None:

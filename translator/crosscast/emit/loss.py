@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosscast.emit.frame import Frame
-from crosscast.emit.lowering import import_line
 from crosscast.emit.render import py_literal
 from crosscast.plan.operations import LossUnit, Normalize, Plan
 from crosscast.recipe.document import CrossEntropy, CustomLoss
@@ -25,8 +24,8 @@ class LossView:
     smoothing: float
     weights: tuple[float, ...]
     """Factors of the classes; empty for none."""
-    function_import: str
-    """The statement that imports a function of the user's as `own_losses`; empty for none."""
+    function: str | None
+    """`package.module:function` of the user's function; None for a loss of the framework's."""
 
     @property
     def key(self) -> Literal['"labels"', "TARGET"]:
@@ -93,12 +92,11 @@ def loss_view(plan: Plan, frame: Frame, backend: str) -> LossView:
     """Return the view of a loss in a backend."""
     loss = frame.loss
     classes = loss if isinstance(loss, CrossEntropy) else None
-    own = loss.function[backend] if isinstance(loss, CustomLoss) else ""
     return LossView(
         kind=loss.kind,
         target=loss.target,
         unit=plan.get(Normalize).unit,
         smoothing=classes.label_smoothing if classes else 0.0,
         weights=classes.class_weights if classes else (),
-        function_import=import_line(own, "own_losses") if own else "",
+        function=loss.function[backend] if isinstance(loss, CustomLoss) else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from textwrap import indent
@@ -35,12 +35,29 @@ def print_ops(templates: Path, folder: str, ops: Iterable[Op], view: object, by:
     return indent("".join(text for _, text in pieces), " " * by).rstrip("\n")
 
 
-def import_line(place: str, name: str) -> str:
-    """Return the statement that imports `package.module:function` under a name."""
-    module, _, function = place.partition(":")
-    imported = name if function == name else f"{function} as {name}"
-    line = f"from {module} import {imported}"
-    return line if len(line) <= 88 else f"from {module} import (\n    {imported},\n)"
+def import_lines(places: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the statements that import functions, in the order that sorters of imports agree on.
+
+    Args:
+        places: The name in the script to `package.module:function`.
+    """
+    statements: list[tuple[str, list[str]]] = []
+    plain: dict[str, list[str]] = {}
+    for name, place in places.items():
+        module, _, function = place.partition(":")
+        if function == name:
+            plain.setdefault(module, []).append(name)
+        else:
+            statements.append((module, [f"{function} as {name}"]))
+    statements += [(module, sorted(names)) for module, names in plain.items()]
+    return tuple(_import_line(module, names) for module, names in sorted(statements))
+
+
+def _import_line(module: str, names: list[str]) -> str:
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= 88:
+        return line
+    return "\n".join((f"from {module} import (", *(f"    {name}," for name in names), ")"))
 
 
 def divisor(op: Normalize, distributed: bool) -> str:

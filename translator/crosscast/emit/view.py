@@ -14,7 +14,7 @@ from crosscast import __version__
 from crosscast.emit.frame import Frame
 from crosscast.emit.launching import StartView
 from crosscast.emit.loss import LossView
-from crosscast.emit.lowering import import_line
+from crosscast.emit.lowering import import_lines
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, LossUnit, Normalize, Plan, Schedule, UpdateScale
 from crosscast.recipe.document import BertModel
@@ -168,8 +168,8 @@ class ModelView:
     """The model: the shipped BERT or a factory of the user's."""
 
     bert: BertModel | None
-    factory_import: str
-    """The statement that imports a factory as `build_model`; empty for the shipped model."""
+    factory: str | None
+    """`package.module:function` of the user's factory; None for the shipped model."""
 
     @property
     def has_dropout(self) -> bool:
@@ -180,9 +180,8 @@ class ModelView:
 def model_view(frame: Frame, backend: str) -> ModelView:
     """Return the view of a model in a backend."""
     if isinstance(frame.model, BertModel):
-        return ModelView(bert=frame.model, factory_import="")
-    line = import_line(frame.model.factory[backend], "build_model")
-    return ModelView(bert=None, factory_import=line)
+        return ModelView(bert=frame.model, factory=None)
+    return ModelView(bert=None, factory=frame.model.factory[backend])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +206,8 @@ class ScriptView:
     @property
     def own_imports(self) -> tuple[str, ...]:
         """The statements that import functions of the user's."""
-        model, loss = self.model.factory_import, self.loss.function_import
-        if loss and model == loss.replace("own_losses", "build_model"):
-            return (f"{model}, own_losses",)  # as a sorter of imports has it
-        return tuple(sorted(filter(None, (model, loss))))
+        places = {"build_model": self.model.factory, "own_losses": self.loss.function}
+        return import_lines({name: place for name, place in places.items() if place})
 
 
 def header(frame: Frame, what: str) -> tuple[str, ...]:
