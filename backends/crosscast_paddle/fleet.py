@@ -12,6 +12,7 @@ from crosscast.emit.render import py_literal
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     model_view,
+    rows_view,
     scaling_view,
     schedule_view,
     script_header,
@@ -101,7 +102,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
     has = plan.adapted.__contains__
     half, amp = predicates.half_type(plan), has(PaddleAdaptation.AMP)
     merges, own_clip = has(PaddleAdaptation.MERGE), has(PaddleAdaptation.OWN_CLIP)
-    step, model = step_view(plan, frame), model_view(frame, "paddle")
+    step, model, rows = step_view(plan, frame), model_view(frame, "paddle"), rows_view(frame)
     optimizer = _optimizer(plan.get(ops.Step))
     run = RunView(
         made_for=dialect.title,
@@ -120,10 +121,11 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_of(plan, flags=False)),
         model=model,
+        rows=rows,
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run),
         reseed=reseed(model, step),
-        requirements=dialect.requirements,
+        requirements=dialect.requirements + rows.library,
         static=True,
         recomputes=frame.recomputes,
         precision=precision_view(plan, frame, half if amp else ""),
@@ -169,5 +171,7 @@ def _files(frame: Frame, view: FleetView) -> tuple[File, ...]:
         for path, template in _TEMPLATES.items()
     )
     spelling = PaddleSpelling(flags=False, recomputes_on_cpu=True)
-    runtime = runtime_files({"device": "paddle", "state": "paddle/fleet"}, spelling)
+    runtime = runtime_files(
+        {"device": "paddle", "loader": "paddle", "state": "paddle/fleet"}, spelling
+    )
     return (*files, *runtime, *job_files(frame, context))

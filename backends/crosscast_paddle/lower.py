@@ -12,6 +12,7 @@ from crosscast.emit.lowering import divisor, print_ops
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     model_view,
+    rows_view,
     scaling_view,
     schedule_view,
     script_header,
@@ -102,7 +103,7 @@ def files(
 def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleView:
     overrides = PaddleOverrides.model_validate(frame.overrides.get("paddle", {}))
     has, half = plan.adapted.__contains__, predicates.half_type(plan)
-    step, model = step_view(plan, frame), model_view(frame, "paddle")
+    step, model, rows = step_view(plan, frame), model_view(frame, "paddle"), rows_view(frame)
     precision, optimizer = precision_view(plan, frame, half), optimizer_view(plan)
     run = RunView(
         made_for=dialect.title,
@@ -121,10 +122,11 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleV
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_of(plan, flags=form == "script")),
         model=model,
+        rows=rows,
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run) if form == "script" else (),
         reseed=reseed(model, step),
-        requirements=dialect.requirements,
+        requirements=dialect.requirements + rows.library,
         main_arguments="SETTINGS, train, argv, add_options",
         static=False,
         recomputes=frame.recomputes,
@@ -150,7 +152,7 @@ def _files(frame: Frame, view: PaddleView, code: PaddleCode, dialect: Dialect) -
 
     if view.form == "step":
         return (file("step.py"),)
-    modules = dict.fromkeys(("device", "state", "flags"), "paddle")
+    modules = dict.fromkeys(("device", "loader", "state", "flags"), "paddle")
     spelling = PaddleSpelling(flags=True, recomputes_on_cpu=not dialect.until)
     return (
         file("train.py"),

@@ -14,6 +14,7 @@ from crosscast.emit.view import (
     ScriptView,
     machine_view,
     model_view,
+    rows_view,
     scaling_view,
     schedule_view,
     script_header,
@@ -114,7 +115,7 @@ def files(
         File(path=n, template=f"tensorflow/{n}.j2", view=context, executable=n == "launch.sh")
         for n in ("train.py", *own, "launch.sh", "requirements.txt")
     )
-    modules = ("device", "state", *(("processes",) if predicates.parallel(plan) else ()))
+    modules = ("device", "loader", "state", *(("processes",) if predicates.parallel(plan) else ()))
     runtime = runtime_files(dict.fromkeys(modules, "tensorflow"), view.spelling)
     return (*scripts, *runtime, *job_files(frame, context))
 
@@ -125,7 +126,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> Tensorf
     keras, precision = spelling(dialect), precision_view(plan, frame)
     header = script_header(frame, dialect.title, form)
     update = plan.get(ops.UpdateScale) if has(TensorflowAdaptation.LOSS_SCALE) else None
-    several = predicates.parallel(plan)
+    several, rows = predicates.parallel(plan), rows_view(frame)
     by = divisor(plan.get(ops.Normalize), several)
     return TensorflowView(
         header=(*header, *_advice(plan, keras, precision)) if form == "step" else header,
@@ -135,10 +136,11 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> Tensorf
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_view(update) if update else None),
         model=model_view(frame, "tensorflow"),
+        rows=rows,
         launch=launch_view(frame),
         settings=_settings(plan, frame, dialect) if form == "script" else (),
         reseed=_reseed(plan, frame, keras),
-        requirements=dialect.requirements,
+        requirements=dialect.requirements + rows.library,
         spelling=keras,
         precision=precision,
         types=types_view(plan, frame),

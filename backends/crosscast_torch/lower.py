@@ -11,7 +11,13 @@ from crosscast.emit.launching import job_files, start_view
 from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
-from crosscast.emit.view import model_view, schedule_view, script_header, step_view
+from crosscast.emit.view import (
+    model_view,
+    rows_view,
+    schedule_view,
+    script_header,
+    step_view,
+)
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.plan import operations as ops
 from crosscast.plan import predicates
@@ -52,6 +58,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> TorchVi
     has, spelled = plan.adapted.__contains__, spelling(dialect)
     step, model, schedule = step_view(plan, frame), model_view(frame, "torch"), schedule_view(plan)
     optimizer = optimizer_view(plan, overrides, dialect.features)
+    rows = rows_view(frame)
     weights = weights_view(plan)
     run = RunView(
         made_for=dialect.title,
@@ -68,10 +75,11 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> TorchVi
         schedule=schedule,
         scaling=torch_scaling(plan),
         model=model,
+        rows=rows,
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run) if form == "script" else (),
         reseed=_reseed(distributed=step.distributed) if model.has_dropout else "",
-        requirements=dialect.requirements,
+        requirements=dialect.requirements + rows.library,
         spelling=spelled,
         types=types_view(plan, frame, spelled, form),
         weights=weights,
@@ -151,7 +159,7 @@ def _script(frame: Frame, view: TorchView, code: WindowCode) -> Iterator[File]:
     yield file("train.py")
     if isinstance(frame.model, BertModel):
         yield file("model.py")
-    yield from runtime_files(dict.fromkeys(("device", "state"), "torch"), view.spelling)
+    yield from runtime_files(dict.fromkeys(("device", "loader", "state"), "torch"), view.spelling)
     yield file("launch.sh", executable=True)
     yield file("requirements.txt")
     yield from job_files(frame, context)

@@ -16,6 +16,7 @@ from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     ScriptView,
     model_view,
+    rows_view,
     scaling_view,
     schedule_view,
     script_header,
@@ -53,6 +54,7 @@ def files(
     """Return the files of a plan."""
     overrides = ToyOverrides.model_validate(frame.overrides.get("toy", {}))
     run = RunView(made_for=dialect.title, since="1.0", output=f"runs/{frame.name}-toy")
+    rows = rows_view(frame)
     view = ToyView(
         header=script_header(frame, dialect.title, form),
         form=form,
@@ -61,10 +63,11 @@ def files(
         schedule=schedule_view(plan),
         scaling=scaling_view(plan),
         model=model_view(frame, "toy"),
+        rows=rows,
         launch=start_view(frame),
         settings=settings_lines(plan, frame, run) if form == "script" else (),
         reseed="",
-        requirements=dialect.requirements,
+        requirements=dialect.requirements + rows.library,
         seed=frame.seed,
         strict=overrides.strict,
         constants=_constants(plan),
@@ -98,7 +101,7 @@ def _files(frame: Frame, context: Mapping[str, Any], form: Form) -> tuple[File, 
     return (
         file("train.py"),
         *((file("model.py"),) if isinstance(frame.model, BertModel) else ()),
-        *runtime_files(dict.fromkeys(("device", "state"), "toy"), None),
+        *runtime_files(dict.fromkeys(("device", "loader", "state"), "toy"), None),
         file("launch.sh", executable=True),
         file("requirements.txt"),
         *job_files(frame, context),

@@ -12,12 +12,11 @@ from crosscast.recipe.document import (
     BertModel,
     CrossEntropy,
     CustomModel,
+    Data,
     Launch,
     Loss,
-    NpzData,
     OpTypes,
     Recipe,
-    SyntheticData,
 )
 
 Tail = Literal["step", "drop", "carry"]
@@ -41,7 +40,7 @@ class Frame:
     """Whether the backward pass recomputes the activations of the encoder layers."""
     tf32: bool
     """Whether float32 products on GPUs may round to TensorFloat-32."""
-    data: SyntheticData | NpzData
+    data: Data
     loss: Loss
     micro_batch_size: int
     global_batch_size: int
@@ -90,11 +89,11 @@ def frame_of(recipe: Recipe) -> Frame:
 def recipe_hash(recipe: Recipe) -> str:
     """Return a short fingerprint of all recipe fields that affect the training.
 
-    Checkpoints can be resumed if it matches; the launch of the processes and the number of machines
-    are not included.
+    Checkpoints can be resumed if it matches; the launch of the processes, the number of machines
+    and of workers that read rows are not included.
     """
     data = recipe.model_dump(mode="json")
-    del data["launch"], data["distributed"]["nodes"]
+    del data["launch"], data["distributed"]["nodes"], data["data"]["workers"]
     if recipe.loss == CrossEntropy():
         del data["loss"]  # as in recipes from before there was a section about it
     data["distributed"]["processes_per_node"] = recipe.processes

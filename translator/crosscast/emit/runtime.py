@@ -13,10 +13,17 @@ from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, Normalize, Plan, Schedule, UpdateScale
-from crosscast.recipe.document import BertModel, CrossEntropy, NpzData, SyntheticData
+from crosscast.recipe.document import (
+    BertModel,
+    CrossEntropy,
+    CustomData,
+    ImageData,
+    PaddedData,
+    SyntheticData,
+)
 from crosscast.targets.backend import File
 
-SHARED = ("settings", "rows", "checkpoint", "run")
+SHARED = ("settings", "arguments", "rows", "arrays", "sources", "formats", "checkpoint", "run")
 """Modules that are the same file on every framework."""
 
 
@@ -116,13 +123,33 @@ def _pair(version: str) -> str:
 
 def _data(frame: Frame) -> Iterator[tuple[str, str]]:
     data = frame.data
-    if isinstance(data, NpzData):
+    if isinstance(data, SyntheticData):
+        yield "train", py_literal("data/train.npz")
+        yield "eval", py_literal("data/eval.npz")
+        yield "data_hint", "\n".join(map(py_literal, synthetic_command(frame, data)))
+    elif isinstance(data, CustomData):
+        yield "train", "train_rows"
+        yield "eval", "eval_rows"
+    else:
         yield "train", py_literal(data.train)
         yield "eval", py_literal(data.eval)
-        return
-    yield "train", py_literal("data/train.npz")
-    yield "eval", py_literal("data/eval.npz")
-    yield "data_hint", "\n".join(map(py_literal, synthetic_command(frame, data)))
+    if data.workers:
+        yield "workers", py_literal(data.workers)
+    if isinstance(data, PaddedData) and data.pad_to_multiple_of > 1:
+        yield "pad_to_multiple_of", py_literal(data.pad_to_multiple_of)
+    if isinstance(data, PaddedData) and data.pad_values:
+        yield "pad_values", _pad_values(data.pad_values)
+    if isinstance(data, ImageData) and data.size:
+        yield "image_size", py_literal(data.size)
+
+
+def _pad_values(values: Mapping[str, float]) -> str:
+    numbers = {name: int(each) if each.is_integer() else each for name, each in values.items()}
+    items = [f"{py_literal(name)}: {py_literal(number)}" for name, number in numbers.items()]
+    line = f"{{{', '.join(items)}}}"
+    if len(f"    pad_values={line},") <= 88:
+        return line
+    return "\n".join(("{", *(f"        {item}," for item in items), "    }"))
 
 
 def synthetic_command(frame: Frame, data: SyntheticData) -> tuple[str, ...]:
@@ -145,7 +172,7 @@ def _scale(update: UpdateScale) -> str:
 
 def _wrapped(name: str, code: str) -> str:
     """Return one argument in the style of a formatter."""
-    if "\n" not in code:
+    if "\n" not in code or code.startswith("{"):
         return f"    {name}={code},"
     parts = "".join(f"\n        {part}" for part in code.split("\n"))
     return f"    {name}=({parts}\n    ),"

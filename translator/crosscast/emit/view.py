@@ -7,6 +7,7 @@ with these types.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +18,7 @@ from crosscast.emit.loss import LossView
 from crosscast.emit.lowering import import_lines
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, LossUnit, Normalize, Plan, Schedule, UpdateScale
-from crosscast.recipe.document import BertModel
+from crosscast.recipe.document import BertModel, CustomData
 from crosscast.targets.backend import Form
 
 
@@ -184,6 +185,29 @@ def model_view(frame: Frame, backend: str) -> ModelView:
     return ModelView(bert=None, factory=frame.model.factory[backend])
 
 
+_LIBRARIES = {"parquet": "pyarrow", "datasets": "datasets", "images": "pillow"}
+"""What a source of rows needs besides NumPy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsView:
+    """The data set."""
+
+    functions: Mapping[str, str]
+    """Functions of the user's that open it, `package.module:function` by name in the script."""
+    library: tuple[str, ...]
+    """What must be installed to read it."""
+
+
+def rows_view(frame: Frame) -> RowsView:
+    """Return the view of a data set."""
+    data, own = frame.data, {}
+    if isinstance(data, CustomData):
+        own = {"train_rows": data.train, "eval_rows": data.eval}
+    library = _LIBRARIES.get(data.source)
+    return RowsView(functions=own, library=(library,) if library else ())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptView:
     """What the templates of every framework see of a script or a step."""
@@ -195,6 +219,7 @@ class ScriptView:
     schedule: ScheduleView
     scaling: ScalingView
     model: ModelView
+    rows: RowsView
     launch: StartView
     settings: tuple[str, ...]
     """Arguments of `Settings`, as lines; none for a step."""
@@ -207,7 +232,8 @@ class ScriptView:
     def own_imports(self) -> tuple[str, ...]:
         """The statements that import functions of the user's."""
         places = {"build_model": self.model.factory, "own_losses": self.loss.function}
-        return import_lines({name: place for name, place in places.items() if place})
+        own = {name: place for name, place in places.items() if place}
+        return import_lines({**own, **self.rows.functions})
 
 
 def header(frame: Frame, what: str) -> tuple[str, ...]:

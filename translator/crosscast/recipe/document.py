@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from crosscast.recipe.data import CustomData, Data, ImageData, NpzData, PaddedData, SyntheticData
 from crosscast.recipe.launch import Launch
 from crosscast.recipe.loss import (
     BinaryCrossEntropy,
@@ -24,8 +25,6 @@ from crosscast.recipe.model import (
     Batch,
     BertModel,
     CustomModel,
-    NpzData,
-    SyntheticData,
 )
 from crosscast.recipe.optimizer import (
     Adafactor,
@@ -60,12 +59,15 @@ __all__ = [
     "BertModel",
     "BinaryCrossEntropy",
     "CrossEntropy",
+    "CustomData",
     "CustomLoss",
     "CustomModel",
+    "Data",
     "Distributed",
     "DynamicLossScaling",
     "Ema",
     "GlobalNormClipping",
+    "ImageData",
     "Lamb",
     "Launch",
     "Lion",
@@ -76,6 +78,7 @@ __all__ = [
     "NpzData",
     "OpTypes",
     "Optimizer",
+    "PaddedData",
     "ParameterGroup",
     "PerParamNormClipping",
     "Precision",
@@ -254,7 +257,6 @@ class Distributed(Section):
 
 
 Model = Annotated[BertModel | CustomModel, Field(discriminator="kind")]
-Data = Annotated[SyntheticData | NpzData, Field(discriminator="source")]
 LossScaling = Annotated[
     DynamicLossScaling | StaticLossScaling | NoLossScaling, Field(discriminator="mode")
 ]

@@ -6,11 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from crosscast.recipe.section import FactoryName, Fraction, Section
+from crosscast.recipe.section import ArrayName, FactoryName, Fraction, Section
 
-ARRAY_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
-Array = Annotated[str, Field(pattern=ARRAY_PATTERN)]
-"""Name of an array of the rows, which is that of an argument."""
 Weight = Annotated[float, Field(ge=2.0**-126, le=2.0**126)]
 """Every framework multiplies in float32: within these bounds, no weight becomes 0 or infinite."""
 
@@ -21,7 +18,7 @@ class CrossEntropy(Section):
     is not -100."""
 
     kind: Literal["cross_entropy"] = "cross_entropy"
-    target: Array = "labels"
+    target: ArrayName = "labels"
     """The array that the loss takes; all other arrays go to the model, by argument name."""
     label_smoothing: Fraction = 0.0
     """Each loss is (1 - s) * -log p[label] + s * mean of -log p over the classes."""
@@ -35,7 +32,7 @@ class BinaryCrossEntropy(Section):
     is the mean over its elements."""
 
     kind: Literal["binary_cross_entropy"]
-    target: Array = "labels"
+    target: ArrayName = "labels"
     """The array that the loss takes; all other arrays go to the model, by argument name."""
 
 
@@ -44,7 +41,7 @@ class MeanSquaredError(Section):
     mean over its elements."""
 
     kind: Literal["mse"]
-    target: Array = "labels"
+    target: ArrayName = "labels"
     """The array that the loss takes; all other arrays go to the model, by argument name."""
 
 
@@ -57,7 +54,7 @@ class CustomLoss(Section):
     the model and a dict of tensors by array name; it returns one loss per row. With
     `normalize_by: microbatch` it may return a scalar instead, with `token` one loss per label, 0
     where the label is -100."""
-    target: Array | None = None
+    target: ArrayName | None = None
     """The array whose elements that are not -100 are counted; only with `normalize_by: token`."""
 
 

@@ -208,6 +208,13 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
                 hint="set data.source: npz",
             )
         return
+    if recipe.data.source == "images":
+        yield Diagnostic(
+            code="CC206",
+            path="data.source",
+            message="the shipped BERT takes tokens, not images",
+            hint="set model.kind: custom, or another source",
+        )
     if model.hidden_size % model.attention_heads:
         yield Diagnostic(
             code="CC205",

@@ -29,6 +29,9 @@ FilePath = Annotated[str, Field(min_length=1, max_length=255, pattern=PATH_PATTE
 GLOB_PATTERN = r"^[A-Za-z0-9_./:*?\[\]!-]+$"
 Glob = Annotated[str, Field(max_length=200, pattern=GLOB_PATTERN)]
 FactoryName = Annotated[str, Field(max_length=200, pattern=FACTORY_PATTERN)]
+ARRAY_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
+# Name of an array of the rows, which is that of an argument.
+ArrayName = Annotated[str, Field(pattern=ARRAY_PATTERN)]
 Role = Literal["bias", "layer_norm", "embedding"]
 
 

@@ -10,9 +10,14 @@ from pydantic_core import ErrorDetails
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
-from crosscast.recipe.loss import ARRAY_PATTERN
 from crosscast.recipe.schema import field_names
-from crosscast.recipe.section import FACTORY_PATTERN, GLOB_PATTERN, PATH_PATTERN, SLUG_PATTERN
+from crosscast.recipe.section import (
+    ARRAY_PATTERN,
+    FACTORY_PATTERN,
+    GLOB_PATTERN,
+    PATH_PATTERN,
+    SLUG_PATTERN,
+)
 from crosscast.recipe.suggestions import suggest, suggest_field
 from crosscast.recipe.yaml_source import PathKey, YamlDocument
 

@@ -18,8 +18,9 @@ import emitted
 from model import build_model
 from runtime import run as runner
 from runtime.checkpoint import load_weights, save_arrays
-from runtime.rows import read_rows
+from runtime.rows import evaluated_rows
 from runtime.settings import Stop
+from runtime.sources import read_rows
 from runtime.state import model_arrays
 
 __all__ = ["build_model", "main"]
@@ -84,7 +85,9 @@ def train(run: Any) -> dict[str, float]:
         trace = Trace(file, state, args.windows)
         loop.train(args, state, train_rows, trace, SETTINGS)
     save_arrays(args.output / "model.safetensors", model_arrays(state))
-    return dict(emitted.evaluate(state, eval_rows))
+    numbers = evaluated_rows(len(eval_rows["labels"]), settings)
+    batches = ({name: array[rows] for name, array in eval_rows.items()} for rows in numbers)
+    return dict(emitted.evaluate(state, batches))
 
 
 def versions() -> dict[str, str]:
