@@ -17,6 +17,13 @@ def rows_module(files: Mapping[str, str]) -> ModuleType:
     return _load(files, "rows")
 
 
+def sources_module(files: Mapping[str, str]) -> ModuleType:
+    """Return `runtime/sources.py` with what it imports."""
+    for name in ("settings", "arrays", "formats"):
+        _load(files, name)
+    return _load(files, "sources")
+
+
 def checkpoint_module(files: Mapping[str, str], state: ModuleType) -> ModuleType:
     """Return `runtime/checkpoint.py` on top of a stand-in for the framework's `state`."""
     _load(files, "settings")
@@ -32,11 +39,12 @@ def state_module(files: Mapping[str, str]) -> ModuleType:
 
 def run_module(files: Mapping[str, str]) -> ModuleType:
     """Return `runtime/run.py`, with nothing behind what it takes from the framework's modules."""
-    for name in ("device", "state"):
+    for name in ("device", "loader", "state"):
         stand_in = ModuleType(f"{PACKAGE}.{name}")
         vars(stand_in)["__getattr__"] = lambda attribute: None
         sys.modules[stand_in.__name__] = stand_in
-    for name in ("settings", "rows", "checkpoint"):
+    sources_module(files)
+    for name in ("arguments", "rows", "checkpoint"):
         _load(files, name)
     return _load(files, "run")
 

@@ -35,7 +35,7 @@ def losses(script: Any, model: Any, rows: dict[str, Any]) -> dict[str, Any]:
     )
     return {
         "loss": float(loss(rows)),
-        "eval": script.evaluate(SimpleNamespace(model=model), rows),
+        "eval": script.evaluate(SimpleNamespace(model=model), [rows]),
     }
 
 
@@ -44,7 +44,7 @@ def main() -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)
     folders = [Path(name) for name in sys.argv[1:]]
     sys.path.insert(0, str(folders[0]))
-    from runtime.rows import read_rows
+    from runtime.sources import read_rows
 
     found: dict[str, Any] = {}
     for folder in folders:

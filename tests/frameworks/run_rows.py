@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast_parity.inside.emitted import offered
+from emitted_batches import batches
 
 
 def first_loss(train: Any, framework: str, state: Any) -> Callable[[dict[str, Any]], float]:
@@ -33,8 +34,9 @@ def outcome(train: Any, state: Any, loss: Callable[[dict[str, Any]], float], pat
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             rows = offered(train, "read_rows")(path, train.SETTINGS)
-        result = train.evaluate(state, rows)
-        first = next(offered(train, "batches")(rows, train.SETTINGS))[0]
+        numbers = offered(train, "evaluated_rows")(len(rows["labels"]), train.SETTINGS)
+        result = train.evaluate(state, [{n: a[i] for n, a in rows.items()} for i in numbers])
+        first = next(batches(offered(train, "row_numbers"), rows, train.SETTINGS))[0]
         return {
             "loss": loss(first).hex(),
             "eval": [value.hex() for value in result.values()],

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from crosscast_parity.inside.emitted import offered, prepared, traced
 from crosscast_parity.inside.script import load_script
+from emitted_batches import batches
 
 COMPILED = ("full_window", "micro_step", "window_step")
 FETCHES = ("numpy", "__array__", "__float__", "__int__", "__bool__", "__index__")
@@ -57,7 +58,7 @@ def train(script: Any, rows: Any, windows: int, counts: Any = None) -> tuple[lis
     """Return the trace rows and the state of a short run."""
     state = prepared(script, "/CPU:0")
     trace: list[Any] = []
-    for micro_batches in offered(script, "batches")(rows, script.SETTINGS):
+    for micro_batches in batches(offered(script, "row_numbers"), rows, script.SETTINGS):
         if hasattr(script, "reseed"):
             script.reseed(state)
         row = script.train_window(state, micro_batches, script.micro_batch_loss)

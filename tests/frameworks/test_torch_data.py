@@ -21,22 +21,20 @@ WINDOWS = 13
 PRINT = """
 import itertools, json, sys
 from pathlib import Path
-import numpy as np
 from crosscast_parity.inside.emitted import offered
 from crosscast_parity.inside.script import loaded
 
 found = {}
 for folder in map(Path, sys.argv[1:]):
     with loaded(folder / "train.py") as train:
-        batches, stop = offered(train, "batches"), offered(train, "Stop")
+        numbers, stop = offered(train, "row_numbers"), offered(train, "Stop")
         for n_rows, rank in itertools.product(ROWS, range(train.SETTINGS.processes)):
-            rows = {"labels": np.arange(n_rows), "x": np.arange(n_rows) * 2}
             for start in (0, 5):
                 key = f"{folder.name} {n_rows} {rank} {start}"
                 try:
-                    endless = batches(rows, train.SETTINGS, start, rank)
+                    endless = numbers(n_rows, train.SETTINGS, start, rank)
                     windows = itertools.islice(endless, WINDOWS - start)
-                    found[key] = [[m["labels"].tolist() for m in window] for window in windows]
+                    found[key] = [[rows.tolist() for rows in window] for window in windows]
                 except stop as error:
                     found[key] = [error.exit_code, str(error)]
 print(json.dumps(found))

@@ -25,8 +25,11 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
     sys.path.insert(0, str(folder))
     import model as modeling
     import train  # type: ignore[import-not-found]
-    from runtime.rows import batches, read_rows
+    from runtime.rows import row_numbers
+    from runtime.sources import read_rows
     from safetensors.numpy import load_file
+
+    from emitted_batches import batches
 
     half = mode == "half"
     torch.set_num_threads(1)
@@ -64,7 +67,7 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
 
     losses = []
     rows = read_rows(output.with_name("train.npz"), train.SETTINGS)
-    windows = batches(rows, train.SETTINGS)
+    windows = batches(row_numbers, rows, train.SETTINGS)
     for number, window in zip(range(2 * steps), windows, strict=False):
         rows, total = sum(len(entry["labels"]) for entry in window), 0.0
         for micro_step, batch in enumerate(window, start=1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.shared_products import MEANS
+from mutants.shared_products import MEANS, RETURNED
 from mutants.spelling import runtime, train, written
 
 LABELS = 'labels = batch.pop("labels").astype("int64")'
@@ -13,13 +13,13 @@ HALF = """\
 """
 RIGHT = "correct += (logits.argmax(-1) == labels).sum()"
 LOSS = 'loss += F.cross_entropy(logits, labels, reduction="sum").astype("float64")'
-MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
+MEAN = LOSS.replace("sum", "mean")
 
 PRODUCTS: tuple[Mutation, ...] = (
     written("checkpoint_no_growth", runtime("state", '"good": machine.good', '"good": 0')),
     written("evaluated_in_float32", train(HALF, HALF.replace("state.amp", "False"))),
     written("evaluated_in_other_half", train(HALF, HALF.replace("float16", "bfloat16"))),
-    written("batches_evaluated_alike", train(LOSS, MEAN)),
+    written("batches_evaluated_alike", [train(LOSS, MEAN), train(RETURNED, MEANS)]),
     written("dropout_in_evaluation", train("    model.eval()\n", "")),
     written(
         "one_of_two_best",

@@ -13,34 +13,35 @@ AVERAGES_FILE = 'self.save("ema.safetensors", averaged)'
 AVERAGED = "averaged = weights | ema_arrays(state)"
 MOVED = "averaged = {n: 0.9 * a + 0.1 * weights[n] for n, a in ema_arrays(state).items()}"
 """By the decay of the recipe, which the runtime does not know."""
-EVALUATED = "        result = evaluate(state, self.eval_rows)\n"
-AVERAGES_EVALUATED = "averages = evaluate(state, self.eval_rows)"
+EVALUATED = "        result = evaluate(state, self.eval_batches())\n"
+AVERAGES_EVALUATED = "averages = evaluate(state, self.eval_batches())"
 END = "    return run.finish(state, evaluate)\n"
 MODEL = '{f"model/{name}": array for name, array in model_arrays(state).items()}'
 MOMENTS = 'arrays |= {f"optimizer/{name}": array for name, array in moments.items()}'
 UPDATES = '"updates": state.updates}'
-RESUMED = "windows = batches(rows, settings, state.windows, self.rank)"
+RESUMED = "windows = row_numbers(len(rows), self.settings, first, self.rank)"
 BATCHES = "for i in range(0, n_rows, size):"
-LOOP = "            yield from itertools.islice(windows, left)\n"
+TRAINING_ROWS = "open_rows(self.args.train, self.settings, self.args.output)"
+SHORT = "({n: array[1:] for n, array in batch.items()} for batch in self.eval_batches())"
+LOOP = "                yield list(itertools.islice(batches, len(window)))\n"
 BEFORE = """\
-            for window in itertools.islice(windows, left):
-                state.old = {{n: a.copy() for n, a in {}(state).items()}}
-                yield window
+                self.state.old = {{n: a.copy() for n, a in {}(self.state).items()}}
 """
 IMPORTS = "from .state import TrainState, ema_arrays, model_arrays,"
-MEANS = "-(-n_rows // size)"
-"""Number of batches of an evaluation."""
+RETURNED = '"loss": loss / n_rows'
+MEANS = '"loss": loss / -(-n_rows // SETTINGS.micro_batch_size)'
+"""The mean of the means of batches, not of rows."""
 
 
 CUT = """\
-    order = np.random.default_rng(SETTINGS.seed).permutation(len(run.eval_rows["labels"]))
-    order = order[: -SETTINGS.micro_batch_size]
-    run.eval_rows = {name: array[order] for name, array in run.eval_rows.items()}
+    arrays, size = run.eval_rows.arrays, SETTINGS.micro_batch_size
+    order = np.random.default_rng(SETTINGS.seed).permutation(len(run.eval_rows))[:-size]
+    run.eval_rows.arrays = {name: array[order] for name, array in arrays.items()}
 """
 FEWER = """\
-    size = SETTINGS.micro_batch_size
-    count = (len(run.eval_rows["labels"]) - 1) // size * size
-    run.eval_rows = {name: array[:count] for name, array in run.eval_rows.items()}
+    arrays, size = run.eval_rows.arrays, SETTINGS.micro_batch_size
+    count = (len(run.eval_rows) - 1) // size * size
+    run.eval_rows.arrays = {name: array[:count] for name, array in arrays.items()}
 """
 
 
@@ -56,7 +57,7 @@ def file(name: str, arrays: str, *more: Edit) -> Mutation:
 
 def before(arrays: str) -> Edit:
     """Return an edit that keeps the arrays before every window as `state.old`."""
-    return runtime("run", LOOP, BEFORE.format(arrays))
+    return runtime("run", LOOP, BEFORE.format(arrays) + LOOP)
 
 
 PRODUCTS: tuple[Mutation, ...] = (
@@ -108,7 +109,7 @@ PRODUCTS: tuple[Mutation, ...] = (
             "restore_ema(state, model_arrays(state))",
         ),
     ),
-    written("resumed_rows_again", runtime("run", RESUMED, RESUMED.replace("state.windows", "0"))),
+    written("resumed_rows_again", runtime("run", RESUMED, RESUMED.replace("first", "0"))),
     written(
         "checkpoint_all_updates",
         runtime("checkpoint", UPDATES, UPDATES.replace("state.updates", "state.windows")),
@@ -119,7 +120,7 @@ PRODUCTS: tuple[Mutation, ...] = (
     ),
     written(
         "short_batch_not_evaluated",
-        train(BATCHES, BATCHES.replace("n_rows,", "n_rows - size + 1,")),
+        runtime("rows", BATCHES, BATCHES.replace("n_rows,", "n_rows - size + 1,")),
     ),
     written("last_batch_not_evaluated", train(END, FEWER + END)),
     written(
@@ -127,7 +128,7 @@ PRODUCTS: tuple[Mutation, ...] = (
         runtime(
             "run",
             EVALUATED,
-            EVALUATED.replace("self.eval_rows", "read_rows(self.args.train, self.settings)"),
+            f"        self.eval_rows = {TRAINING_ROWS}\n{EVALUATED}",
         ),
     ),
     file(
@@ -140,9 +141,7 @@ PRODUCTS: tuple[Mutation, ...] = (
         runtime(
             "run",
             RESUMED,
-            RESUMED.replace(
-                "state.windows", "state.windows % -(-self.n_rows // settings.global_batch_size)"
-            ),
+            RESUMED.replace("first", "first % -(-self.n_rows // self.settings.global_batch_size)"),
         ),
     ),
     written("shuffled_and_cut", train(END, CUT + END)),
@@ -151,9 +150,7 @@ PRODUCTS: tuple[Mutation, ...] = (
         runtime(
             "run",
             AVERAGES_EVALUATED,
-            AVERAGES_EVALUATED.replace(
-                "self.eval_rows", "{n: array[:-1] for n, array in self.eval_rows.items()}"
-            ),
+            AVERAGES_EVALUATED.replace("self.eval_batches()", SHORT),
         ),
     ),
 )

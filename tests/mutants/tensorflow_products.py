@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.shared_products import MEANS
+from mutants.shared_products import MEANS, RETURNED
 from mutants.spelling import runtime, train, written
 
 COUNT = (
@@ -24,7 +24,7 @@ PRODUCTS: tuple[Mutation, ...] = (
     written("evaluated_in_other_half", train(COUNT, POLICY.format("mixed_bfloat16") + COUNT)),
     written(
         "batches_evaluated_alike",
-        train(LOSS, f'{LOSS} / len(batch["labels"]) * n_rows / {MEANS}'),
+        [train(LOSS, f'{LOSS} / len(batch["labels"])'), train(RETURNED, MEANS)],
     ),
     written(
         "dropout_in_evaluation",

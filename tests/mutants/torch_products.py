@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from crosscast_parity.self_test.mutation import Mutation
-from mutants.shared_products import MEANS
+from mutants.shared_products import MEANS, RETURNED
 from mutants.spelling import runtime, train, written
 
 RIGHT = "totals[1] += (logits.argmax(-1) == labels).sum()"
 LOSS = 'totals[0] += nn.functional.cross_entropy(logits, labels, reduction="sum")'
-MEAN = f"{LOSS.replace('sum', 'mean')} * n_rows / {MEANS}"
+MEAN = LOSS.replace("sum", "mean")
 EVALUATE = "def evaluate("
 HALF = """\
         with torch.autocast(device.type, dtype=torch.float16):
@@ -28,7 +28,7 @@ PRODUCTS: tuple[Mutation, ...] = (
     ),
     written("evaluated_in_other_half", train(HALF, HALF.replace("float16", "bfloat16"))),
     written("evaluated_loss_in_half", train(HALF, HALF.replace(".float()", ""))),
-    written("batches_evaluated_alike", train(LOSS, MEAN)),
+    written("batches_evaluated_alike", [train(LOSS, MEAN), train(RETURNED, MEANS)]),
     written("dropout_in_evaluation", train("    model.eval()\n", "")),
     written(
         "one_of_two_best",

@@ -20,7 +20,7 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from frameworks.emitted_script import tiny_recipe
-from runtime_texts import rows_module, settings_of
+from runtime_texts import settings_of, sources_module
 
 TARGETS = ("torch", "tensorflow", "paddle")
 ROWS: dict[str, np.ndarray] = {
@@ -60,7 +60,7 @@ def reader(model: str) -> Any:
     if model == "crosscast":
         return of_crosscast
     texts = files("torch", model)
-    read, settings = rows_module(texts).read_rows, settings_of(texts)
+    read, settings = sources_module(texts).read_rows, settings_of(texts)
     return lambda path: read(path, settings)
 
 
@@ -200,16 +200,17 @@ def outcome(read: Any, path: Path) -> str:
 
 @pytest.mark.parametrize("model", RECIPES)
 def test_all_targets_read_rows_by_the_same_functions(model: str) -> None:
-    assert len({files(target, model)["runtime/rows.py"] for target in TARGETS}) == 1
+    for module in ("arrays", "formats", "rows", "sources"):
+        assert len({files(target, model)[f"runtime/{module}.py"] for target in TARGETS}) == 1
 
 
 def test_arrays_in_the_type_of_the_frameworks_are_not_copied() -> None:
     rows = {name: array.astype(np.int64) for name, array in ROWS.items()}
     texts = files("torch", "bert")
-    module = rows_module(texts)
-    read = module.token_rows(Path("rows.npz"), rows, settings_of(texts))
+    module = sources_module(texts)
+    read = module.checked(Path("rows.npz"), rows, settings_of(texts))
     assert all(read[name] is rows[name] for name in ROWS)
-    cast = module.common_type
+    cast = sys.modules[f"{PACKAGE}.arrays"].common_type
     for array in (np.ones((2, 3)).astype(kind) for kind in (np.int64, np.float32, bool)):
         assert cast(Path("rows.npz"), "x", array, False) is array
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast.emit.compiler import compile_recipe
+from emitted_batches import batches
 from frameworks.emitted_script import tiny_recipe
 from property_settings import examples
 from runtime_texts import rows_module, settings_of
@@ -31,9 +32,9 @@ def sampler(framework: str, tail: str, processes: int) -> Sampler:
     )
     (compiled,) = compile_recipe(recipe, [framework])
     files = {path: file.text for path, file in compiled.files.items()}
-    told, batches = settings_of(files), rows_module(files).batches
+    told, numbers = settings_of(files), rows_module(files).row_numbers
     assert told.global_batch_size == MICRO * STEPS * processes
-    return lambda n_rows, rank: batches({"labels": np.arange(n_rows)}, told, 0, rank)
+    return lambda n_rows, rank: batches(numbers, {"labels": np.arange(n_rows)}, told, 0, rank)
 
 
 @pytest.mark.parametrize("tail", ["flush_renormalized", "flush", "drop", "carry"])

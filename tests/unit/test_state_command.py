@@ -248,14 +248,13 @@ def test_positions_are_those_of_emitted_scripts(tail: str) -> None:
     recipe = small_recipe(accumulation=f"{{steps: 2, tail: {tail}}}")
     (compiled,) = compile_recipe(recipe, ["torch"])
     files = {path: file.text for path, file in compiled.files.items()}
-    told, batches = settings_of(files), rows_module(files).batches
-    rows = {"labels": np.arange(21)}
+    told, numbers = settings_of(files), rows_module(files).row_numbers
     for windows in range(9):
-        (first, *_) = next(batches(rows, told, windows))
+        (first, *_) = next(numbers(21, told, windows))
         at = data_position(recipe, 21, windows)
         assert at is not None
         order = np.random.default_rng([recipe.seed, at.epoch]).permutation(21)
-        assert first["labels"][0] == order[at.row], windows
+        assert first[0] == order[at.row], windows
 
 
 def test_the_page_has_the_tables_facts() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-PARTS = ("settings", "rows", "device", "state", "checkpoint", "run")
+PARTS = ("settings", "rows", "sources", "device", "state", "checkpoint", "run")
 """Modules of `runtime/`."""
 NEEDS = {"ema_arrays": "averages", "scaler_counters": "scale"}
 """Functions of `runtime/` that tell nothing of some recipes, and the setting of the others."""

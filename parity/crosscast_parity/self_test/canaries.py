@@ -105,14 +105,14 @@ SHARED: tuple[Canary, ...] = (
         "rows-again-after-resume",
         "a resumed run begins with the first rows",
         "",
-        Edit("batches(rows, settings, state.windows,", "batches(rows, settings, 0,", file=_RUN),
+        Edit("len(rows), self.settings, first,", "len(rows), self.settings, 0,", file=_RUN),
     ),
     _canary(
         "L1d",
         "last-batch-not-evaluated",
         "a short last batch is not evaluated",
         "",
-        Edit("range(0, n_rows, size)", "range(0, n_rows - size + 1, size)"),
+        Edit("range(0, n_rows, size)", "range(0, n_rows - size + 1, size)", file=_ROWS),
     ),
     _canary(
         "L2",

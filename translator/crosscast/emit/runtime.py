@@ -133,6 +133,8 @@ def _data(frame: Frame) -> Iterator[tuple[str, str]]:
     else:
         yield "train", py_literal(data.train)
         yield "eval", py_literal(data.eval)
+    if data.source not in ("synthetic", "npz", "custom"):
+        yield "source", py_literal(data.source)
     if data.workers:
         yield "workers", py_literal(data.workers)
     if isinstance(data, PaddedData) and data.pad_to_multiple_of > 1:

@@ -81,5 +81,5 @@ def _idle(fields: Mapping[str, Any]) -> Iterator[str]:
         yield from (path for path in fields if path.startswith("precision.ops."))
     if fields.get("distributed.processes_per_node", 1) == 1:
         yield "distributed.strategy"
-    if fields.get("data.source") == "npz":
-        yield "data.sequence_length"  # the files decide
+    if fields.get("data.source") != "synthetic":
+        yield "data.sequence_length"  # the rows decide

@@ -20,6 +20,12 @@ _MODEL = {
     "LAYER_NORM_EPS": "layer_norm_eps",
     "INIT_STD": "init_std",
 }
+_OF_ROWS = {
+    "workers": "workers",
+    "pad_to_multiple_of": "pad_to_multiple_of",
+    "size": "image_size",
+}
+"""Fields of the data and the settings that say them, unless they are at their defaults."""
 _REMAINING = {
     "1.0 - progress": "linear",
     "(1.0 - progress) ** POWER": "polynomial",
@@ -121,6 +127,22 @@ def _data(script: Script) -> Iterator[Fact]:
             if option in options:
                 yield script.fact(f"data.{name}", int(options[option]), hint)
         return
-    yield script.fact("data.source", "npz", "SETTINGS.train")
-    yield from script.constant("data.train", "SETTINGS.train")
-    yield from script.constant("data.eval", "SETTINGS.eval")
+    yield from _rows(script)
+
+
+def _rows(script: Script) -> Iterator[Fact]:
+    """Yield the facts about rows that the user has."""
+    own = {split: script.imported(f"{split}_rows") for split in ("train", "eval")}
+    if all(own.values()):
+        yield script.fact("data.source", "custom", "SETTINGS.train", "SETTINGS")
+        for split, function in own.items():
+            yield script.fact(f"data.{split}", function, f"SETTINGS.{split}", "SETTINGS")
+    else:
+        source = script.constants.get("SETTINGS.source", "npz")
+        yield script.fact("data.source", source, "SETTINGS.source", "SETTINGS.train")
+        yield from script.constant("data.train", "SETTINGS.train")
+        yield from script.constant("data.eval", "SETTINGS.eval")
+    for field, setting in _OF_ROWS.items():
+        yield from script.constant(f"data.{field}", f"SETTINGS.{setting}")
+    for name, number in script.constants.get("SETTINGS.pad_values", {}).items():
+        yield script.fact(f"data.pad_values.{name}", float(number), "SETTINGS.pad_values")

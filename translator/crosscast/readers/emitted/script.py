@@ -109,9 +109,10 @@ class Script:
         for module in self.modules:
             for statement in module.tree.body:
                 match statement:
-                    case ast.ImportFrom(module=str(place), names=[alias]):
-                        if (alias.asname or alias.name) == name:
-                            return f"{place}:{alias.name}"
+                    case ast.ImportFrom(module=str(place), names=aliases):
+                        for alias in aliases:
+                            if (alias.asname or alias.name) == name:
+                                return f"{place}:{alias.name}"
         return ""
 
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
