@@ -171,7 +171,6 @@ def _files(frame: Frame, view: FleetView) -> tuple[File, ...]:
         for path, template in _TEMPLATES.items()
     )
     spelling = PaddleSpelling(flags=False, recomputes_on_cpu=True)
-    runtime = runtime_files(
-        {"device": "paddle", "loader": "paddle", "state": "paddle/fleet"}, spelling
-    )
+    modules = {"device": "paddle", "loader": "paddle", "state": "paddle/fleet"}
+    runtime = runtime_files(modules | {"workers": "_shared"}, spelling)
     return (*files, *runtime, *job_files(frame, context))

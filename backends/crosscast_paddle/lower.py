@@ -152,7 +152,8 @@ def _files(frame: Frame, view: PaddleView, code: PaddleCode, dialect: Dialect) -
 
     if view.form == "step":
         return (file("step.py"),)
-    modules = dict.fromkeys(("device", "loader", "state", "flags"), "paddle")
+    modules = dict.fromkeys(("device", "flags", "loader", "state"), "paddle")
+    modules["workers"] = "_shared"
     spelling = PaddleSpelling(flags=True, recomputes_on_cpu=not dialect.until)
     return (
         file("train.py"),

@@ -159,7 +159,8 @@ def _script(frame: Frame, view: TorchView, code: WindowCode) -> Iterator[File]:
     yield file("train.py")
     if isinstance(frame.model, BertModel):
         yield file("model.py")
-    yield from runtime_files(dict.fromkeys(("device", "loader", "state"), "torch"), view.spelling)
+    modules = dict.fromkeys(("device", "loader", "state"), "torch") | {"workers": "_shared"}
+    yield from runtime_files(modules, view.spelling)
     yield file("launch.sh", executable=True)
     yield file("requirements.txt")
     yield from job_files(frame, context)

@@ -247,7 +247,8 @@ SHARED = tuple(
     for name in ("launching", "loss", "lowering", "runtime", "view")
 )
 OF_THE_FRAME = {
-    *("BertModel", "CustomModel", "Model", "OpTypes", "NpzData", "SyntheticData", "Launch"),
+    *("BertModel", "CustomModel", "Model", "OpTypes", "Launch"),
+    *("CustomData", "ImageData", "PaddedData", "SyntheticData"),
     *("Section", "Loss", "CrossEntropy", "CustomLoss"),
 }
 """What printing may import of the recipe: nothing of its training step."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import warnings
 import zipfile
 from collections import Counter
@@ -20,7 +21,7 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from frameworks.emitted_script import tiny_recipe
-from runtime_texts import settings_of, sources_module
+from runtime_texts import PACKAGE, settings_of, sources_module
 
 TARGETS = ("torch", "tensorflow", "paddle")
 ROWS: dict[str, np.ndarray] = {

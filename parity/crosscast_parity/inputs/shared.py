@@ -10,8 +10,9 @@ import numpy as np
 from crosscast.data.npz import ARRAYS, UNLABELLED, Dataset, read_arrays
 from crosscast.data.synthetic import Split, nli_synthetic
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe.document import BertModel, NpzData, Recipe, SyntheticData
+from crosscast.recipe.document import BertModel, Recipe, SyntheticData
 from crosscast.recipe.predicates import by_tokens
+from crosscast_parity.inputs.stored import stored_rows
 from crosscast_parity.inputs.weights import bert_weights, perturb, save
 from crosscast_parity.recipes.derived import bert_of
 from crosscast_parity.recipes.window_rows import brief_rows
@@ -49,11 +50,11 @@ class Inputs:
 def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
     """Write batches and weights for a recipe below `folder`.
 
-    Synthetic rows are drawn from the recipe's seed. Rows of npz files, relative to the working
-    directory, are used where they are if they are int32.
+    Synthetic rows are drawn from the recipe's seed. Paths are relative to the working directory;
+    npz files are used where they are if they are int32.
 
     Raises:
-        DiagnosticError: CC601 to CC605 for rows of an npz file that a run would refuse.
+        DiagnosticError: CC601 to CC605 for rows that a run would refuse.
     """
     model = bert_of(recipe)
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,14 +90,13 @@ def _first(rows: Dataset, count: int, path: Path) -> Path:
 
 
 def _data(recipe: Recipe, model: BertModel, folder: Path) -> tuple[Path, Path]:
-    if isinstance(recipe.data, NpzData):
-        given = {"train": recipe.data.train, "eval": recipe.data.eval}
-        train, evaluation = (
-            _checked(Path(path).absolute(), recipe, folder / f"{split}.npz")
-            for split, path in given.items()
-        )
-        return train, evaluation
-    return _synthetic(recipe, recipe.data, model, folder)
+    if isinstance(recipe.data, SyntheticData):
+        return _synthetic(recipe, recipe.data, model, folder)
+    train, evaluation = (
+        _checked(stored_rows(recipe, split, folder / "rows"), recipe, folder / f"{split}.npz")
+        for split in SPLITS
+    )
+    return train, evaluation
 
 
 def _checked(path: Path, recipe: Recipe, copy: Path) -> Path:

@@ -1,3 +1,133 @@
-"""Rows of any source as an npz file, read as an emitted script reads them."""
+"""The rows of any source as npz files."""
 
 from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from crosscast.emit.render import render, template_root
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.data import FileData, ImageData, PaddedData, SyntheticData
+from crosscast.recipe.document import BertModel, CrossEntropy, Recipe
+from crosscast.recipe.predicates import by_tokens
+
+MODULES = ("__init__", "settings", "arrays", "formats", "sources")
+"""Modules of an emitted runtime that read rows."""
+PROGRAM = '''\
+"""Read rows and write them: `read.py SPLIT COUNT SETTINGS`, the last as JSON."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+here = Path(__file__).parent
+sys.path[:0] = [str(here), "."]
+from runtime.settings import Settings, Stop
+from runtime.sources import open_rows
+
+split, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+source = told[split]
+if told["source"] == "custom":
+    module, _, name = source.partition(":")
+    source = getattr(importlib.import_module(module), name)
+try:
+    rows = open_rows(source, Settings(**told), here)
+    numbers = np.arange(min(count, len(rows)) if count else len(rows))
+    np.savez(here / f"{split}.npz", **rows.rows(numbers))
+except Stop as stop:
+    sys.exit(str(stop))
+'''
+
+
+def stored_rows(
+    recipe: Recipe, split: str, folder: Path, *, beside: Path = Path(), count: int = 0
+) -> Path:
+    """Return an npz file with the rows of a recipe whose data are not synthetic.
+
+    npz files are used where they are. Other rows are read as an emitted script reads them, in a
+    process of its own, which calls the user's function if the source is `custom`.
+
+    Args:
+        recipe: The recipe.
+        split: `train` or `eval`.
+        folder: Where the file is written.
+        beside: What the paths and modules of the recipe are relative to.
+        count: How many rows, the first ones; 0 for all.
+
+    Raises:
+        DiagnosticError: CC601 if there is no such file, CC602 if the rows cannot be read.
+    """
+    data = recipe.data
+    assert not isinstance(data, SyntheticData)
+    if isinstance(data, FileData | ImageData):
+        path = (beside / getattr(data, split)).absolute()
+        if not path.exists():
+            raise DiagnosticError(Diagnostic(code="CC601", message=f"{path}: no such file"))
+        if data.source == "npz":
+            return path
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "runtime").mkdir(exist_ok=True)
+    for name in MODULES:
+        text = render(template_root(), f"_shared/runtime/{name}.py.j2", {"spelling": None})
+        (folder / "runtime" / f"{name}.py").write_text(text, encoding="utf-8")
+    program = folder / "read.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    told = json.dumps(_settings(recipe))
+    done = subprocess.run(
+        [sys.executable, str(program.absolute()), split, str(count), told],
+        cwd=beside.absolute(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise DiagnosticError(
+            Diagnostic(
+                code="CC602",
+                path=f"data.{split}",
+                message=f"the rows cannot be read: {done.stderr.strip()}",
+            )
+        )
+    return (folder / f"{split}.npz").absolute()
+
+
+def _settings(recipe: Recipe) -> dict[str, Any]:
+    """Return what the reading of rows depends on, and stand-ins for the rest of the settings."""
+    data, model, loss = recipe.data, recipe.model, recipe.loss
+    assert not isinstance(data, SyntheticData)
+    told: dict[str, Any] = {
+        "recipe": "",
+        "made_for": "",
+        "since": [0, 0],
+        "train": data.train,
+        "eval": data.eval,
+        "output": "",
+        "seed": recipe.seed,
+        "micro_batch_size": recipe.batch.micro_batch_size,
+        "accumulation_steps": recipe.accumulation.steps,
+        "windows": 1,
+        "checkpoint_every": 1,
+        "source": data.source,
+        "target": loss.target,
+        "classes": isinstance(loss, CrossEntropy),
+        "unlabelled": by_tokens(recipe),
+    }
+    if isinstance(data, PaddedData):
+        told |= {"pad_to_multiple_of": data.pad_to_multiple_of, "pad_values": data.pad_values}
+    if isinstance(data, ImageData):
+        told["image_size"] = data.size
+    if isinstance(model, BertModel):
+        told["limits"] = {
+            "input_ids": model.vocab_size,
+            "attention_mask": 2,
+            "token_type_ids": model.type_vocab_size,
+            "labels": model.labels,
+        }
+        told["max_positions"] = model.max_positions
+    return told

@@ -20,6 +20,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span
 from crosscast.messages.output import write_files
 from crosscast.recipe.document import BertModel, Recipe, SyntheticData
 from crosscast.targets.backend import Backend, harness_of, installed_backends
+from crosscast_parity.inputs.stored import stored_rows
 from crosscast_parity.processes.process import (
     MISSING_PACKAGE,
     Job,
@@ -148,9 +149,11 @@ def _inputs(recipe: Recipe, folder: Path) -> dict[str, dict[str, Any]]:
         length = [recipe.data.sequence_length]
         arrays = {name: {"shape": length, "dtype": "int64"} for name in TOKEN_ARRAYS}
         return arrays | {"labels": {"shape": [], "dtype": "int64"}}
+    with tempfile.TemporaryDirectory() as place:
+        rows = read_arrays(stored_rows(recipe, "train", Path(place), beside=folder, count=1))
     return {
         name: {"shape": list(array.shape[1:]), "dtype": _type_in_scripts(name, array)}
-        for name, array in read_arrays(folder / recipe.data.train).items()
+        for name, array in rows.items()
     }
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe.document import BertModel, NpzData, Recipe, SyntheticData
+from crosscast.recipe.document import BertModel, Data, Recipe, SyntheticData
+from crosscast_parity.inputs.stored import stored_rows
 from crosscast_parity.processes.run_cache import content_hash, file_hash, folder_hash, versions
 from crosscast_parity.sweep.grid import Point
 from crosscast_parity.sweep.spec import CellSpec, write_spec
@@ -126,18 +127,12 @@ def _relative(path: Path, cell: Path) -> str:
 
 def _rows(base: Recipe, inputs: Path) -> tuple[Path, Path]:
     """Return the files of training and evaluation rows, the same for all seeds."""
-    data = base.data
-    if isinstance(data, NpzData):
-        paths = (Path(data.train).absolute(), Path(data.eval).absolute())
-        for path in paths:
-            if not path.is_file():
-                message = f"{path}: no such file"
-                raise DiagnosticError(Diagnostic(code="CC601", message=message))
-        return paths
-    model = base.model
-    # What else a recipe may say is NpzData, and synthetic rows are for BERT only.
-    assert isinstance(data, SyntheticData)
-    assert isinstance(model, BertModel)
+    data, model = base.data, base.model
+    if not isinstance(data, SyntheticData):
+        folder = inputs / f"rows-{content_hash(_plain(data))}"
+        train, evaluation = (stored_rows(base, split, folder) for split in ("train", "eval"))
+        return train, evaluation
+    assert isinstance(model, BertModel)  # synthetic rows are for no other
     settings = {**_plain(data), "vocab_size": model.vocab_size, "seed": base.seed}
     folder = inputs / f"rows-{content_hash(settings)}"
     if not (folder / "eval.npz").exists():
@@ -174,7 +169,7 @@ def _weights(recipe: Recipe, inputs: Path) -> Path | None:
     return path
 
 
-def _plain(section: BertModel | SyntheticData) -> dict[str, Any]:
+def _plain(section: BertModel | Data) -> dict[str, Any]:
     """Return a section of a recipe as plain data."""
     return section.model_dump(mode="json")
 

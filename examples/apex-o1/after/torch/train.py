@@ -7,11 +7,10 @@ Edit freely: nothing here imports crosscast.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -144,15 +143,14 @@ def train_window(
 
 
 @torch.no_grad()
-def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]:
+def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
     """Mean loss and accuracy over all rows."""
-    model, device, n_rows = state.model, state.device, len(rows["labels"])
-    size = SETTINGS.micro_batch_size
+    model, device, n_rows = state.model, state.device, 0
     model.eval()
     totals = torch.zeros(2, dtype=torch.float64, device=device)  # loss, right answers
-    for i in range(0, n_rows, size):
-        batch = {name: array[i : i + size] for name, array in rows.items()}
-        batch = to_device(batch, device)
+    for rows in batches:
+        n_rows += len(rows["labels"])
+        batch = to_device(rows, device)
         labels = batch.pop("labels").long()
         with torch.autocast(device.type, dtype=torch.float16):
             logits = model(**batch).float()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed.nn  # imported later, it would keep the process group
 from torch import nn
@@ -131,15 +130,14 @@ def train_window(
 
 
 @torch.no_grad()
-def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]:
+def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
     """Mean loss and accuracy over all rows."""
-    model, device, n_rows = state.model.module, state.device, len(rows["labels"])
-    size = SETTINGS.micro_batch_size
+    model, device, n_rows = state.model.module, state.device, 0
     model.eval()
     totals = torch.zeros(2, dtype=torch.float64, device=device)  # loss, right answers
-    for i in range(0, n_rows, size):
-        batch = {name: array[i : i + size] for name, array in rows.items()}
-        batch = to_device(batch, device)
+    for rows in batches:
+        n_rows += len(rows["labels"])
+        batch = to_device(rows, device)
         labels = batch.pop("labels").long()
         logits = model(**batch)
         totals[0] += nn.functional.cross_entropy(logits, labels, reduction="sum")

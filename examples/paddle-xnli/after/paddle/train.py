@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
@@ -253,15 +252,14 @@ def train_window(
 
 
 @paddle.no_grad()
-def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]:
+def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
     """Mean loss and accuracy over all rows."""
-    model, n_rows = state.model._layers, len(rows["labels"])
-    size = SETTINGS.micro_batch_size
+    model, n_rows = state.model._layers, 0
     model.eval()
     loss, correct = paddle.zeros([], "float64"), paddle.zeros([], "int64")
-    for i in range(0, n_rows, size):
-        batch = {name: array[i : i + size] for name, array in rows.items()}
-        batch = to_device(batch)
+    for rows in batches:
+        n_rows += len(rows["labels"])
+        batch = to_device(rows)
         labels = batch.pop("labels").astype("int64")
         with paddle.amp.auto_cast(state.amp, dtype="float16", level="O1"):
             logits = model(**batch).astype("float32")

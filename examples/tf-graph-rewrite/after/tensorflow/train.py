@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -258,12 +258,11 @@ def evaluate_batch(
     return tf.reduce_sum(losses), tf.math.count_nonzero(right)
 
 
-def evaluate(state: TrainState, rows: dict[str, np.ndarray]) -> dict[str, float]:
+def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
     """Mean loss and accuracy over all rows."""
-    n_rows, size = len(rows["labels"]), SETTINGS.micro_batch_size
-    loss = correct = 0.0
-    for i in range(0, n_rows, size):
-        batch = {name: array[i : i + size] for name, array in rows.items()}
+    loss = correct = n_rows = 0
+    for batch in batches:
+        n_rows += len(batch["labels"])
         batch_loss, batch_correct = evaluate_batch(state.model, batch)
         loss += float(batch_loss)
         correct += int(batch_correct)

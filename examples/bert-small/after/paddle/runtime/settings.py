@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 
 class Stop(Exception):
@@ -20,20 +21,23 @@ class Settings:
 
     `recipe`: fingerprint; a checkpoint of another one is refused. `made_for`, `since`,
     `until`: versions of the framework. `train`, `eval`, `output`: defaults of the
-    command line. `limits`: inputs of the model and the numbers below which their values
-    lie; None if every array is taken as it is. `target`: the array that the loss takes;
-    None for no such array. `classes`: whether it holds numbers of classes.
-    `unlabelled`: whether one of them may be -100. `slots`: moments of the optimizer.
-    `betas`: where it counts updates by their powers. `scale`: least and largest loss
-    scale, 0.0 and inf for no limit; None if no loss is scaled. `half`: the type that
-    the device must compute in; empty if any will do.
+    command line; the first two may be functions of your own. `source`: the form of the
+    rows, as in the recipe. `workers`: how many processes read them.
+    `pad_to_multiple_of`, `pad_values`: of rows that vary in length.
+    `image_size`: height and width. `limits`: inputs of the model and the numbers below
+    which their values lie; None if every array is taken as it is. `target`: the array
+    that the loss takes; None for no such array. `classes`: whether it holds numbers of
+    classes. `unlabelled`: whether one of them may be -100. `slots`: moments of the
+    optimizer. `betas`: where it counts updates by their powers. `scale`: least and
+    largest loss scale, 0.0 and inf for no limit; None if no loss is scaled. `half`: the
+    type that the device must compute in; empty if any will do.
     """
 
     recipe: str
     made_for: str
     since: tuple[int, int]
-    train: str
-    eval: str
+    train: str | Callable[[], Any]
+    eval: str | Callable[[], Any]
     output: str
     seed: int
     micro_batch_size: int
@@ -44,7 +48,12 @@ class Settings:
     processes: int = 1
     shuffle: bool = True
     tail: str = "short"
+    source: str = "npz"
     data_hint: str = ""
+    workers: int = 0
+    pad_to_multiple_of: int = 1
+    pad_values: Mapping[str, float] = field(default_factory=dict)
+    image_size: tuple[int, int] | None = None
     limits: Mapping[str, int] | None = None
     max_positions: int = 0
     target: str | None = "labels"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import math
@@ -12,10 +13,13 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
+from .arguments import AddOptions, parse_arguments
 from .checkpoint import load_checkpoint, load_weights, save_arrays, save_checkpoint
 from .device import (
     LOST_PROCESS,
@@ -26,14 +30,15 @@ from .device import (
     select_device,
     versions,
 )
-from .rows import Batch, batches, read_rows
+from .loader import load
+from .rows import evaluated_rows, row_numbers
 from .settings import Settings, Stop
+from .sources import Batch, Rows, open_rows
 from .state import TrainState, ema_arrays, model_arrays, restore_model
 
 PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
 
-AddOptions = Callable[[argparse.ArgumentParser], None]
-Evaluate = Callable[[TrainState, Batch], dict[str, float]]
+Evaluate = Callable[[TrainState, Iterable[Batch]], dict[str, float]]
 
 
 class Run:
@@ -60,19 +65,29 @@ class Run:
         if checkpoint.exists() and not args.resume:
             message = f"{args.output} holds a run: pass --resume, or another --output"
             raise Stop("failed", 2, message)
-        rows = read_rows(args.train, settings)
-        self.eval_rows = read_rows(args.eval, settings)
-        self.n_rows = len(next(iter(rows.values())))
+        rows = open_rows(args.train, settings, args.output)
+        self.eval_rows = open_rows(args.eval, settings, args.output)
+        self.n_rows = len(rows)
         if args.weights:
             load_weights(args.weights, state, settings)
         if args.resume:
             counters = load_checkpoint(checkpoint, state, settings, self.n_rows)
             self.stuck = counters.get("stuck", 0)
         self.first, self.started = state.windows, time.perf_counter()
-        left = max(0, args.windows - state.windows)
         with open_trace(None if self.rank else args.output, self.first) as self.trace:
-            windows = batches(rows, settings, state.windows, self.rank)
-            yield from itertools.islice(windows, left)
+            yield from self.batches(rows, self.first)
+
+    def batches(self, rows: Rows, first: int) -> Iterator[list[Batch]]:
+        """Yield windows of micro-batches, from window number `first` to the last."""
+
+        def numbers() -> Iterator[list[np.ndarray]]:
+            windows = row_numbers(len(rows), self.settings, first, self.rank)
+            return itertools.islice(windows, max(0, self.args.windows - first))
+
+        chain = itertools.chain.from_iterable(numbers())
+        with contextlib.closing(load(rows, chain, self.args.workers)) as batches:
+            for window in numbers():
+                yield list(itertools.islice(batches, len(window)))
 
     def record(self, state: TrainState, row: dict[str, Any]) -> None:
         """Write the row of a window to the trace; report, save and stop where due."""
@@ -115,7 +130,7 @@ class Run:
         """Write the weights, and evaluate them and their averages."""
         weights = model_arrays(state)
         self.save("model.safetensors", weights)
-        result = evaluate(state, self.eval_rows)
+        result = evaluate(state, self.eval_batches())
         if not self.settings.averages:
             return result
         # Copies: the arrays may be views of the weights, which are overwritten.
@@ -123,9 +138,14 @@ class Run:
         averaged = weights | ema_arrays(state)
         self.save("ema.safetensors", averaged)
         restore_model(state, averaged)
-        averages = evaluate(state, self.eval_rows)
+        averages = evaluate(state, self.eval_batches())
         restore_model(state, weights)
         return result | {f"ema_{name}": value for name, value in averages.items()}
+
+    def eval_batches(self) -> Iterator[Batch]:
+        """Yield the micro-batches of an evaluation."""
+        numbers = evaluated_rows(len(self.eval_rows), self.settings)
+        return load(self.eval_rows, numbers, self.args.workers)
 
     def save(self, name: str, arrays: dict[str, Any]) -> None:
         """Write arrays to a file of the output folder."""
@@ -191,44 +211,6 @@ def run_training(
     else:
         print(f"finished: {json.dumps(status['eval'])}")
     return int(status["exit_code"])
-
-
-def parse_arguments(
-    settings: Settings, argv: list[str] | None, add_options: AddOptions | None = None
-) -> argparse.Namespace:
-    """Read the command line."""
-    description = f"Train with {settings.made_for}."
-    parser = argparse.ArgumentParser(description=description)
-    add, every = parser.add_argument, settings.checkpoint_every
-    add("--train", type=Path, default=settings.train, help="training rows, npz")
-    add("--eval", type=Path, default=settings.eval, help="evaluation rows, npz")
-    add("--weights", type=Path, help="initial weights, safetensors")
-    add("--output", type=Path, default=settings.output, help="folder for results")
-    add("--resume", action="store_true", help="go on from the checkpoint")
-    add("--auto-resume", action="store_true", help="--resume if there is a checkpoint")
-    add("--windows", type=positive, default=settings.windows, help="windows to train")
-    add("--checkpoint-every", type=positive, default=every, help="in windows")
-    add("--log-every", type=positive, default=10, help="in windows")
-    add("--device", choices=("auto", "cpu", "gpu"), default="auto")
-    add("--threads", type=threads, help="CPU threads")
-    if add_options is not None:
-        add_options(parser)
-    return parser.parse_args(argv)
-
-
-def positive(text: str) -> int:
-    """Parse a positive integer."""
-    value = int(text)
-    if not 0 < value < 2**31:
-        raise ValueError(text)
-    return value
-
-
-def threads(text: str) -> int:
-    """Parse a number of threads that a system may start."""
-    if not 0 < int(text) <= 4096:
-        raise ValueError(text)
-    return int(text)
 
 
 def check_version(settings: Settings) -> None:
