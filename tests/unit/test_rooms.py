@@ -110,7 +110,7 @@ PARITY = {
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs",
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",
-    "memory": "processes report runs scaling_law",
+    "memory": "inputs processes report runs scaling_law",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
 CORE_FOR_PARITY = "messages recipe data variations plan reference targets emit memory readers fit"

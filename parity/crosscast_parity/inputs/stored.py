@@ -66,7 +66,7 @@ def stored_rows(
     data = recipe.data
     assert not isinstance(data, SyntheticData)
     if isinstance(data, FileData | ImageData):
-        path = (beside / getattr(data, split)).absolute()
+        path: Path = (beside / getattr(data, split)).absolute()
         if not path.exists():
             raise DiagnosticError(Diagnostic(code="CC601", message=f"{path}: no such file"))
         if data.source == "npz":

@@ -1,0 +1,142 @@
+"""Rows of the user's, read by workers: the same bits, and what becomes of a worker that fails."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from frameworks.emitted_script import TINY, emit, tiny_recipe
+from frameworks.script_runs import Run, calls
+from frameworks.subprocesses import environment, interpreter, kill
+from tiers import exhaustive
+
+pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+
+FRAMEWORKS = ("torch", "tensorflow", "paddle")
+PROCESSES = ("torch", "paddle")
+"""Frameworks whose workers are processes; those of tf.data are threads."""
+DATA = {
+    "source": "custom",
+    "train": "own_rows:train_rows",
+    "eval": "own_rows:eval_rows",
+    "sequence_length": 8,
+    "pad_to_multiple_of": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of the scripts, by framework."""
+    root = tmp_path_factory.mktemp("workers")
+    recipe = tiny_recipe(
+        data=DATA,
+        model=TINY["model"] | {"dropout": 0.1},
+        schedule={"name": "constant", "total_steps": 100},
+    )
+    for framework in FRAMEWORKS:
+        emit(recipe, framework, root / framework)
+        shutil.copy(Path(__file__).with_name("own_rows.py"), root / framework)
+    return {framework: root / framework for framework in FRAMEWORKS}
+
+
+FLAGS = ("--device", "cpu", "--threads", "1")
+
+
+def alike(one: Run, other: Run) -> None:
+    """Check that two runs have left the same bits."""
+    assert one.code == other.code == 0, one.stderr + other.stderr + other.traceback
+    kept = [
+        [{n: v for n, v in row.items() if n != "peak_memory"} for row in run.trace]
+        for run in (one, other)
+    ]
+    assert kept[0] == kept[1]
+    assert one.status["eval"] == other.status["eval"]
+    assert one.weights.keys() == other.weights.keys()
+    for name, array in one.weights.items():
+        assert array.tobytes() == other.weights[name].tobytes(), name
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_workers_change_nothing(framework: str, scripts: dict[str, Path], tmp_path: Path) -> None:
+    """Rows vary in length, dropout is on, an epoch ends with a short window."""
+    windows = ("--windows", 12, *FLAGS)
+    first = ("--windows", 7, *FLAGS)
+    plain, stopped, resumed = calls(
+        scripts[framework] / "train.py",
+        framework,
+        [
+            (tmp_path / "plain", windows),
+            (tmp_path / "workers", (*first, "--workers", 4)),
+            (tmp_path / "workers", (*windows, "--workers", 1, "--resume")),
+        ],
+    )
+    assert stopped.code == 0, stopped.stderr
+    alike(plain, resumed)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@exhaustive("100 windows with four workers, killed and resumed")
+def test_a_killed_run_goes_on_alike(
+    framework: str, scripts: dict[str, Path], tmp_path: Path
+) -> None:
+    script, flags = scripts[framework] / "train.py", ("--workers", 4, "--checkpoint-every", 10)
+    command = [interpreter(framework), script, "--output", tmp_path / "workers", *flags, *FLAGS]
+    trace = tmp_path / "workers" / "trace.jsonl"
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [*map(str, command)], cwd=script.parent, env=environment(framework), stderr=log
+        )
+        for _ in range(2000):
+            if trace.exists() and len(trace.read_bytes().splitlines()) > 33:
+                break
+            time.sleep(0.1)
+        kill(process)
+        process.wait()
+    plain, resumed = calls(
+        script,
+        framework,
+        [(tmp_path / "plain", FLAGS), (tmp_path / "workers", (*flags, *FLAGS, "--resume"))],
+    )
+    assert len(resumed.trace) == 100
+    alike(plain, resumed)
+
+
+@pytest.mark.parametrize(
+    ("framework", "workers"),
+    [(name, workers) for name in FRAMEWORKS for workers in (0, 2)],
+)
+def test_an_error_of_the_users_rows_is_shown(
+    framework: str, workers: int, scripts: dict[str, Path], tmp_path: Path
+) -> None:
+    failing(scripts[framework], tmp_path / "script", "raised")
+    flags = (*FLAGS, "--workers", workers)
+    script = tmp_path / "script" / "train.py"
+    (done,) = calls(script, framework, [(tmp_path / "out", flags)])
+    assert done.code != 0 or done.traceback
+    assert "row 50 is not there" in done.traceback + done.stderr
+    assert done.status["status"] == "failed"
+    assert "row 50 is not there" in done.status["message"]
+
+
+@pytest.mark.parametrize("framework", PROCESSES)
+def test_a_worker_that_dies_ends_the_run(
+    framework: str, scripts: dict[str, Path], tmp_path: Path
+) -> None:
+    failing(scripts[framework], tmp_path / "script", "killed")
+    flags = (*FLAGS, "--workers", 2)
+    script = tmp_path / "script" / "train.py"
+    (done,) = calls(script, framework, [(tmp_path / "out", flags)], fork=False)
+    assert done.traceback == ""
+    assert done.code == 1
+    assert "a worker that reads rows has ended" in done.stderr
+    assert done.status["status"] == "failed"
+
+
+def failing(folder: Path, copy: Path, how: str) -> None:
+    """Copy a script to a folder where the rows fail."""
+    shutil.copytree(folder, copy)
+    (copy / "fail").write_text(how)
