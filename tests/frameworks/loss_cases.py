@@ -50,7 +50,7 @@ class LossCase:
         labels = rng.integers(0, CLASSES, (ROWS, *self.outputs[:-1]))
         if self.unit == "token":
             labels[0, 1] = labels[3] = -100
-        return {"x": x, "labels": labels}
+        return {"x": x, self.loss.get("target", "labels"): labels}
 
     def expected(self, rows: Rows) -> np.ndarray:
         """Return the loss of every row, or of every label."""
@@ -117,6 +117,7 @@ CASES = {
         cross_entropy(weights=WEIGHTS),
         unit="microbatch",
     ),
+    "tokens": LossCase(_CE | {"target": "y"}, (TOKENS, CLASSES), cross_entropy(), unit="token"),
     "tokens, smoothing": LossCase(
         _SMOOTH, (TOKENS, CLASSES), cross_entropy(SMOOTHING), unit="token"
     ),
@@ -127,6 +128,7 @@ CASES = {
         unit="token",
     ),
     "mse of numbers": LossCase(_MSE, (), _mse),
+    "mse of rows": LossCase(_MSE, (4,), _mse),
     "mse of vectors": LossCase(_MSE, (4,), _mse, unit="microbatch"),
     "binary": LossCase(_BINARY, (2, 2), _binary),
     "own": LossCase(_CUSTOM, (4,), _own),

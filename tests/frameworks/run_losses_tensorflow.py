@@ -1,8 +1,7 @@
 """Computes the losses of emitted TensorFlow scripts: `run_losses_tensorflow.py FOLDER…`.
 
-Every folder has a script, the user's `own.py` and `rows.npz`. Prints as JSON, by name of the
-folder: the weights of the model, the loss of all rows as one micro-batch and the evaluation; or how
-they fail.
+Every folder has a script, the user's model and losses, and `rows.npz`. Prints as JSON, by name of
+the folder: the loss of all rows as one micro-batch and the evaluation, or how they fail.
 """
 
 from __future__ import annotations
@@ -18,7 +17,10 @@ import tensorflow as tf
 
 
 def loaded(folder: Path) -> ModuleType:
-    """Import the script of a folder; the runtime and `own.py` are the same in all of them."""
+    """Import the script of a folder and the user's modules; the runtime is the same in all."""
+    for name in [name for name in sys.modules if name.startswith("my_")]:
+        del sys.modules[name]
+    sys.path[0] = str(folder)
     spec = importlib.util.spec_from_file_location(f"train_{folder.name}", folder / "train.py")
     assert spec
     assert spec.loader
@@ -51,11 +53,10 @@ def main() -> None:
         script: Any = loaded(folder)
         rows = read_rows(folder / "rows.npz", script.SETTINGS)
         model = script.build_model()
-        found[folder.name] = {"weights": [w.numpy().tolist() for w in model.weights]}
         try:
-            found[folder.name] |= losses(script, model, rows)
+            found[folder.name] = losses(script, model, rows)
         except (ValueError, tf.errors.InvalidArgumentError) as error:
-            found[folder.name]["error"] = str(error)
+            found[folder.name] = {"error": str(error)}
     print(json.dumps(found))
 
 

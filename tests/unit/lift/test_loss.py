@@ -51,6 +51,45 @@ def test_a_smoothing_that_is_not_known_is_left_to_the_user() -> None:
     assert {path for path in found.unsaid if path.startswith("loss.")} == {"loss.label_smoothing"}
 
 
+def test_the_trainer_smooths_the_labels_of_its_own_loss() -> None:
+    by_trainer = fact("loss.smoothed_by", "trainer", 9)
+    found = lifted(by_trainer, fact("loss.trainer_smoothing", 0.1, 3))
+    assert found.recipe is not None
+    assert found.recipe.loss == CrossEntropy(label_smoothing=0.1)
+    assert not {path for path in found.unsaid if path.startswith("loss.")}
+    # without smoothing the loss is that of the model
+    for more in ((), (fact("loss.trainer_smoothing", 0, 3),)):
+        found = lifted(by_trainer, *more)
+        assert {p for p in found.unsaid if p.startswith("loss.")} == {"loss.kind"}
+
+
+def test_smoothing_of_a_trainer_that_is_not_seen() -> None:
+    found = lifted(fact("loss.trainer_smoothing", 0.1, 3))
+    assert {path for path in found.unsaid if path.startswith("loss.")} == {"loss.kind"}
+    assert found.recipe is not None
+    assert found.recipe.loss == CrossEntropy(label_smoothing=0.1)
+    line = next(line for line in found.text.splitlines() if "kind: cross_entropy" in line)
+    assert "label_smoothing_factor 0.1" in line
+
+
+def test_smoothing_of_a_trainer_that_is_not_known() -> None:
+    by_trainer = fact("loss.smoothed_by", "trainer", 9)
+    found = lifted(by_trainer, open_fact("loss.trainer_smoothing", "args.share", 3))
+    unsaid = {path for path in found.unsaid if path.startswith("loss.")}
+    assert unsaid == {"loss.kind", "loss.label_smoothing"}
+
+
+def test_a_loss_of_the_program_is_not_smoothed_by_the_trainer() -> None:
+    smoothing = fact("loss.trainer_smoothing", 0.1, 3)
+    found = lifted(fact("loss.kind", "cross_entropy", 9), smoothing)
+    assert found.recipe is not None
+    assert found.recipe.loss == CrossEntropy()
+    found = lifted(open_fact("loss.kind", "my_loss(outputs)", 9), smoothing)
+    assert found.recipe is not None
+    assert found.recipe.loss == CrossEntropy()
+    assert {path for path in found.unsaid if path.startswith("loss.")} == {"loss.kind"}
+
+
 def test_a_weighted_mean_is_not_that_of_a_recipe() -> None:
     found = lifted(
         fact("loss.kind", "cross_entropy", 9),

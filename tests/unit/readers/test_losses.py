@@ -69,6 +69,7 @@ def test_cross_entropy_of_torch(criterion: str, expected: dict[str, Any]) -> Non
         ("F.cross_entropy(model(inputs), labels, reduction='none').mean()", "cross_entropy"),
         ("nn.CrossEntropyLoss()(model(inputs), labels)", "cross_entropy"),
         ("F.mse_loss(model(inputs), labels)", "mse"),
+        ("F.mse_loss(model(inputs), labels, reduction='none').float().mean()", "mse"),
         ("nn.MSELoss()(model(inputs), labels)", "mse"),
         ("F.binary_cross_entropy_with_logits(model(inputs), labels)", "binary_cross_entropy"),
         ("nn.BCEWithLogitsLoss()(model(inputs), labels)", "binary_cross_entropy"),
@@ -87,6 +88,10 @@ def test_functions_of_torch(loss: str, kind: str) -> None:
         "0.5 * F.mse_loss(model(inputs), labels)",
         "F.mse_loss(model(inputs), labels, reduction='sum')",
         "F.mse_loss(model(inputs), labels, None, None, 'sum')",
+        "F.mse_loss(model(inputs), labels, size_average=False)",
+        "F.mse_loss(model(inputs), labels, reduction='none')",
+        "F.mse_loss(model(inputs), labels, reduction='none').sum()",
+        "torch.mean(F.mse_loss(model(inputs), labels, reduction='none'), dim=1).sum()",
         "F.binary_cross_entropy_with_logits(model(inputs), labels, weights)",
         "nn.BCEWithLogitsLoss(pos_weight=weights)(model(inputs), labels)",
         "F.binary_cross_entropy(model(inputs), labels)",
@@ -146,6 +151,7 @@ import paddle
 import paddle.nn.functional as F
 
 optimizer = paddle.optimizer.AdamW(1e-3, parameters=model.parameters())
+scaler = paddle.amp.GradScaler()
 for x, y in loader:
     loss = {loss}
     loss.backward()
@@ -165,6 +171,8 @@ for x, y in loader:
         ("F.cross_entropy(model(x), y, soft_label=True)", "?"),
         ("F.cross_entropy(model(x), y, use_softmax=False)", "?"),
         ("F.kl_div(model(x), y)", "?"),
+        ("paddle.scale(F.mse_loss(model(x), y), 0.5)", "?"),
+        ("scaler.scale(F.mse_loss(model(x), y))", "mse"),
     ],
 )
 def test_losses_of_paddle(loss: str, kind: str) -> None:

@@ -132,6 +132,15 @@ VOCABULARY: dict[str, Field] = {
     "loss.label_smoothing": Field(
         values=NUMBER, meaning="smoothing of labels", recipe="loss.label_smoothing"
     ),
+    "loss.trainer_smoothing": Field(
+        values=NUMBER,
+        meaning="label smoothing of Hugging Face's Trainer, whose loss is cross-entropy if it is "
+        "not 0, and the model's or the program's otherwise",
+    ),
+    "loss.smoothed_by": Field(
+        values=("trainer",),
+        meaning="the program leaves the loss to the Trainer, which smooths labels of its model",
+    ),
     "loss.class_weights": Field(
         values=("weighted_mean",),
         meaning="classes have weights, by whose sum over the labels the loss is divided",

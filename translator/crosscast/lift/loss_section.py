@@ -16,6 +16,10 @@ def loss(look: Look, draft: Draft) -> None:
     if draft.has("loss."):
         return
     fact = look("loss.kind")
+    smoothed = look("loss.trainer_smoothing")
+    if fact is None and smoothed is not None and number(smoothed) != 0:
+        _of_trainer(look, smoothed, draft)
+        return
     kind = word(fact)
     if kind is None:
         shown = fact.expression if fact is not None else ""
@@ -30,6 +34,18 @@ def loss(look: Look, draft: Draft) -> None:
     draft.put("loss.kind", kind, fact)
     if kind == "cross_entropy":
         _of_classes(look, draft)
+
+
+def _of_trainer(look: Look, smoothing: Fact, draft: Draft) -> None:
+    """Fill the loss of Hugging Face's Trainer, cross-entropy in place of the model's loss."""
+    share = number(smoothing)
+    if share is not None and word(look("loss.smoothed_by")) == "trainer":
+        draft.put("loss.kind", "cross_entropy", smoothing)
+    else:
+        shown = smoothing.expression if share is None else f"{share:g}"
+        note = f"label_smoothing_factor {shown}: {_WRITE}"
+        draft.put("loss.kind", "cross_entropy", smoothing, how="stand_in", note=note)
+    _smoothing(smoothing, draft)
 
 
 def _of_classes(look: Look, draft: Draft) -> None:

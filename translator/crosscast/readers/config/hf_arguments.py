@@ -59,6 +59,11 @@ def tell_trainer(writer: SettingWriter, settings: Settings, *, api: str = "hf_tr
     _parallel(writer, settings)
 
 
+def tell_smoothing(writer: SettingWriter, settings: Settings) -> None:
+    """Record the label smoothing of the Trainer itself, not of a library's that extends it."""
+    writer.number("loss.trainer_smoothing", settings.get("label_smoothing_factor"))
+
+
 def _first(settings: Settings) -> tuple[Setting, ...]:
     found = settings.get(*_BATCH)
     return () if found is None else (found,)

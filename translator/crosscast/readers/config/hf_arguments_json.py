@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
+from crosscast.readers.config.hf_arguments import (
+    are_trainer_arguments,
+    tell_smoothing,
+    tell_trainer,
+)
 from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
@@ -47,7 +51,11 @@ class HfArgumentsJson:
         inner = document.tree.get("lr_scheduler_kwargs")
         for setting in inner.settings() if inner is not None else ():
             settings.add(setting)
-        (tell_trainer_flags if settings.having(TRAINER) else tell_trainer)(writer, settings)
+        if settings.having(TRAINER):
+            tell_trainer_flags(writer, settings)
+        else:
+            tell_trainer(writer, settings)
+            tell_smoothing(writer, settings)
         return Reading(
             facts=tuple(writer.facts),
             diagnostics=(*document.diagnostics, *writer.diagnostics),

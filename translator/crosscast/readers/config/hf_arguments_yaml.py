@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.hf_arguments import ONLY_THERE, are_trainer_arguments, tell_trainer
+from crosscast.readers.config.hf_arguments import (
+    ONLY_THERE,
+    are_trainer_arguments,
+    tell_smoothing,
+    tell_trainer,
+)
 from crosscast.readers.config.llama_factory_yaml import owns as is_llama_factory
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
@@ -29,6 +34,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if not are_trainer_arguments(settings):
         return
     tell_trainer(writer, settings)
+    tell_smoothing(writer, settings)
     length = settings.get("max_seq_length", "max_length", "model_max_length")
     writer.number("data.sequence_length", length)
 

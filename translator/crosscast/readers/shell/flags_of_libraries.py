@@ -6,7 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from crosscast.facts.fact import Fact, Layer
-from crosscast.readers.config.hf_arguments import are_trainer_arguments, tell_trainer
+from crosscast.readers.config.hf_arguments import (
+    are_trainer_arguments,
+    tell_smoothing,
+    tell_trainer,
+)
 from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
 from crosscast.readers.settings import Setting, Settings, SettingWriter, normal
 from crosscast.readers.shell import (
@@ -44,6 +48,7 @@ def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> 
         tell_trainer_flags(writer, settings)
         return
     tell_trainer(writer, settings)
+    tell_smoothing(writer, settings)
 
 
 LIBRARIES = (

@@ -1,4 +1,4 @@
-"""Reads Lightning: arguments of Trainer and Fabric, and `configure_optimizers`."""
+"""Reads Lightning: arguments of Trainer and Fabric, `configure_optimizers`, `training_step`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of
 from crosscast.readers.python.library_calls import calls_matching, last
+from crosscast.readers.python.losses import returned_losses
 from crosscast.readers.torch.lightning_settings import accumulation, clipping, precision
 from crosscast.readers.torch.schedule_calls import scheduled
 
@@ -31,6 +32,8 @@ _FABRIC = re.compile(
 )
 _PARSER = re.compile(rf"{_PACKAGE}(\.trainer(\.trainer)?)?\.Trainer\.add_argparse_args")
 _MODULE = re.compile(rf"{_PACKAGE}(\.core(\.\w+)?)?\.LightningModule")
+_CHANGES_LOSS = ("training_step_end", "backward")
+"""Methods that get the loss of a training step."""
 _PLUGINS = ("MixedPrecision", "MixedPrecisionPlugin")
 _KINDS = (
     (re.compile(r"fsdp|fully_sharded"), "fsdp"),
@@ -55,10 +58,11 @@ class Lightning:
             _command_line(writer, call)
         for call in calls_matching(program, _FABRIC):
             _fabric(writer, call)
-        modules = list(_configured(program))
+        modules = list(_methods(program, "configure_optimizers"))
         for module, function in modules:
             _module(writer, module, function, program)
         yield from writer.facts
+        yield from _losses(program)
 
 
 def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
@@ -170,12 +174,30 @@ def _fabric(writer: FactWriter, call: Call) -> None:
     _processes(writer, dict(call.bound()), call)
 
 
-def _configured(program: Program) -> Iterator[tuple[Module, Function]]:
-    """Yield the `configure_optimizers` of Lightning modules."""
+def _losses(program: Program) -> Iterator[Fact]:
+    """Yield the facts about what the training steps of Lightning modules return."""
+    steps = [
+        (module, function)
+        for module, function in _methods(program, "training_step")
+        if not _by_hand(module, function)
+    ]
+    later = [each for name in _CHANGES_LOSS for each in _methods(program, name)]
+    if not steps or not later:
+        yield from returned_losses(steps, "loss", NAME)
+        return
+    writer = FactWriter(NAME)
+    module, function = later[0]
+    named = module.qualname(function)
+    writer.unknown("loss.kind", "it is changed there", module.span(function), expression=named)
+    yield from writer.facts
+
+
+def _methods(program: Program, wanted: str) -> Iterator[tuple[Module, Function]]:
+    """Yield the methods of this name of Lightning modules."""
     for module in program.modules:
         for name, function in module.functions.items():
             owner, _, method = name.rpartition(".")
-            if method != "configure_optimizers" or owner not in module.classes:
+            if method != wanted or owner not in module.classes:
                 continue
             scope = module.scopes.get(module.classes[owner])
             base = program.library_base(scope) if scope is not None else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.vocabulary import HALVES
-from crosscast.readers.config.hf_arguments import tell_trainer
+from crosscast.readers.config.hf_arguments import tell_smoothing, tell_trainer
 from crosscast.readers.config.paddlenlp_arguments import tell_trainer_flags
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.fact_writer import FactWriter, place_of
@@ -22,6 +22,7 @@ from crosscast.readers.python.trainer_settings import (
 )
 from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.torch.precision import Use, tell_uses
+from crosscast.readers.torch.transformers_losses import trainer_losses
 from crosscast.readers.words import TYPES
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _CLASSES = frozenset(
         *("GRPOConfig", "GaudiTrainingArguments", "ORTTrainingArguments", "CPOConfig"),
     }
 )
+_SMOOTHING = ("TrainingArguments", "Seq2SeqTrainingArguments")
+"""Those of trainers that smooth labels; the others have losses of their own."""
 _HALF = ("precision.", "loss_scaling.", "scaler_update.")
 
 
@@ -52,26 +55,38 @@ class Transformers:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts of the arguments of a Trainer."""
         for call in program.calls():
-            if any(_is_arguments(name, program) for name in call.names):
-                yield from _by_call(call)
+            found = next((c for name in call.names if (c := _arguments(name, program))), "")
+            if found:
+                yield from _by_call(call, found)
+                yield from trainer_losses(program, NAME)
                 return
         parsed = _parsed(program)
         if parsed is not None:
             yield from _by_command_line(*parsed, program)
+            yield from trainer_losses(program, NAME)
 
 
-def _is_arguments(name: str, program: Program) -> bool:
+def _arguments(name: str, program: Program) -> str:
+    """Return the library's class of arguments that a class is; empty for any other."""
     if ":" in name:
         scope = program.class_named(name)
-        return scope is not None and _is_arguments(program.library_base(scope), program)
-    return name.startswith(_PACKAGES) and last(name) in _CLASSES
+        return "" if scope is None else _arguments(program.library_base(scope), program)
+    return name if name.startswith(_PACKAGES) and last(name) in _CLASSES else ""
 
 
-def _by_call(call: Call) -> Iterator[Fact]:
+def _tell(writer: SettingWriter, settings: Settings, owner: str) -> None:
+    if owner.startswith(_PADDLE):
+        tell_trainer_flags(writer, settings)
+        return
+    tell_trainer(writer, settings)
+    if last(owner) in _SMOOTHING:
+        tell_smoothing(writer, settings)
+
+
+def _by_call(call: Call, owner: str) -> Iterator[Fact]:
     settings = from_call(call)
     writer = SettingWriter(NAME, layer=Layer.SCRIPT)
-    paddle = any(name.startswith(_PADDLE) for name in call.names)
-    (tell_trainer_flags if paddle else tell_trainer)(writer, settings)
+    _tell(writer, settings, owner)
     facts = with_expressions(writer, texts_of(call))
     switches = [name for name in ("fp16", "bf16") if name in call.bound()]
     fixed = all(isinstance(call.bound()[name], ast.Constant) for name in switches)
@@ -83,7 +98,7 @@ def _by_call(call: Call) -> Iterator[Fact]:
     place = place_of(call)
     extra = FactWriter(NAME)
     extra.say("parallel.kind", "library", place)
-    extra.say("api", "paddle_cli_flags" if paddle else "hf_trainer", place)
+    extra.say("api", "paddle_cli_flags" if owner.startswith(_PADDLE) else "hf_trainer", place)
     yield from (fact if fact.places else replace(fact, places=(place,)) for fact in facts)
     yield from extra.facts
 
@@ -118,7 +133,7 @@ def _parsed(program: Program) -> tuple[Call, str] | None:
             listed = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
             for target in listed:
                 name = call.module.resolve(target)
-                if _is_arguments(name, program):
+                if _arguments(name, program):
                     return call, name
     return None
 
@@ -128,7 +143,7 @@ def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]
     fields = _fields(owner, program)
     settings = from_flags(fields)
     writer = SettingWriter(NAME, layer=Layer.SCRIPT)
-    tell_trainer(writer, settings)
+    _tell(writer, settings, _arguments(owner, program))
     place = place_of(call)
     extra = FactWriter(NAME)
     half = [fields[name] for name in ("fp16", "bf16") if name in fields]

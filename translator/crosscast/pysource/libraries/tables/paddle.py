@@ -114,6 +114,14 @@ _REST: dict[str, Signature] = {
     "paddle.nn.BCEWithLogitsLoss": "weight reduction pos_weight name",
     "paddle.nn.functional.binary_cross_entropy_with_logits": "logit label weight reduction "
     "pos_weight name",
+    **{
+        f"{room}.softmax_with_cross_entropy": "logits label soft_label ignore_index "
+        "numeric_stable_mode return_softmax axis"
+        for room in ("paddle.nn.functional", "paddle.fluid.layers")
+    },
+    "paddle.fluid.layers.sigmoid_cross_entropy_with_logits": "x label ignore_index name normalize",
+    "paddle.fluid.layers.label_smooth": "label prior_dist epsilon dtype name",
+    "paddle.nn.functional.label_smooth": "label prior_dist epsilon name",
     "paddle.nn.ClipGradByGlobalNorm": "clip_norm group_name auto_skip_clip",
     "paddle.nn.ClipGradByNorm": "clip_norm",
     "paddle.nn.ClipGradByValue": "max min",
