@@ -10,6 +10,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.recipe.document import (
     Adafactor,
     BertModel,
+    CustomData,
     CustomLoss,
     CustomModel,
     DynamicLossScaling,
@@ -265,6 +266,8 @@ def _functions(recipe: Recipe) -> Iterator[Diagnostic]:
         named["model.factory"] = recipe.model.factory
     if isinstance(recipe.loss, CustomLoss):
         named["loss.function"] = recipe.loss.function
+    if isinstance(recipe.data, CustomData):
+        named["data"] = {"train": recipe.data.train, "eval": recipe.data.eval}
     for path, functions in named.items():
         for backend, name in functions.items():
             yield from _function(f"{path}.{backend}", name)
