@@ -88,7 +88,11 @@ def test_a_killed_run_goes_on_alike(
     trace = tmp_path / "workers" / "trace.jsonl"
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
-            [*map(str, command)], cwd=script.parent, env=environment(framework), stderr=log
+            [*map(str, command)],
+            cwd=script.parent,
+            env=environment(framework),
+            stderr=log,
+            text=True,
         )
         for _ in range(2000):
             if trace.exists() and len(trace.read_bytes().splitlines()) > 33:
