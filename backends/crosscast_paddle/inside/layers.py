@@ -29,10 +29,7 @@ _STACKED = {
 }
 TABLE: Table = {
     **dict.fromkeys(
-        (
-            *("_BatchNormBase", "BatchNorm", "_InstanceNormBase", "GroupNorm", "RMSNorm"),
-            "SyncBatchNorm",
-        ),
+        ("_BatchNormBase", "BatchNorm", "_InstanceNormBase", "GroupNorm", "RMSNorm"),
         _NORM,
     ),
     "LayerNorm": {"weight": flat("scale"), "bias": flat("bias")},  # a vector, whatever its shape

@@ -29,7 +29,7 @@ class Paddle:
     def ordered(self, model: Any, compute: Callable[[], Any]) -> tuple[Any, list[str]]:
         """Return what a function returns, and the paths of the layers that it calls, in order."""
         order: list[str] = []
-        model.eval()
+        evaluate(model)
         hooks = [
             layer.register_forward_pre_hook(lambda *_, path=path: order.append(path))
             for path, layer in model.named_sublayers(include_self=True)
@@ -100,7 +100,7 @@ class Paddle:
         """Return outputs and gradients of their projections, also of frozen weights."""
         for tensor in tensors:
             tensor.handle.stop_gradient = False
-        model.eval()
+        evaluate(model)
         outputs = compute()
         pairs = zip(outputs, projections)  # noqa: B905
         total = sum((out.astype("float32") * paddle.to_tensor(by)).sum() for out, by in pairs)
@@ -112,6 +112,17 @@ class Paddle:
     def takes(self, model: Any) -> str:
         """Return the arguments of `forward`."""
         return str(inspect.signature(type(model).forward)).replace("(self, ", "(")
+
+
+def evaluate(model: Any) -> None:
+    """Put a model into evaluation.
+
+    Recurrent layers keep nothing for the backward pass in evaluation: they train without dropout.
+    """
+    model.eval()
+    for layer in model.sublayers(include_self=True):
+        if isinstance(layer, paddle.nn.layer.rnn.RNNBase):
+            layer.training, layer.dropout = True, 0.0
 
 
 if __name__ == "__main__":

@@ -73,10 +73,7 @@ TABLE: Table = {
         "bias": as_it_is("bias"),
     },
     **dict.fromkeys(
-        (
-            *("BatchNormalization", "LayerNormalization", "GroupNormalization"),
-            "RMSNormalization",
-        ),
+        ("BatchNormalization", "LayerNormalization", "GroupNormalization", "RMSNormalization"),
         _NORM,
     ),
     "LSTMCell": _recurrent(both_biases),

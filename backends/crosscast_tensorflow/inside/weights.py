@@ -83,7 +83,7 @@ class TensorFlow:
 
     def is_output(self, value: Any) -> bool:
         """Whether a value is a tensor of floating-point numbers."""
-        return tf.is_tensor(value) and value.dtype.is_floating
+        return bool(tf.is_tensor(value) and value.dtype.is_floating)
 
     def array(self, value: Any) -> np.ndarray:
         """Return a tensor, a sparse gradient also, as a float32 array."""

@@ -28,13 +28,7 @@ _STACKED = {
     for way in ("", "_reverse")
 }
 TABLE: Table = {
-    **dict.fromkeys(
-        (
-            *("_BatchNorm", "_InstanceNorm", "LayerNorm", "GroupNorm", "RMSNorm"),
-            "_NormBase",
-        ),
-        _NORM,
-    ),
+    **dict.fromkeys(("_NormBase", "LayerNorm", "GroupNorm", "RMSNorm"), _NORM),
     **dict.fromkeys(("Linear", "_ConvNd"), _LINEAR),
     "Embedding": {"weight": as_it_is("embedding")},
     "EmbeddingBag": {"weight": as_it_is("embedding")},

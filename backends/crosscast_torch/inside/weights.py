@@ -57,6 +57,11 @@ class Torch:
                     found[id(tensor)].also.append(name)
                 else:
                     found[id(tensor)] = self._tensor(name, leaf, tensor, path, module)
+        # `named_modules` names a shared module once, a checkpoint with every name.
+        for name, tensor in model.state_dict(keep_vars=True).items():
+            known = found.get(id(tensor))
+            if known is not None and name not in (known.name, *known.also):
+                known.also.append(name)
         return list(found.values())
 
     def _tensor(self, name: str, leaf: str, tensor: Any, path: str, module: Any) -> Tensor:

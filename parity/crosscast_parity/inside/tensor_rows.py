@@ -1,7 +1,8 @@
 """Rows of the tables that say how a framework lays out the tensors of its layers.
 
-A row makes the canonical tensors of one tensor of a framework; their layout is PyTorch's. What its
-fields mean is said in `crosscast.weights.layout`. Tables stand in the backends (`inside/layers.py`).
+A row makes the canonical tensors of one tensor of a framework; their layout is PyTorch's.
+`crosscast.weights.layout` says what the fields mean. Tables stand in the backends, in
+`inside/layers.py`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.weights.document import Entry, Place, WeightsMap
@@ -49,7 +50,7 @@ def framework_arrays(
     Raises:
         Misfit: A tensor is given in part only.
     """
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for name, held in known.of(framework).items():
         given = [(entry, place) for entry, place in held if entry.name in canonical]
         if not given:
@@ -70,8 +71,6 @@ def framework_arrays(
 
 def _single(canonical: Arrays, entry: Entry, place: Place) -> np.ndarray:
     """Return the array of a term by itself."""
-    from dataclasses import replace
-
     layout = replace(place.layout, term=None)
     shape = place.shape or shape_of([(entry, replace(place, layout=layout))])
     return from_canonical([(canonical[entry.name], layout)], shape)

@@ -9,8 +9,9 @@ From the framework's array to the canonical one, in this order:
     gates    order of the blocks along the first axis
     term     (k, n): the framework's tensor is the sum of n canonical ones, of which this is k
 
-The parts of a tensor are separate canonical tensors: packed attention kernels have three. Converting
-to the framework adds terms; converting back gives the sum to the first term and 0 to the others.
+The parts of a tensor are separate canonical tensors: packed attention kernels have three.
+Converting to the framework adds terms; converting back gives the sum to the first term and 0 to the
+others.
 """
 
 from __future__ import annotations
@@ -119,9 +120,7 @@ def reordered(array: np.ndarray, blocks: Sequence[int]) -> np.ndarray:
     return found[list(blocks)].reshape(shape)
 
 
-def from_canonical(
-    parts: Sequence[tuple[np.ndarray, Layout]], shape: Shape
-) -> np.ndarray:
+def from_canonical(parts: Sequence[tuple[np.ndarray, Layout]], shape: Shape) -> np.ndarray:
     """Return the framework's array of a shape.
 
     Args:
@@ -140,7 +139,9 @@ def from_canonical(
     check_whole([layout for _, layout in parts])
     moved = moved_shape(first, shape)
     ordered = sorted(parts, key=lambda pair: pair[1].part or (0, 1))
-    plain = [array if y.gates is None else reordered(array, inverse(y.gates)) for array, y in ordered]
+    plain = [
+        array if y.gates is None else reordered(array, inverse(y.gates)) for array, y in ordered
+    ]
     if first.part is not None:
         size = moved[0] // first.part[1]
         found = np.concatenate([array.reshape(size, *moved[1:]) for array in plain])

@@ -63,9 +63,9 @@ class _Reader:
         if type(data.get("version")) is not int or data["version"] != VERSION:
             self.wrong(f"version must be {VERSION}", ("version",))
             return None
-        frameworks = data.get("frameworks")
-        named = isinstance(frameworks, list | tuple) and all(map(_is_name, frameworks))
-        if not named or len(set(frameworks)) != len(frameworks) or len(frameworks) < 2:
+        listed = data.get("frameworks")
+        frameworks = list(listed) if _are_names(listed) else []
+        if len(set(frameworks)) != len(frameworks) or len(frameworks) < 2:
             self.wrong("frameworks must list two or more names", ("frameworks",))
             return None
         tensors = data.get("tensors")
@@ -97,7 +97,8 @@ class _Reader:
             return None
         for key in data.keys() - {"name", "shape", "proved", *frameworks}:
             self.wrong(f"unknown key {key!r}", (*path, key), of_key=True)
-        name, shape = data.get("name"), _shape(data.get("shape"))
+        name: Any = data.get("name")
+        shape = _shape(data.get("shape"))
         if not _is_name(name):
             self.wrong("name must be the name of the tensor", (*path, "name"))
         if shape is None:
@@ -257,5 +258,3 @@ def _share(value: Any) -> tuple[int, int] | None:
     if found is None or len(found) != 2 or not 0 <= found[0] < found[1] <= 64:
         return None
     return found[0], found[1]
-
-

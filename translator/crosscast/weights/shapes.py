@@ -31,9 +31,7 @@ def shape_of(held: Sequence[tuple[Entry, Place]]) -> Shape:
     Raises:
         Misfit: They contradict each other, or are not all of it.
     """
-    shapes = {
-        place.shape or implied_shape(place.layout, entry.shape) for entry, place in held
-    }
+    shapes = {place.shape or implied_shape(place.layout, entry.shape) for entry, place in held}
     if None in shapes:
         raise Misfit("needs its shape")
     if len(shapes) > 1:

@@ -1,0 +1,55 @@
+"""The rows on which models are compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from crosscast.data.npz import read_arrays
+from crosscast.messages.diagnostics import failure
+from crosscast.recipe.document import CustomLoss, NpzData, Recipe
+
+ROWS = 4
+TYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float32}
+"""Emitted scripts pass every array to the model in one of these types."""
+
+
+def sample_rows(recipe: Recipe, count: int, folder: Path) -> dict[str, np.ndarray]:
+    """Return the first training rows of a recipe, by array.
+
+    Args:
+        recipe: With data in files.
+        count: How many.
+        folder: Of the recipe, which names of files are relative to.
+
+    Raises:
+        DiagnosticError: CC601, CC602 for the file, CC760 for data that is in none.
+    """
+    if not isinstance(recipe.data, NpzData):
+        message = f"there are no rows with `data.source: {recipe.data.source}`"
+        raise failure("CC760", message, "pass rows of your own: --rows FILE.npz")
+    return rows_of(folder / recipe.data.train, recipe, count)
+
+
+def rows_of(path: Path, recipe: Recipe, count: int) -> dict[str, np.ndarray]:
+    """Return the first rows of an npz file that the model takes, in the types that scripts use.
+
+    A custom loss calls the model itself and gets all arrays.
+
+    Raises:
+        DiagnosticError: CC601, CC602 for the file, CC762 for arrays that are no rows.
+    """
+    target = "" if isinstance(recipe.loss, CustomLoss) else recipe.loss.target
+    found = {}
+    for name, array in read_arrays(path).items():
+        if name == target:
+            continue
+        dtype = TYPES.get(array.dtype.kind)
+        if dtype is None or not array.ndim or not len(array):
+            kind = f"{array.dtype}{list(array.shape)}"
+            raise failure("CC762", f"{path}: `{name}` is {kind}, no rows of numbers")
+        found[name] = array[:count].astype(dtype)
+    if not found:
+        raise failure("CC762", f"{path}: has no array for the model")
+    return found
