@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crosscast.messages.diagnostics import failure
+from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.recipe.document import CustomLoss, CustomModel, Recipe
-from crosscast.weights.document import WeightsMap
+from crosscast.weights.document import Entry, WeightsMap
 from crosscast.weights.reader import check_against, read_weights
 from crosscast_parity.weights.proof import Proof, marked, prove
 from crosscast_parity.weights.report import heading
@@ -42,7 +42,16 @@ def match(request: Request) -> Found:
     return replace(found, known=known)
 
 
-def check(request: Request, path: str) -> tuple[WeightsMap, Proof]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file of weights with what was proved, and what a search finds instead."""
+
+    known: WeightsMap
+    proof: Proof
+    corrections: Sequence[Diagnostic]
+
+
+def check(request: Request, path: str) -> Checked:
     """Prove a file of weights on the models of a recipe.
 
     Raises:
@@ -57,7 +66,32 @@ def check(request: Request, path: str) -> tuple[WeightsMap, Proof]:
             fixed = {part.tensor for part in model.parts if part.fixed}
             check_against(known, model.framework, model.shapes, {*fixed, *model.counters})
         proof = prove(known, models, processes, filled(known, models))
-    return marked(known, proof), proof
+        found = [] if proof.whole(known) else corrections(known, search(models, processes))
+    return Checked(known=marked(known, proof), proof=proof, corrections=found)
+
+
+def corrections(known: WeightsMap, found: Found) -> list[Diagnostic]:
+    """Return where a search that proves its result has another tensor, or another layout."""
+    if not found.proof.whole(found.known):
+        return []
+    first = known.frameworks[0]
+    searched = {_key(entry, first): entry for entry in found.known.entries}
+    diagnostics = []
+    for entry in known.entries:
+        other = searched.get(_key(entry, first))
+        for framework, place in entry.places.items() if other else ():
+            there = other.places.get(framework) if other else None
+            if there is None or (there.name, there.layout) == (place.name, place.layout):
+                continue
+            name = there.name if there.name != place.name else f"another layout of {place.name}"
+            message = f"{framework}: {entry.name!r} is {name}"
+            diagnostics.append(Diagnostic(code="CC765", message=message, span=place.span))
+    return diagnostics
+
+
+def _key(entry: Entry, framework: str) -> tuple[object, ...]:
+    place = entry.places.get(framework)
+    return (place.name, place.layout.part, place.layout.term) if place else (entry.name,)
 
 
 def targets_of_models(request: Request) -> list[str]:

@@ -54,7 +54,8 @@ def projection(number: int, shape: Shape) -> np.ndarray:
 
 def _normal(key: str, shape: Shape) -> np.ndarray:
     rng = np.random.default_rng([SEED, zlib.crc32(key.encode())])
-    return rng.standard_normal(shape, dtype=np.float32)
+    values: np.ndarray = rng.standard_normal(shape, dtype=np.float32)
+    return values
 
 
 def _scaled(values: np.ndarray, role: str, shape: Shape) -> np.ndarray:

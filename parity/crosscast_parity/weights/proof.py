@@ -41,6 +41,11 @@ class Proof:
         far = self.gradients.get(entry.name, 0.0)
         return self.same and far <= GRADIENTS and entry.name not in self.silent
 
+    def whole(self, known: WeightsMap) -> bool:
+        """Whether all tensors are proved that have an influence."""
+        rest = (entry for entry in known.entries if entry.name not in self.silent)
+        return self.same and all(map(self.proves, rest))
+
     @property
     def score(self) -> tuple[float, float]:
         """Order proofs by this, the best one first."""

@@ -46,7 +46,7 @@ def search(described: Sequence[Model], processes: Processes) -> Found:
     first, others = models[0], models[1:]
     proposals = [propose(first, other, flattened) for other in others]
     found = _proved(models, proposals, processes)
-    if all(found.proof.proves(e) or e.name in found.proof.silent for e in found.known.entries):
+    if found.proof.whole(found.known):
         return _with_candidates(found)
     better = _proved(models, refined(models, proposals, processes), processes)
     return _with_candidates(min(found, better, key=_badness))

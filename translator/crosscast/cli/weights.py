@@ -98,12 +98,12 @@ def check_command(
     from crosscast_parity.weights.command import check
     from crosscast_parity.weights.report import as_json, problems, summary
 
-    known, proof = check(request, weights or str(request.folder / NAME))
-    found = problems(known, proof, {})
+    checked = check(request, weights or str(request.folder / NAME))
+    found = [*problems(checked.known, checked.proof, {}), *checked.corrections]
     if json:
-        print_json(as_json(known, proof, found))
+        print_json(as_json(checked.known, checked.proof, found))
         return exit_code(found)
-    print(*summary(known, proof), sep="\n")
+    print(*summary(checked.known, checked.proof), sep="\n")
     print_diagnostics(found)
     return exit_code(found)
 

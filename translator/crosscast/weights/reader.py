@@ -63,7 +63,7 @@ class _Reader:
         if type(data.get("version")) is not int or data["version"] != VERSION:
             self.wrong(f"version must be {VERSION}", ("version",))
             return None
-        listed = data.get("frameworks")
+        listed: Any = data.get("frameworks")
         frameworks = list(listed) if _are_names(listed) else []
         if len(set(frameworks)) != len(frameworks) or len(frameworks) < 2:
             self.wrong("frameworks must list two or more names", ("frameworks",))
