@@ -119,7 +119,7 @@ def _sample(gradient: np.ndarray, layout: Layout, shape: Shape) -> np.ndarray:
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     """Return the size of the difference relative to the larger one; 0 if both are 0."""
-    size = max(float(np.linalg.norm(a)), float(np.linalg.norm(b)))
-    if not np.isfinite(size):
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return float("inf")
+    size = max(float(np.linalg.norm(a)), float(np.linalg.norm(b)))
     return float(np.linalg.norm(a.astype(np.float64) - b)) / size if size else 0.0

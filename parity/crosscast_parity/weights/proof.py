@@ -136,9 +136,9 @@ def output_distance(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) ->
         return float("inf")
     far = 0.0
     for a, b in zip(ours, theirs, strict=True):
-        size = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
-        if not np.isfinite(size):
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
             return float("inf")
+        size = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
         if size:
             far = max(far, float(np.abs(a.astype(np.float64) - b).max()) / size)
     return far

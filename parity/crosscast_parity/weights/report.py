@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
@@ -28,9 +30,17 @@ def heading(known: WeightsMap, proof: Proof) -> tuple[str, ...]:
     )
 
 
-def problems(known: WeightsMap, proof: Proof, left: dict[str, list[Part]]) -> list[Diagnostic]:
-    """Return what keeps models from being the same function."""
-    found = []
+def problems(
+    known: WeightsMap,
+    proof: Proof,
+    left: Mapping[str, Sequence[Part]] = MappingProxyType({}),
+    corrections: Sequence[Diagnostic] = (),
+) -> list[Diagnostic]:
+    """Return what keeps models from being the same function.
+
+    A wrong tensor changes the gradients of all, so these are listed only without corrections.
+    """
+    found = list(corrections)
     for framework, parts in left.items():
         if parts:
             names = ", ".join(part.text for part in parts[:MOST])
@@ -45,6 +55,8 @@ def problems(known: WeightsMap, proof: Proof, left: dict[str, list[Part]]) -> li
             message = f"{first} and {name}: with the same weights outputs {size}"
             found.append(Diagnostic(code="CC765", message=message))
     wrong = [e for e in known.entries if proof.gradients.get(e.name, 0.0) > GRADIENTS]
+    if corrections:
+        wrong = []
     for entry in wrong[:MOST]:
         where = ", ".join(f"{f}: {place.name}" for f, place in entry.places.items())
         far = proof.gradients[entry.name]

@@ -99,7 +99,7 @@ def check_command(
     from crosscast_parity.weights.report import as_json, problems, summary
 
     checked = check(request, weights or str(request.folder / NAME))
-    found = [*problems(checked.known, checked.proof, {}), *checked.corrections]
+    found = problems(checked.known, checked.proof, corrections=checked.corrections)
     if json:
         print_json(as_json(checked.known, checked.proof, found))
         return exit_code(found)
