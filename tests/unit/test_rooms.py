@@ -31,7 +31,7 @@ CORE = {
     "readers": "messages facts recipe targets pysource trainstep",
     "sources": "messages facts pysource trainstep readers",
     "weights": "messages recipe",
-    "state": "messages recipe plan targets emit readers",
+    "state": "messages recipe plan targets emit readers weights",
     "fit": "messages recipe targets memory",
     "lint": "messages facts pysource trainstep edits readers sources",
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from crosscast.weights.document import Entry, Place, WeightsMap
-from crosscast.weights.layout import Misfit, check_whole
+from crosscast.weights.layout import Misfit, Shape, check_whole
+from crosscast.weights.shapes import implied_shape
 from crosscast_parity.weights.matching import Pairing
 from crosscast_parity.weights.model import Model, Part
 
@@ -24,10 +25,10 @@ def assemble(first: Model, pairings: Sequence[Pairing]) -> WeightsMap:
     entries = []
     for part in first.parts:
         matches = {p.second.framework: p.matches.get(part.name) for p in pairings}
-        places = {first.framework: _place(part)}
+        places = {first.framework: _place(part, part.shape)}
         for framework, match in matches.items():
             if match is not None:
-                places[framework] = _place(replace(match.b, layout=match.layout))
+                places[framework] = _place(replace(match.b, layout=match.layout), part.shape)
         if len(places) > 1:
             entries.append(Entry(name=part.name, shape=part.shape, places=places))
     known = WeightsMap(frameworks=tuple(m.framework for m in models), entries=tuple(entries))
@@ -37,8 +38,10 @@ def assemble(first: Model, pairings: Sequence[Pairing]) -> WeightsMap:
     return replace(known, entries=tuple(map(_noted, known.entries)), left=left)
 
 
-def _place(part: Part) -> Place:
-    return Place(name=part.tensor, also=part.also, layout=part.layout, shape=part.full)
+def _place(part: Part, canonical: Shape) -> Place:
+    follows = implied_shape(part.layout, canonical) == part.full
+    shape = None if follows else part.full
+    return Place(name=part.tensor, also=part.also, layout=part.layout, shape=shape)
 
 
 def _left(model: Model, used: set[str]) -> list[str]:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from crosscast.weights.document import VERSION, Entry, Place, WeightsMap
-from crosscast.weights.shapes import implied_shape
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./]*")
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off"}
@@ -32,16 +31,16 @@ def _entry(entry: Entry, frameworks: Iterable[str]) -> list[str]:
     lines += [f"  - name: {_scalar(entry.name)}", f"    shape: {_list(entry.shape)}"]
     for framework in frameworks:
         if framework in entry.places:
-            lines.append(f"    {framework}: {_place(entry.places[framework], entry)}")
+            lines.append(f"    {framework}: {_place(entry.places[framework])}")
     return [*lines, f"    proved: {str(entry.proved).lower()}"]
 
 
-def _place(place: Place, entry: Entry) -> str:
+def _place(place: Place) -> str:
     layout = place.layout
     fields = {}
     if place.also:
         fields["also"] = _list(place.also)
-    if place.shape is not None and place.shape != implied_shape(layout, entry.shape):
+    if place.shape is not None:
         fields["shape"] = _list(place.shape)
     for name in ("expand", "axes", "part", "gates", "term"):
         value = getattr(layout, name)
