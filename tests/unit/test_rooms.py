@@ -30,13 +30,14 @@ CORE = {
     "edits": "pysource",
     "readers": "messages facts recipe targets pysource trainstep",
     "sources": "messages facts pysource trainstep readers",
-    "state": "messages recipe plan targets emit readers",
+    "weights": "messages recipe",
+    "state": "messages recipe plan targets emit readers weights",
     "fit": "messages recipe targets memory",
     "lint": "messages facts pysource trainstep edits readers sources",
     "lift": "messages facts recipe plan targets pysource trainstep readers sources",
     "migrate": "messages facts recipe variations plan targets emit pysource trainstep edits readers"
     " sources lint lift",
-    "cli": "messages recipe data targets emit readers sources state fit lint lift migrate",
+    "cli": "messages recipe data targets emit readers sources weights state fit lint lift migrate",
     "__main__": "cli",
 }
 """Room and the rooms that it may import; all of them stand above it in the table."""
@@ -111,12 +112,15 @@ PARITY = {
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",
     "memory": "inputs processes report runs scaling_law",
+    "weights": "inputs toy",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
-CORE_FOR_PARITY = "messages recipe data variations plan reference targets emit memory readers fit"
+CORE_FOR_PARITY = (
+    "messages recipe data variations plan reference targets emit memory readers weights fit"
+)
 PARITY_FOR_CORE = {
     "cli": (
-        "compare memory planning report runs scaling_law self_test side_by_side sweep",
+        "compare memory planning report runs scaling_law self_test side_by_side sweep weights",
         "commands run comparisons",
     ),
     "fit": ("recordings", "`plan --measured` reads the trace of a run"),

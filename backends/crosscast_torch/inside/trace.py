@@ -14,7 +14,6 @@ import gc
 import json
 import os
 import sys
-import traceback
 import weakref
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,6 +26,7 @@ from torch.utils._pytree import tree_leaves
 
 from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
+from crosscast_parity.inside.user_code import failure_of
 
 SIZES = (2, 4)
 """Rows of the two traces; not 1, for which kernels have ways of their own."""
@@ -225,30 +225,13 @@ def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def failure_of(error: BaseException, folder: Path) -> dict[str, Any]:
+def stopped(error: BaseException, folder: Path) -> dict[str, Any]:
     """Return what stopped a trace, and the innermost place of it in the user's folder."""
-    place: dict[str, Any] = {}
-    frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        frames.append(traceback.FrameSummary(error.filename, error.lineno, "", lookup_line=False))
-    for frame in frames:
-        file = Path(frame.filename)
-        if file.is_relative_to(folder) and "site-packages" not in file.parts:
-            name = str(file.relative_to(folder))
-            place = {"file": name, "line": frame.lineno, "text": frame.line or ""}
     if isinstance(error, Refused):
         kind = "refused"
     else:
         kind = "fake" if type(error).__module__.startswith("torch._subclasses") else "raised"
-    name = getattr(error, "name", "") if isinstance(error, ModuleNotFoundError) else ""
-    words = " ".join(str(error).split())
-    return {
-        "kind": kind,
-        "type": type(error).__name__,
-        "words": words[:300],
-        "module": name or "",
-        "place": place,
-    }
+    return {"kind": kind, **failure_of(error, folder)}
 
 
 def main() -> None:
@@ -257,7 +240,7 @@ def main() -> None:
     try:
         answer = {"found": find(Path(sys.argv[1]), options)}
     except BaseException as error:  # sys.exit, too
-        answer = {"stopped": failure_of(error, Path(options["folder"]))}
+        answer = {"stopped": stopped(error, Path(options["folder"]))}
     Path(options["answer"]).write_text(json.dumps(answer), encoding="utf-8")
     sys.stdout.flush()
     os._exit(0)  # threads of the user's code do not hold it up

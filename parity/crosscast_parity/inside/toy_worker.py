@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 import time
 import traceback
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from crosscast_parity.inside.pipe import jobs
 from crosscast_parity.inside.toy import Session, Toy, load_toy, plain, run_windows
 
 Start = Callable[[ModuleType, Toy], Session]
@@ -43,12 +43,9 @@ def serve(start: Start, version: str, actions: Mapping[str, Action]) -> None:
         version: Of the framework.
         actions: Other jobs than training windows, by their name.
     """
-    channel = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a framework prints must not look like an answer
-    for line in sys.stdin:
-        job = json.loads(line)
+    for job, answer_with in jobs():
         if job["action"] == "version":
-            print(json.dumps({"version": version}), file=channel, flush=True)
+            answer_with(json.dumps({"version": version}))
             continue
         folder, began = Path(job["folder"]), time.monotonic()
         try:
@@ -65,4 +62,4 @@ def serve(start: Start, version: str, actions: Mapping[str, Action]) -> None:
             text = json.dumps({"error": traceback.format_exc(limit=-6)})
         finally:
             sys.modules.pop(f"step_{folder.name.replace('-', '_')}", None)
-        print(text, file=channel, flush=True)
+        answer_with(text)

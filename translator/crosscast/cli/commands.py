@@ -31,6 +31,7 @@ NAMES = (
     "doctor",
     "data",
     "state",
+    "weights",
 )
 """In the order of the help."""
 
@@ -114,6 +115,10 @@ def load(name: str) -> Callable[..., Any] | typer.Typer:
             from crosscast.cli.state import state_app
 
             return state_app
+        case "weights":
+            from crosscast.cli.weights import weights_app
+
+            return weights_app
     raise KeyError(name)
 
 

@@ -231,6 +231,38 @@ RUN_CODES = (
     Code("CC739", "trainer could not be measured", "A probe of the conformance table failed."),
     Code("CC748", "invalid check-scaling option", "The message says what to change."),
     Code(
+        "CC760",
+        "weights cannot be matched",
+        "Matching needs `model.kind: custom` with a factory for two or more frameworks, and rows.",
+    ),
+    Code(
+        "CC761",
+        "model cannot be built",
+        "Your factory raised an error, or its process ended. The message has the place.",
+    ),
+    Code(
+        "CC762",
+        "rows not taken by the model",
+        "The message has the rows, what the model takes, and the place where it fails.",
+    ),
+    Code(
+        "CC763",
+        "invalid map of weights",
+        "weights.yaml contradicts itself or the models. Correct it, or write it again with "
+        "`crosscast weights match --force`.",
+    ),
+    Code(
+        "CC764",
+        "models do not fit",
+        "Tensors of one model have no counterpart in another, so they are not the same model.",
+    ),
+    Code(
+        "CC765",
+        "weights not proved",
+        "With the same weights, the models compute different outputs or gradients, or a tensor "
+        "has no influence on them. docs/weights.md says what can be the reason.",
+    ),
+    Code(
         "CC801",
         "operation out of order",
         "The order changes the result; the message gives the reason.",

@@ -65,18 +65,19 @@ class YamlDocument:
         return self.values.get(())
 
 
-def parse(text: str, file: str) -> YamlDocument:
-    """Parse one YAML document.
+def parse(text: str, file: str, *, max_nodes: int = MAX_NODES) -> YamlDocument:
+    """Parse one YAML document of a limited number of values.
 
     Raises:
         DiagnosticError: CC006-CC015, all problems of the document together if possible.
     """
-    return _Builder(text, file).build()
+    return _Builder(text, file, max_nodes).build()
 
 
 class _Builder:
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str, file: str, max_nodes: int) -> None:
         self.file = file
+        self.max_nodes = max_nodes
         self.text = text
         self.lines = _LINE_BREAK.split(text)
         self.collect = Collector()
@@ -157,8 +158,8 @@ class _Builder:
 
     def _count(self, event: Event, path: PathKey) -> None:
         self.nodes += 1
-        if self.nodes > MAX_NODES:
-            raise self._fail("CC008", f"more than {MAX_NODES} values", self._span(event))
+        if self.nodes > self.max_nodes:
+            raise self._fail("CC008", f"more than {self.max_nodes} values", self._span(event))
         if len(path) > MAX_DEPTH:
             message = f"nested deeper than {MAX_DEPTH} levels"
             raise self._fail("CC008", message, self._span(event))

@@ -10,6 +10,7 @@ from crosscast.messages.diagnostics import Collector, Diagnostic, Severity, fail
 from crosscast.state.emitted import check
 from crosscast.state.layout_map import apply_map, read_map
 from crosscast.state.naming import is_shipped
+from crosscast.state.own_weights import apply_weights, map_beside
 from crosscast.state.problems import several
 from crosscast.state.sources import (
     Request,
@@ -28,6 +29,7 @@ from crosscast.targets.backend import Target
 
 if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
+    from crosscast.weights.document import WeightsMap
 
 
 @dataclass(slots=True)
@@ -74,14 +76,21 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     """Return a state for the target, checked against the recipe if there is one."""
     collect, account = Collector(), Account()
     recipe = recipe_of(request.recipe)
+    known = _weights_map(request, of, to, recipe)
     if is_safe(source):
-        state = emitted_state(request, source, account)
+        named_alike = not request.layout and known is None
+        state = emitted_state(request, source, account, named_alike=named_alike)
     else:
         state = saved_state(request, source, of, recipe, account, collect)
         collect.raise_errors()
         collect.found += several("CC961", (f"{source}: {problem}" for problem in check(state)))
         collect.raise_errors()
-    state = _place(request, state, of, to, recipe, account)
+    if known is not None:
+        names, like = (of.backend.name, to.backend.name), bool(request.like)
+        state, doubts = apply_weights(state, known, *names, account, like=like)
+        collect.found += doubts
+    else:
+        state = _place(request, state, of, to, recipe, account)
     if request.like:
         state = complete(state, request.like, account)
     _compare(source, state, recipe, collect)
@@ -90,6 +99,16 @@ def read(request: Request, source: Path, of: Target, to: Target) -> Outcome:
     state = _with_rows(request, source, state)
     position = _position(request, state, recipe)
     return Outcome(source, state, account.rows, collect.found, position)
+
+
+def _weights_map(
+    request: Request, of: Target, to: Target, recipe: Recipe | None
+) -> WeightsMap | None:
+    """Return the map of weights that a conversion goes by, if there is one beside the recipe."""
+    same = of.backend.name == to.backend.name
+    if same or request.layout or recipe is None or recipe.model.kind == "bert":
+        return None
+    return map_beside(request.recipe, (of.backend.name, to.backend.name))
 
 
 def _place(
@@ -107,7 +126,10 @@ def _place(
     if shipped or of.backend.name == to.backend.name:
         return state
     message = f"weights of a custom model differ in name and layout ({_ways(of, to)})"
-    hint = "map them to the other framework with --layout MAP.json (docs/state.md)"
+    hint = (
+        "run `crosscast weights match RECIPE` and pass --recipe RECIPE, or write a map by hand: "
+        "--layout MAP.json (docs/state.md)"
+    )
     raise failure("CC964", f"{request.source}: {message}", hint)
 
 

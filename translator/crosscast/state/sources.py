@@ -96,12 +96,17 @@ def is_safe(source: Path) -> bool:
     return is_safetensors(source) or source.suffix == ".safetensors"
 
 
-def emitted_state(request: Request, source: Path, account: Account) -> TrainingState:
-    """Return the state in the checkpoint of an emitted script, with rows for the report."""
+def emitted_state(
+    request: Request, source: Path, account: Account, *, named_alike: bool
+) -> TrainingState:
+    """Return the state in the checkpoint of an emitted script, with rows for the report.
+
+    `named_alike`: whether the target has the same names and layouts.
+    """
     if request.windows is not None or request.updates is not None:
         raise failure("CC969", "--windows and --updates are for files of torch.save")
     state = read_emitted(open_container(source))
-    if not request.layout:
+    if named_alike:
         account.add("weights", len(state.weights), "carried", "the same name and layout")
     for slot, arrays in state.moments.items():
         account.add(slot, len(arrays), "carried", "independent of epsilon and bias correction")

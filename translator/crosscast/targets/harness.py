@@ -14,6 +14,7 @@ modules are optional:
     updates      install(): every update that the framework's optimizers make
     allocations  a program that watches the allocator
     trace        a program that traces a model of the user's
+    weights      a program that lists the weights of the user's model and computes with them
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ Module = Literal[
     "updates",
     "allocations",
     "trace",
+    "weights",
 ]
 
 

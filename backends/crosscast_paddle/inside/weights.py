@@ -1,0 +1,129 @@
+"""Models of the user's in Paddle: `python -m crosscast_paddle.inside.weights`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import paddle
+
+# isort: split
+from crosscast_paddle.inside.layers import PACKAGES, TABLE
+from crosscast_parity.inside.own_model import Tensor, serve
+from crosscast_parity.inside.tensor_rows import parts_of
+
+
+class Paddle:
+    """What Paddle does for `own_model`."""
+
+    def feeds(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Return rows as tensors."""
+        return {name: paddle.to_tensor(array) for name, array in rows.items()}
+
+    def call(self, model: Any, feeds: dict[str, Any]) -> Any:
+        """Return what the model returns."""
+        return model(**feeds)
+
+    def ordered(self, model: Any, compute: Callable[[], Any]) -> tuple[Any, list[str]]:
+        """Return what a function returns, and the paths of the layers that it calls, in order."""
+        order: list[str] = []
+        evaluate(model)
+        hooks = [
+            layer.register_forward_pre_hook(lambda *_, path=path: order.append(path))
+            for path, layer in model.named_sublayers(include_self=True)
+        ]
+        try:
+            return compute(), order
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def tensors(self, model: Any) -> list[Tensor]:
+        """Return parameters and buffers; a tied one has its first name and others."""
+        found: dict[int, Tensor] = {}
+        saved = set(model.state_dict())
+        for path, layer in model.named_sublayers(include_self=True):
+            own = (*layer._parameters.items(), *layer._buffers.items())
+            for leaf, tensor in own:
+                name = f"{path}.{leaf}" if path else leaf
+                if tensor is None or name not in saved:
+                    continue
+                if id(tensor) in found:
+                    found[id(tensor)].also.append(name)
+                else:
+                    found[id(tensor)] = self._tensor(name, leaf, tensor, path, layer)
+        # `named_sublayers` names a shared layer once, a checkpoint with every name.
+        for name, tensor in model.state_dict().items():
+            known = found.get(id(tensor))
+            if known is not None and name not in (known.name, *known.also):
+                known.also.append(name)
+        return list(found.values())
+
+    def _tensor(self, name: str, leaf: str, tensor: Any, path: str, layer: Any) -> Tensor:
+        own = [kind for kind in type(layer).__mro__ if kind.__module__.startswith(PACKAGES)]
+        classes, shape = [kind.__name__ for kind in own], list(tensor.shape)
+        trainable = not tensor.stop_gradient
+        return Tensor(
+            handle=tensor,
+            name=name,
+            also=[],
+            shape=shape,
+            dtype=str(tensor.dtype).rpartition(".")[2].lower(),
+            trainable=trainable,
+            buffer=leaf in layer._buffers,
+            layer=path,
+            kind=type(layer).__name__,
+            parts=parts_of(TABLE, classes, leaf, shape, layer, trainable),
+        )
+
+    def assign(self, tensor: Tensor, array: np.ndarray) -> None:
+        """Overwrite a tensor."""
+        tensor.handle.set_value(array)
+
+    def is_output(self, value: Any) -> bool:
+        """Whether a value is a tensor of floating-point numbers."""
+        return isinstance(value, paddle.Tensor) and value.is_floating_point()
+
+    def array(self, value: Any) -> np.ndarray:
+        """Return a tensor as a float32 array."""
+        return np.asarray(value.detach().astype("float32").numpy())
+
+    def gradients(
+        self,
+        model: Any,
+        compute: Callable[[], list[Any]],
+        projections: list[np.ndarray],
+        tensors: list[Tensor],
+    ) -> tuple[list[Any], dict[str, np.ndarray]]:
+        """Return outputs and gradients of their projections, also of frozen weights."""
+        for tensor in tensors:
+            tensor.handle.stop_gradient = False
+        evaluate(model)
+        outputs = compute()
+        pairs = zip(outputs, projections)  # noqa: B905
+        total = sum((out.astype("float32") * paddle.to_tensor(by)).sum() for out, by in pairs)
+        handles = [tensor.handle for tensor in tensors]
+        found = paddle.grad(total, handles, allow_unused=True)
+        named = zip(tensors, found)  # noqa: B905
+        return outputs, {t.name: self.array(g) for t, g in named if g is not None}
+
+    def takes(self, model: Any) -> str:
+        """Return the arguments of `forward`."""
+        return str(inspect.signature(type(model).forward)).replace("(self, ", "(")
+
+
+def evaluate(model: Any) -> None:
+    """Put a model into evaluation.
+
+    Recurrent layers keep nothing for the backward pass in evaluation: they train without dropout.
+    """
+    model.eval()
+    for layer in model.sublayers(include_self=True):
+        if isinstance(layer, paddle.nn.layer.rnn.RNNBase):
+            layer.training, layer.dropout = True, 0.0
+
+
+if __name__ == "__main__":
+    serve(Paddle())

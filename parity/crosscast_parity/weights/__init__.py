@@ -1,0 +1,1 @@
+"""Which weight of one framework's model is which of another's, found and proved."""

@@ -1,0 +1,133 @@
+"""`crosscast weights`: match the weights of a recipe's models, or check a file that does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from crosscast.messages.diagnostics import Diagnostic, failure
+from crosscast.recipe.document import CustomLoss, CustomModel, Recipe
+from crosscast.weights.document import Entry, WeightsMap
+from crosscast.weights.reader import check_against, read_weights
+from crosscast_parity.weights.proof import Proof, marked, prove
+from crosscast_parity.weights.report import heading
+from crosscast_parity.weights.rows import ROWS, rows_of, sample_rows
+from crosscast_parity.weights.search import Found, filled, search
+from crosscast_parity.weights.workers import Processes, Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A recipe, its folder, and how its models are run."""
+
+    recipe: Recipe
+    folder: Path
+    targets: Sequence[str] = ()
+    rows: Path | None = None
+    python: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 300.0
+
+
+def match(request: Request) -> Found:
+    """Match the weights of the models of a recipe.
+
+    Raises:
+        DiagnosticError: CC760 for a recipe without models to match, CC761 and CC762 for models
+            that fail.
+    """
+    with _processes(request, targets_of_models(request)) as processes:
+        found = search(processes.describe(), processes)
+    known = replace(found.known, heading=heading(found.known, found.proof))
+    return replace(found, known=known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A file of weights with what was proved, and what a search finds instead."""
+
+    known: WeightsMap
+    proof: Proof
+    corrections: Sequence[Diagnostic]
+
+
+def check(request: Request, path: str) -> Checked:
+    """Prove a file of weights on the models of a recipe.
+
+    Raises:
+        DiagnosticError: CC763 for a file that does not fit the models, and as `match`.
+    """
+    known = read_weights(path)
+    wanted = {target.partition("@")[0]: target for target in request.targets}
+    targets = [wanted.get(name, name) for name in known.frameworks]
+    with _processes(request, targets_of_models(replace(request, targets=targets))) as processes:
+        models = processes.describe()
+        for model in models:
+            fixed = {part.tensor for part in model.parts if part.fixed}
+            check_against(known, model.framework, model.shapes, {*fixed, *model.counters})
+        proof = prove(known, models, processes, filled(known, models))
+        found = [] if proof.whole(known) else corrections(known, search(models, processes))
+    return Checked(known=marked(known, proof), proof=proof, corrections=found)
+
+
+def corrections(known: WeightsMap, found: Found) -> list[Diagnostic]:
+    """Return where a search that proves its result has another tensor, or another layout."""
+    if not found.proof.whole(found.known):
+        return []
+    first = known.frameworks[0]
+    searched = {_key(entry, first): entry for entry in found.known.entries}
+    diagnostics = []
+    for entry in known.entries:
+        other = searched.get(_key(entry, first))
+        for framework, place in entry.places.items() if other else ():
+            there = other.places.get(framework) if other else None
+            if there is None or (there.name, there.layout) == (place.name, place.layout):
+                continue
+            name = there.name if there.name != place.name else f"another layout of {place.name}"
+            message = f"{framework}: {entry.name!r} is {name}"
+            diagnostics.append(Diagnostic(code="CC765", message=message, span=place.span))
+    return diagnostics
+
+
+def _key(entry: Entry, framework: str) -> tuple[object, ...]:
+    place = entry.places.get(framework)
+    return (place.name, place.layout.part, place.layout.term) if place else (entry.name,)
+
+
+def targets_of_models(request: Request) -> list[str]:
+    """Return the targets whose models are compared; by default all that the recipe has.
+
+    Raises:
+        DiagnosticError: CC760.
+    """
+    model, loss = request.recipe.model, request.recipe.loss
+    if not isinstance(model, CustomModel):
+        hint = "the shipped BERT has the same weights in every framework"
+        raise failure("CC760", "the recipe has no `model.kind: custom`", hint)
+    targets = list(request.targets or model.factory)
+    names = [target.partition("@")[0] for target in targets]
+    if len(set(names)) < 2 or len(set(names)) < len(names):
+        raise failure("CC760", f"needs two or more frameworks, not {', '.join(targets)}")
+    for name in names:
+        if name not in model.factory:
+            raise failure("CC760", f"`model.factory` has none for {name}")
+        if isinstance(loss, CustomLoss) and name not in loss.function:
+            raise failure("CC760", f"`loss.function` has none for {name}")
+    return targets
+
+
+def _processes(request: Request, targets: Sequence[str]) -> Processes:
+    return Processes(
+        request.recipe,
+        targets,
+        request.folder,
+        _rows(request),
+        python=request.python,
+        timeout=request.timeout,
+    )
+
+
+def _rows(request: Request) -> Rows:
+    if request.rows is not None:
+        return rows_of(request.rows, request.recipe, ROWS)
+    return sample_rows(request.recipe, ROWS, request.folder)

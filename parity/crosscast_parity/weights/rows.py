@@ -1,0 +1,56 @@
+"""The rows on which models are compared."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from crosscast.data.npz import read_arrays
+from crosscast.messages.diagnostics import failure
+from crosscast.recipe.document import CustomLoss, Recipe
+from crosscast_parity.inputs.stored import stored_rows
+
+ROWS = 4
+TYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float32}
+"""Emitted scripts pass every array to the model in one of these types."""
+
+
+def sample_rows(recipe: Recipe, count: int, folder: Path) -> dict[str, np.ndarray]:
+    """Return the first training rows of a recipe, by array.
+
+    Args:
+        recipe: With a custom model.
+        count: How many.
+        folder: Of the recipe, which names of files and modules are relative to.
+
+    Raises:
+        DiagnosticError: CC601, CC602 for the rows.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        path = stored_rows(recipe, "train", Path(place), beside=folder, count=count)
+        return rows_of(path, recipe, count)
+
+
+def rows_of(path: Path, recipe: Recipe, count: int) -> dict[str, np.ndarray]:
+    """Return the first rows of an npz file that the model takes, in the types that scripts use.
+
+    A custom loss calls the model itself and gets all arrays.
+
+    Raises:
+        DiagnosticError: CC601, CC602 for the file, CC762 for arrays that are no rows.
+    """
+    target = "" if isinstance(recipe.loss, CustomLoss) else recipe.loss.target
+    found = {}
+    for name, array in read_arrays(path).items():
+        if name == target:
+            continue
+        dtype = TYPES.get(array.dtype.kind)
+        if dtype is None or not array.ndim or not len(array):
+            kind = f"{array.dtype}{list(array.shape)}"
+            raise failure("CC762", f"{path}: `{name}` is {kind}, no rows of numbers")
+        found[name] = array[:count].astype(dtype)
+    if not found:
+        raise failure("CC762", f"{path}: has no array for the model")
+    return found

@@ -1,0 +1,197 @@
+"""The processes of the frameworks, one each: describe the user's model, and compute with it."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span, failure
+from crosscast.recipe.document import CustomLoss, CustomModel, Recipe
+from crosscast.targets.backend import harness_of
+from crosscast.weights.layout import Shape, inverse
+from crosscast_parity.toy.worker import Worker, WorkerFailure
+from crosscast_parity.weights.drawing import projection
+from crosscast_parity.weights.model import Model, model_of
+
+Rows = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a model computes with some weights: outputs in order, gradients by tensor."""
+
+    outputs: tuple[np.ndarray, ...]
+    gradients: Mapping[str, np.ndarray]
+
+
+class Processes:
+    """One process for each framework; they end with the block."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        targets: Sequence[str],
+        folder: Path,
+        rows: Rows,
+        *,
+        python: Mapping[str, str],
+        timeout: float,
+    ) -> None:
+        self._recipe, self._folder, self._rows = recipe, folder.absolute(), rows
+        self._timeout = timeout
+        self._workers = {}
+        for target in targets:
+            name = target.partition("@")[0]
+            harness = harness_of(name)
+            if harness is None or not harness.has("weights"):
+                raise failure("CC760", f"{name}: weights of its models cannot be matched")
+            program = f"{harness.inside}.weights"
+            self._workers[name] = Worker(
+                target, python.get(target, sys.executable), program=program
+            )
+        self._place = tempfile.TemporaryDirectory(prefix="crosscast-")
+        self._files = Path(self._place.name)
+
+    def __enter__(self) -> Processes:
+        np.savez(self._files / "rows.npz", **self._rows)  # type: ignore[arg-type]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self._workers.values():
+            worker.stop()
+        self._place.cleanup()
+
+    def describe(self) -> list[Model]:
+        """Return the models, of all frameworks at once.
+
+        Raises:
+            DiagnosticError: CC401 where a package is missing, CC761 for a factory or a model that
+                fails, CC762 for rows that a model does not take.
+        """
+        answers = self._ask({name: {"action": "describe"} for name in self._workers})
+        return [model_of(name, answer) for name, answer in answers.items()]
+
+    def compute(
+        self, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
+    ) -> dict[str, Computed]:
+        """Return what the models compute, by framework, with weights by framework and tensor.
+
+        Outputs with channels last are turned to those of the first model with channels first, or
+        the other way around.
+        """
+        jobs, axes = {}, {}
+        for model in models:
+            name = model.framework
+            files = {
+                key: str(self._files / f"{name}-{key}.npz")
+                for key in ("weights", "projections", "result")
+            }
+            np.savez(files["weights"], **weights[name])  # type: ignore[arg-type]
+            axes[name] = turned_outputs(models[0].outputs, model.outputs)
+            factors = {
+                f"{n:03d}": projection(n, models[0].outputs[n]).transpose(inverse(order))
+                if order
+                else projection(n, model.outputs[n])
+                for n, order in enumerate(axes[name])
+            }
+            np.savez(files["projections"], **factors)  # type: ignore[arg-type]
+            jobs[name] = {"action": "run", **files}
+        self._ask(jobs)
+        return {name: _computed(job["result"], axes[name]) for name, job in jobs.items()}
+
+    def _ask(self, jobs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
+        """Send jobs to all processes, then wait for all answers; every failure is reported."""
+        found, problems = {}, []
+        for name, job in jobs.items():
+            self._workers[name].send({**self._common(name), **job})
+        for name in jobs:
+            try:
+                answer = self._workers[name].receive(self._timeout)
+            except WorkerFailure as error:
+                problems.append(_ended(name, error))
+                continue
+            if "failed" in answer:
+                problems.append(self._failed(name, answer["failed"]))
+            found[name] = answer
+        if problems:
+            raise DiagnosticError(*problems)
+        return found
+
+    def _common(self, name: str) -> dict[str, str]:
+        model, loss = self._recipe.model, self._recipe.loss
+        assert isinstance(model, CustomModel)  # `command.targets_of_models` has looked
+        function = loss.function[name] if isinstance(loss, CustomLoss) else ""
+        return {
+            "folder": str(self._folder),
+            "factory": model.factory[name],
+            "rows": str(self._files / "rows.npz"),
+            "loss": function,
+        }
+
+    def _failed(self, name: str, failed: Mapping[str, Any]) -> Diagnostic:
+        reason = f"{failed['type']}: {failed['words']}"
+        hint = " <- ".join(reversed(failed["frames"]))
+        if failed["stage"] == "factory":
+            if failed["module"]:
+                hint = f"modules are searched in {self._folder} and in the interpreter"
+            message = f"{name}: the factory fails: {reason}"
+            return _at("CC761", message, failed["place"], f"model.factory.{name}", hint)
+        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in self._rows.items())
+        message = f"{name}: the model fails on rows {given}; it takes {failed['takes']}: {reason}"
+        return _at("CC762", message, failed["place"], f"model.factory.{name}", hint)
+
+
+def _at(code: str, message: str, place: Mapping[str, Any], path: str, hint: str) -> Diagnostic:
+    span = None
+    if place:
+        text = place["text"]
+        span = Span(place["file"], place["line"], 1, len(text) + 1 if text else None, text)
+    return Diagnostic(code=code, path=path, message=message, span=span, hint=hint)
+
+
+def _ended(name: str, error: WorkerFailure) -> Diagnostic:
+    if error.kind == "cannot_run":
+        hint = f"name an interpreter that has it: --python {name}=PATH"
+        return Diagnostic(code="CC401", message=f"{name}: {error.why}", hint=hint)
+    last = error.log.strip().splitlines()[-1:]
+    message = f"{name}: the process of the model: {': '.join([error.why, *last])}"
+    return Diagnostic(code="CC761", message=message, path=f"model.factory.{name}")
+
+
+def turned_outputs(first: Sequence[Shape], own: Sequence[Shape]) -> list[tuple[int, ...] | None]:
+    """Return for each output the axes that move its channels to where the first model has them.
+
+    None for an output that has the shape of the first model's, or another one altogether.
+    """
+    found: list[tuple[int, ...] | None] = []
+    for number, shape in enumerate(own):
+        count = len(shape)
+        orders = ((0, count - 1, *range(1, count - 1)), (0, *range(2, count), 1))
+        there = first[number] if number < len(first) else shape
+        fits = [o for o in orders if count > 2 and tuple(shape[axis] for axis in o) == there]
+        found.append(fits[0] if fits and there != shape else None)
+    return found
+
+
+def _computed(path: str, axes: Sequence[tuple[int, ...] | None]) -> Computed:
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    outputs = [array for name, array in sorted(arrays.items()) if name.startswith("output/")]
+    turned = [
+        array if order is None else array.transpose(order)
+        for array, order in zip(outputs, axes, strict=True)
+    ]
+    gradients = {n[9:]: array for n, array in arrays.items() if n.startswith("gradient/")}
+    return Computed(tuple(turned), gradients)

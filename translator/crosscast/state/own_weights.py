@@ -1,0 +1,137 @@
+"""States of custom models, converted by the `weights.yaml` beside their recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
+from crosscast.state.problems import listed, several
+from crosscast.state.training_state import Account, TrainingState
+from crosscast.weights.convert import converted
+from crosscast.weights.document import NAME, WeightsMap
+from crosscast.weights.layout import SAME, Layout, Misfit
+from crosscast.weights.reader import check_against, read_weights
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_SWAPPED = {"row_var": "col_var", "col_var": "row_var"}
+_TURNED = Layout(axes=(1, 0))
+_BY = "by weights.yaml"
+
+
+def map_beside(recipe: str, frameworks: tuple[str, str]) -> WeightsMap | None:
+    """Return the map beside a recipe; None if there is none for these frameworks.
+
+    Raises:
+        DiagnosticError: CC001-CC015 and CC763 for the file.
+    """
+    path = Path(recipe).parent / NAME
+    if not recipe or recipe == "-" or not path.is_file():
+        return None
+    known = read_weights(str(path))
+    return known if set(frameworks) <= set(known.frameworks) else None
+
+
+def apply_weights(
+    state: TrainingState, known: WeightsMap, of: str, to: str, account: Account, *, like: bool
+) -> tuple[TrainingState, list[Diagnostic]]:
+    """Return a state with the names and layouts of another framework, and warnings.
+
+    Args:
+        state: Of the framework `of`.
+        known: The map.
+        of: Framework of the state.
+        to: The other framework.
+        account: Receives rows for the report.
+        like: Whether what only the target has is taken from a file of it.
+
+    Raises:
+        DiagnosticError: CC763 for tensors that the map does not know or that have other shapes,
+            CC964 for moments that cannot follow, and for tensors that only the target has.
+    """
+    check_against(known, of, {n: a.shape for n, a in state.weights.items()}, set())
+    left = known.left.get(to, ())
+    if left and not like:
+        hint = "pass --like with a model.safetensors that its script has written (--windows 0)"
+        raise failure("CC964", f"{known.file}: only {to} has {listed(left)}", hint)
+    trained = {name for arrays in state.moments.values() for name in arrays}
+    dropped = sorted(trained & set(known.left.get(of, ())))
+    if dropped:
+        raise failure("CC964", f"{known.file}: {listed(dropped)} is trained, and {to} has none")
+    try:
+        found = replace(
+            state,
+            weights=converted(state.weights, known, of, to),
+            moments=_moments(state.moments, known, of, to),
+            averages=converted(state.averages, known, of, to),
+        )
+    except Misfit as error:
+        raise failure("CC964", f"{known.file}: {error}") from None
+    account.add("weights", len(found.weights), "turned", f"{_BY}, also moments and averages")
+    return found, _warnings(known, of, to)
+
+
+def _moments(
+    moments: Mapping[str, Mapping[str, np.ndarray]], known: WeightsMap, of: str, to: str
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return moments by slot; a tied weight has one, by its first name."""
+    first = known.of(to)
+    found: dict[str, dict[str, np.ndarray]] = {slot: {} for slot in moments}
+    factored = set(moments.get("row_var", {}))
+    pairs, problems = _swaps(known, of, to, factored)
+    if problems:
+        raise DiagnosticError(*several("CC964", (f"{known.file}: {text}" for text in problems)))
+    for slot, arrays in moments.items():
+        if slot in _SWAPPED:
+            for name, array in arrays.items():
+                other, swapped = pairs[name]
+                own = _SWAPPED[slot] if swapped else slot
+                found.setdefault(own, {})[other] = array
+            continue
+        there = converted(arrays, known, of, to, "gradients")
+        found[slot] = {name: array for name, array in there.items() if name in first}
+    return found
+
+
+def _swaps(
+    known: WeightsMap, of: str, to: str, factored: set[str]
+) -> tuple[dict[str, tuple[str, bool]], list[str]]:
+    """Return for factored moments the weight's other name and whether rows become columns."""
+    found: dict[str, tuple[str, bool]] = {}
+    problems = []
+    for name in sorted(factored):
+        held = known.of(of).get(name, [])
+        layouts = []
+        if len(held) == 1 and to in held[0][0].places:
+            layouts = [held[0][1].layout, held[0][0].places[to].layout]
+        if not layouts or any(layout not in (SAME, _TURNED) for layout in layouts):
+            problems.append(f"{name!r}: its factored moments allow only a swap of two axes")
+            continue
+        found[name] = held[0][0].places[to].name, layouts[0] != layouts[1]
+    return found, problems
+
+
+def _warnings(known: WeightsMap, of: str, to: str) -> list[Diagnostic]:
+    return [
+        Diagnostic(code="CC765", message=f"{known.file}: {text}", severity=Severity.WARNING)
+        for text in _doubts(known, of, to)
+    ]
+
+
+def _doubts(known: WeightsMap, of: str, to: str) -> Iterator[str]:
+    both = [entry for entry in known.entries if {of, to} <= set(entry.places)]
+    doubtful = [entry.name for entry in both if not entry.proved]
+    if doubtful:
+        yield f"not proved: {listed(doubtful)}"
+    sums = {
+        entry.places[framework].name
+        for entry in both
+        for framework, other in ((of, to), (to, of))
+        if entry.places[framework].layout.term and not entry.places[other].layout.term
+    }
+    if sums:
+        yield f"{listed(sums)}: one bias here, two there, whose sum a step moves twice as far"
