@@ -18,11 +18,11 @@ class Forecaster(nn.Layer):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        # Paddle adds two biases, Keras has one. Two that both learn move their sum twice as fast,
-        # so the second one stays 0.
-        zero = paddle.ParamAttr(initializer=init.Constant(0.0), trainable=False)
-        self.lstm = nn.LSTM(1, width, num_layers=2, bias_hh_attr=zero)
-        # LSTM starts as in PyTorch by default; Linear does not.
+        # Paddle adds two biases, Keras has one. Two that both learn move their sum twice as fast, so
+        # there is one here. nn.LSTM cannot go without: its kernel needs the gradients of both.
+        self.lstm_0 = nn.RNN(nn.LSTMCell(1, width, bias_hh_attr=False))
+        self.lstm_1 = nn.RNN(nn.LSTMCell(width, width, bias_hh_attr=False))
+        # LSTMCell starts as in PyTorch by default; Linear does not.
         bound = width**-0.5
         self.head = nn.Linear(
             width,
@@ -33,7 +33,8 @@ class Forecaster(nn.Layer):
 
     def forward(self, past: paddle.Tensor) -> paddle.Tensor:
         """Return the next values, [rows, HORIZON], of series [rows, steps, 1]."""
-        states, _ = self.lstm(past)
+        states, _ = self.lstm_0(past)
+        states, _ = self.lstm_1(states)
         return self.head(states[:, -1])
 
 
