@@ -18,8 +18,8 @@ class Forecaster(nn.Layer):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        # Paddle adds two biases, Keras has one. Two that both learn move their sum twice as fast, so
-        # there is one here. nn.LSTM cannot go without: its kernel needs the gradients of both.
+        # Paddle adds two biases, Keras has one. Two that both learn move their sum twice as fast:
+        # so there is one here. nn.LSTM cannot go without; its kernel needs the gradients of both.
         self.lstm_0 = nn.RNN(nn.LSTMCell(1, width, bias_hh_attr=False))
         self.lstm_1 = nn.RNN(nn.LSTMCell(width, width, bias_hh_attr=False))
         # LSTMCell starts as in PyTorch by default; Linear does not.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-SEED, CLASSES, SIZE, NOISE = 18, 10, 32, 0.5
+SEED, CLASSES, SIZE, NOISE = 18, 10, 32, 0.3
 TRAIN_ROWS, EVAL_ROWS = 4096, 512
 
 
@@ -38,8 +38,8 @@ def image(number: int) -> tuple[np.ndarray, int]:
     """Make an image and its label."""
     rng = np.random.default_rng([SEED, number])
     label = int(rng.integers(CLASSES))
-    angle, stripes = np.pi * label / CLASSES, rng.uniform(3, 6)
-    phase, color = rng.uniform(0, 2 * np.pi), rng.normal(size=3)
+    angle, stripes = np.pi * label / CLASSES, rng.uniform(5, 7)
+    phase, color = rng.uniform(0, 2 * np.pi), rng.uniform(0.5, 1.5, 3)
     y, x = np.mgrid[:SIZE, :SIZE] / SIZE
     wave = np.sin(2 * np.pi * stripes * (x * np.cos(angle) + y * np.sin(angle)) + phase)
     pixels = wave[..., None] * color + NOISE * rng.normal(size=(SIZE, SIZE, 3))

@@ -31,9 +31,7 @@ def convolution(
         name=name,
     )(x)
     # The defaults are 0.99 and 1e-3. A momentum of 0.1 in PyTorch is 0.9 here.
-    norm = layers.BatchNormalization(
-        momentum=0.9, epsilon=1e-5, name=name.replace("conv", "norm")
-    )
+    norm = layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=name.replace("conv", "norm"))
     return norm(x)
 
 

@@ -1,4 +1,4 @@
-"""The weights of the example problems, by hand: PyTorch's names and layouts, and those of others."""
+"""The weights of the example problems by hand: from PyTorch's names and layouts to others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def converted(example: str, framework: str, arrays: Arrays) -> Arrays:
     for name, array in arrays.items():
         theirs = _name(example, framework, name)
         if theirs is not None:
-            found[theirs] = np.ascontiguousarray(_layout(framework, name, array))
+            found[theirs] = np.array(_layout(framework, name, array), order="C")
     return found
 
 
