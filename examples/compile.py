@@ -31,6 +31,17 @@ Every script needs the package `runtime/` beside it. Its text is the same for al
 framework and API generation, so only bert-small and data-parallel-from-scratch have a copy here.
 To run another example, compile its recipe: `crosscast compile recipe.yaml --to torch -o out`.
 
+In three examples the models are not crosscast's own. Each has `model_torch.py`,
+`model_tensorflow.py` and `model_paddle.py`, one function written three times, and `data.py`, which
+makes its rows; [Own models](../docs/own-models.md) walks through one of them.
+
+- [resnet-cifar](resnet-cifar/recipe.yaml): a ResNet-18 for images of 32 x 32 pixels. Batch
+  normalization, SGD with Nesterov momentum, cosine schedule.
+- [gpt](gpt/recipe.yaml): a GPT with tied embeddings and dropout. The loss is a mean over labels
+  that are not -100; AdamW with groups; float16 with a dynamic loss scale.
+- [lstm-forecast](lstm-forecast/recipe.yaml): a regression with an LSTM. Squared error, clipping by
+  value.
+
 Lines of `train.py`:
 
 | example | {titles} |

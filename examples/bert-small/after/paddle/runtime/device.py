@@ -12,8 +12,6 @@ import paddle
 
 from .settings import Settings, Stop
 
-LOST_PROCESS: tuple[type[Exception], ...] = ()  # Paddle has no error of its own for it
-
 
 def select_device(args: argparse.Namespace, settings: Settings) -> str:
     """Choose the device and prepare the process for it."""
@@ -55,6 +53,11 @@ def require_amp(device: str, half: str, flag: str) -> None:
 def process_rank() -> int:
     """Number of this process among the data-parallel ones."""
     return paddle.distributed.get_rank()
+
+
+def lost_process(error: Exception) -> bool:
+    """Tell whether an error says that another process of this run has ended."""
+    return isinstance(error, SystemError) and "DataLoader" in str(error)
 
 
 def leave_processes(state: Any, settings: Settings) -> None:

@@ -9,7 +9,7 @@ import paddle
 from paddle.io import BatchSampler, DataLoader
 
 from .sources import Batch, Rows
-from .workers import Reader, lost_worker, read
+from .workers import Reader, read
 
 
 class Numbers(BatchSampler):
@@ -39,12 +39,5 @@ def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Ba
         collate_fn=first,
         num_workers=workers,
     )
-    batches = iter(loader)
-    while True:
-        try:
-            batch = next(batches)
-        except StopIteration:
-            return
-        except (RuntimeError, SystemError) as error:
-            raise lost_worker(error) from error
+    for batch in loader:
         yield read({name: np.asarray(tensor) for name, tensor in batch.items()})

@@ -22,9 +22,9 @@ import numpy as np
 from .arguments import AddOptions, parse_arguments
 from .checkpoint import load_checkpoint, load_weights, save_arrays, save_checkpoint
 from .device import (
-    LOST_PROCESS,
     describe_device,
     leave_processes,
+    lost_process,
     peak_memory,
     process_rank,
     select_device,
@@ -192,16 +192,17 @@ def run_training(
     except Stop as stop:
         status |= {"status": stop.status, "exit_code": stop.exit_code}
         status["message"] = str(stop)
-    except LOST_PROCESS:  # of a collective operation
-        message = "another process has ended, or cannot be reached"
-        status |= {"status": "failed", "exit_code": 1, "message": message}
     except KeyboardInterrupt:
         status |= {"status": "stopped", "exit_code": 130, "message": "interrupted"}
     except Exception as error:
         status |= {"status": "failed", "exit_code": 1, "message": repr(error)}
-        if not run.rank:
-            write_status(args.output, status, run.state)
-        raise  # a fault of the script or of the framework, not of its use
+        if not lost_process(error):
+            if not run.rank:
+                write_status(args.output, status, run.state)
+            raise  # a fault of the script or of the framework, not of its use
+        reason = str(error).strip().partition("\n")[0]
+        lost = f"another process has ended, or cannot be reached: {reason}"
+        status["message"] = lost
     leave_processes(run.state, settings)
     if run.rank:
         return int(status["exit_code"])

@@ -14,8 +14,6 @@ import tensorflow as tf
 
 from .settings import Settings, Stop
 
-LOST_PROCESS = tf.errors.UnavailableError
-
 
 def select_device(args: argparse.Namespace, settings: Settings) -> str:
     """Choose the device and prepare the process for it."""
@@ -56,6 +54,11 @@ def cluster() -> tuple[list[str], int]:
 def process_rank() -> int:
     """Number of this process among the data-parallel ones."""
     return cluster()[1]
+
+
+def lost_process(error: Exception) -> bool:
+    """Tell whether an error says that another process of this run has ended."""
+    return isinstance(error, tf.errors.UnavailableError)
 
 
 def leave_processes(state: Any, settings: Settings) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from .sources import Batch, Rows
-from .workers import Reader, lost_worker, read
+from .workers import Reader, read
 
 
 def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Batch]:
@@ -24,12 +24,5 @@ def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Ba
         num_workers=workers,
         generator=torch.Generator(),  # does not draw from the one of dropout
     )
-    batches = iter(loader)
-    while True:
-        try:
-            batch = next(batches)
-        except StopIteration:
-            return
-        except RuntimeError as error:
-            raise lost_worker(error) from error
+    for batch in loader:
         yield read({name: tensor.numpy() for name, tensor in batch.items()})

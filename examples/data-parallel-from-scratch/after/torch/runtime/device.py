@@ -12,8 +12,6 @@ import torch.distributed.nn  # imported later, it would keep the process group
 
 from .settings import Settings, Stop
 
-LOST_PROCESS: tuple[type[Exception], ...] = ()  # PyTorch has no error of its own for it
-
 
 def select_device(args: argparse.Namespace, settings: Settings) -> torch.device:
     """Choose the device and prepare the process for it."""
@@ -37,6 +35,11 @@ def select_device(args: argparse.Namespace, settings: Settings) -> torch.device:
 def process_rank() -> int:
     """Number of this process among the data-parallel ones."""
     return int(os.environ.get("RANK", "0"))
+
+
+def lost_process(error: Exception) -> bool:
+    """Tell whether an error says that another process of this run has ended."""
+    return str(error).startswith("DataLoader worker (pid")
 
 
 def leave_processes(state: Any, settings: Settings) -> None:

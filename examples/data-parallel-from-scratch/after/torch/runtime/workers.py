@@ -22,19 +22,16 @@ class Reader:
         try:
             return self.data.rows(indices)
         except Stop as stop:
-            return {FAILURE: np.array(bytearray(str(stop), "utf-8"))}
-        except Exception:
-            return {FAILURE: np.array(bytearray(traceback.format_exc(), "utf-8"))}
+            message = str(stop)
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError):
+            message = traceback.format_exc()
+        except (AssertionError, RuntimeError, ValueError):
+            message = traceback.format_exc()
+        return {FAILURE: np.array(bytearray(message, "utf-8"))}
 
 
 def read(batch: Batch) -> Batch:
     """Return what a `Reader` has read, or end the run."""
     if FAILURE in batch:
-        message = batch[FAILURE].tobytes().decode()
-        raise Stop("failed", 2, message)
+        raise Stop("failed", 2, batch[FAILURE].tobytes().decode())
     return batch
-
-
-def lost_worker(error: Exception) -> Stop:
-    """Return the end of a run whose loader has lost a process."""
-    return Stop("failed", 1, f"a worker that reads rows has ended: {error}")

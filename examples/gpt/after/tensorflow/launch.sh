@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# gpt: training for TensorFlow 2.16 or newer (Keras 3).
+# Written by crosscast 0.1.0 from recipe 89cdc8147aa32eb0.
+# Edit freely: nothing here imports crosscast.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# The factory of the model is imported from the folder you start this in.
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+exec "${PYTHON:-python3}" "$here/train.py" "$@"

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# lstm-forecast: training for PyTorch 2.4 or newer.
+# Written by crosscast 0.1.0 from recipe a13053f39b4ffb3d.
+# Edit freely: nothing here imports crosscast.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# The factory of the model is imported from the folder you start this in.
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+exec "${PYTHON:-python3}" "$here/train.py" "$@"

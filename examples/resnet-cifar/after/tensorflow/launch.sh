@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# resnet-cifar: training for TensorFlow 2.16 or newer (Keras 3).
+# Written by crosscast 0.1.0 from recipe 9478cfcad09b086e.
+# Edit freely: nothing here imports crosscast.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# The factory of the model is imported from the folder you start this in.
+export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+exec "${PYTHON:-python3}" "$here/train.py" "$@"

@@ -1,0 +1,62 @@
+"""The data and the recipes of the example problems."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.readers.recipe_yaml import load
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROBLEMS = ("resnet-cifar", "gpt", "lstm-forecast")
+
+
+@pytest.fixture(params=PROBLEMS)
+def folder(request: pytest.FixtureRequest) -> Path:
+    return EXAMPLES / request.param
+
+
+@pytest.fixture
+def data(folder: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("data", folder / "data.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_row_depends_on_its_number_alone(data: Any) -> None:
+    made = data.train_rows()
+    assert len(made) == data.TRAIN_ROWS
+    together = made.rows([3, 0, 5])
+    for position, number in enumerate((3, 0, 5)):
+        for name, array in made.rows([number]).items():
+            assert np.array_equal(array[0], together[name][position])
+    first = {name: array[0] for name, array in data.eval_rows().rows([0]).items()}
+    assert any(not np.array_equal(array, together[name][1]) for name, array in first.items())
+
+
+def test_the_files_hold_the_rows(
+    data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "TRAIN_ROWS", 20)
+    monkeypatch.setattr(data, "EVAL_ROWS", 5)
+    data.write(tmp_path / "data")
+    for name, made in (("train", data.train_rows()), ("eval", data.eval_rows())):
+        found = dict(np.load(tmp_path / "data" / f"{name}.npz"))
+        wanted = made.rows(range(len(made)))
+        assert found.keys() == wanted.keys()
+        for array in found:
+            assert np.array_equal(found[array], wanted[array])
+
+
+def test_the_target_is_an_array_and_the_recipe_is_short(folder: Path, data: Any) -> None:
+    recipe = load(str(folder / "recipe.yaml"))
+    assert recipe.loss.target in data.train_rows().rows([0])
+    lines = (folder / "recipe.yaml").read_text().splitlines()
+    assert len(lines) <= 25
