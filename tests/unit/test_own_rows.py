@@ -25,7 +25,7 @@ def opened(function: Any, **facts: Any) -> Any:
 
 
 def refused(use: Callable[[], Any], *words: str, name: str = "make_rows") -> str:
-    with pytest.raises(Exception, match=".") as caught:
+    with pytest.raises(Exception, match=r"\w") as caught:
         use()
     error = caught.value
     assert type(error).__name__ == "Stop", repr(error)
@@ -100,7 +100,7 @@ def test_a_function_that_returns_no_rows(made: Any, words: tuple[str, ...]) -> N
 
 def test_a_function_that_fails_is_shown() -> None:
     def make_rows() -> Any:
-        return open("no/such/file")  # noqa: SIM115, PTH123
+        return open("no/such/file")  # noqa: PTH123
 
     found = refused(lambda: opened(make_rows), "test_own_rows.py", "no/such/file", "make_rows")
     assert "sources.py" not in found
@@ -413,9 +413,7 @@ def test_training_and_evaluation_have_the_same_arrays(
 
 def test_lengths_and_sizes_of_an_evaluation_may_differ(tmp_path: Path) -> None:
     fewer = {"x": np.zeros((2, 7)), "labels": np.zeros(2, int)}
-    train, evaluation = runtime().open_both(
-        own_columns(GOOD), own_columns(fewer), told(), tmp_path
-    )
+    train, evaluation = runtime().open_both(own_columns(GOOD), own_columns(fewer), told(), tmp_path)
     assert (len(train), len(evaluation)) == (6, 2)
 
 

@@ -49,8 +49,13 @@ def lookup(data: Any, path: PathKey) -> Any:
 
 
 def field_path(detail: ErrorDetails) -> PathKey:
-    """Return the path of an error, without the tag that pydantic adds after a union's name."""
+    """Return the path of an error, without what pydantic adds to it.
+
+    That is a tag after a union's name, and a mark after a key that is wrong itself.
+    """
     location = detail["loc"]
+    if location[-1] == "[key]":
+        location = location[:-1]
     return location[:1] + location[2:] if location[0] in _UNIONS else location
 
 
