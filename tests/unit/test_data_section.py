@@ -40,7 +40,7 @@ GOOD: list[dict[str, str]] = [
     {"data": padded("pad_values: {labels: 0}", "datasets"), **OWN, **COUNTED},
     {"data": padded("pad_values: {y: 1}"), "loss": "{kind: mse, target: z}", **OWN},
     {
-        "data": "{source: custom, train: 'trains.a:b', eval: 'x.train:runtime', pad_values: {_: 1}}",
+        "data": "{source: custom, train: 'trains.a:b', eval: 'x.train:run', pad_values: {_: 1}}",
         **OWN,
     },
 ]
