@@ -66,4 +66,5 @@ def _scaled(values: np.ndarray, role: str, shape: Shape) -> np.ndarray:
     if len([size for size in shape if size != 1]) < 2 or role in ("mean", "bias"):
         return (0.2 * values).astype(np.float32)
     inputs = math.prod(shape) / max(shape)
-    return (values * (GAIN / math.sqrt(inputs))).astype(np.float32)
+    scaled: np.ndarray = (values * (GAIN / math.sqrt(inputs))).astype(np.float32)
+    return scaled
