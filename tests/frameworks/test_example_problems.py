@@ -114,7 +114,8 @@ class Lab:
     ) -> dict[str, Any]:
         folder = self.folder / f"{framework}-{weights is not None}"
         folder.mkdir()
-        np.savez(folder / "rows.npz", direction=direction, **self.rows)
+        rows = self.rows | {"direction": direction}
+        np.savez(folder / "rows.npz", **rows)  # type: ignore[arg-type]
         if weights is not None:
             theirs = converted(self.problem.name, framework, weights)
             np.savez(folder / "weights.npz", **theirs)  # type: ignore[arg-type]

@@ -17,7 +17,8 @@ PROBLEMS = ("resnet-cifar", "gpt", "lstm-forecast")
 
 @pytest.fixture(params=PROBLEMS)
 def folder(request: pytest.FixtureRequest) -> Path:
-    return EXAMPLES / request.param
+    name: str = request.param
+    return EXAMPLES / name
 
 
 @pytest.fixture
