@@ -218,6 +218,33 @@ def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> No
     run(*ruff, "format", "--no-cache", "--check", ".", cwd=folder)
 
 
+def test_what_is_imported_from_a_module_is_in_it(tree: Tree) -> None:
+    """Among the files of a script: no linter looks into another file."""
+    for path in tree.files("train.py") + tree.files("runtime/*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            place = path.parent / f"{node.module.replace('.', '/')}.py"
+            if not place.exists():
+                continue
+            inside = names_in(place)
+            assert {alias.name for alias in node.names} <= inside, (path, place.name)
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the names that a module assigns, defines or imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.ImportFrom(names=aliases) | ast.Import(names=aliases):
+                found |= {alias.asname or alias.name for alias in aliases}
+    return found
+
+
 FUNCTIONS = ("build_model", "own_losses", "make", LONG)
 
 
