@@ -13,7 +13,7 @@ import numpy as np
 
 from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import tiny_recipe
-from runtime_texts import settings_of, sources_module
+from runtime_texts import reading_modules, settings_of
 
 Columns = Mapping[str, np.ndarray | Sequence[np.ndarray]]
 """Arrays by name; one whose rows vary in length is a sequence of them."""
@@ -29,9 +29,14 @@ def emitted(bert: bool = False) -> dict[str, str]:
 
 
 @cache
+def modules() -> tuple[ModuleType, ModuleType]:
+    """Return `runtime/sources.py` and `runtime/workers.py`."""
+    return reading_modules(emitted())
+
+
 def runtime() -> ModuleType:
     """Return `runtime/sources.py`."""
-    return sources_module(emitted())
+    return modules()[0]
 
 
 def told(source: str = "custom", *, bert: bool = False, **facts: Any) -> Any:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from property_settings import examples
-from row_sources import Own, own_columns, runtime, told
+from row_sources import Own, modules, own_columns, runtime, told
 
 LABELS = np.arange(6) % 3
 GOOD: dict[str, Any] = {"x": np.arange(12.0).reshape(6, 2), "labels": LABELS}
@@ -430,7 +430,15 @@ def test_another_process_calls_the_function_again() -> None:
 
 
 def test_a_reader_hands_the_message_over() -> None:
-    sources = runtime()
-    reader = sources.Reader(opened(answers(ROW, ROW, {"x": "text"})))
-    assert sources.read(reader[np.arange(1)]).keys() == ROW.keys()
-    refused(lambda: sources.read(reader[np.arange(1)]), "`x`")
+    workers = modules()[1]
+    reader = workers.Reader(opened(answers(ROW, ROW, {"x": "text"})))
+    assert workers.read(reader[np.arange(1)]).keys() == ROW.keys()
+    failed = reader[np.arange(1)]
+    refused(lambda: workers.read(failed), "`x`")
+
+
+def test_an_array_may_have_any_name() -> None:
+    workers = modules()[1]
+    for name in ("failure", "error", "rows", "indices"):
+        rows = opened(own_columns({name: np.zeros((6, 2)), "labels": LABELS}))
+        assert name in workers.read(workers.Reader(rows)[np.arange(2)])

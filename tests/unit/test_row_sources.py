@@ -453,3 +453,25 @@ def test_a_saved_data_set_that_was_filtered_is_read_as_it_is(tmp_path: Path) -> 
     data.select([7, 3, 5]).save_to_disk(str(tmp_path / "chosen"))
     rows = opened("datasets", tmp_path / "chosen", tmp_path)
     np.testing.assert_array_equal(rows.rows(np.array([2, 0]))["x"], [5, 7])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_rows_that_were_read_do_not_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sparse file: reading it fills pages, and takes no space on the disk."""
+
+    def resident() -> float:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        (size,) = (line.split()[1] for line in lines if line.startswith("RssFile"))
+        return int(size) / 1024
+
+    path = tmp_path / "npy"
+    path.mkdir()
+    np.lib.format.open_memmap(path / "x.npy", "w+", np.float32, (4096, 64, 128))
+    np.lib.format.open_memmap(path / "labels.npy", "w+", np.int64, (4096,))
+    monkeypatch.setattr(runtime(), "MOST_MAPPED", 2**23)
+    rows, before = opened("npy", path, tmp_path), resident()
+    for start in range(0, 4096, 32):
+        assert not rows.rows(np.arange(start, start + 32))["x"].any()
+    assert resident() - before < 24
