@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from property_settings import examples
 from row_sources import Own, modules, own_columns, runtime, told
 
+ROOT = Path(__file__).resolve().parents[2]
 LABELS = np.arange(6) % 3
 GOOD: dict[str, Any] = {"x": np.arange(12.0).reshape(6, 2), "labels": LABELS}
 
@@ -415,6 +417,30 @@ def test_lengths_and_sizes_of_an_evaluation_may_differ(tmp_path: Path) -> None:
     fewer = {"x": np.zeros((2, 7)), "labels": np.zeros(2, int)}
     train, evaluation = runtime().open_both(own_columns(GOOD), own_columns(fewer), told(), tmp_path)
     assert (len(train), len(evaluation)) == (6, 2)
+
+
+# The page.
+
+
+def test_the_example_of_the_page_reads_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "data.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    for split, lengths in (("train", (3, 1, 4)), ("eval", (2, 2))):
+        folder = tmp_path / "data" / split
+        folder.mkdir(parents=True)
+        np.save(folder / "tokens.npy", np.arange(sum(lengths), dtype=np.uint16))
+        np.save(folder / "ends.npy", np.cumsum(lengths))
+        np.save(folder / "labels.npy", np.zeros(len(lengths), np.uint8))
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "rows"}
+    exec(compile(code, "rows.py", "exec"), space)
+    both = runtime().open_both(space["train_rows"], space["eval_rows"], told(), tmp_path)
+    assert [len(rows) for rows in both] == [3, 2]
+    batch = both[0].rows(np.array([2, 0]))
+    np.testing.assert_array_equal(batch["ids"], [[4, 5, 6, 7], [0, 1, 2, 0]])
+    np.testing.assert_array_equal(batch["mask"], [[1, 1, 1, 1], [1, 1, 1, 0]])
 
 
 # Processes of a loader.
