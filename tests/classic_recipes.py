@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from crosscast.recipe.document import Recipe
-from recipe_strategies import names, paths, sizes
+from value_strategies import names, paths, sizes
 
 RULE = {
     "growth_interval": 1000,

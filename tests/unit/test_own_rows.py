@@ -101,6 +101,7 @@ def test_other_callables_have_a_name() -> None:
 
 # What rows() returns.
 
+masked: Any = np.ma.masked_array
 ROW = {"x": np.zeros((1, 2)), "labels": np.zeros(1, int)}
 
 
@@ -123,8 +124,8 @@ ROW = {"x": np.zeros((1, 2)), "labels": np.zeros(1, int)}
         ({"x": np.zeros(1, complex)}, ("`x`", "complex128")),
         ({"x": np.array([{}], object)}, ("`x`",)),
         ({"x": np.zeros(1, "M8[s]")}, ("`x`",)),
-        ({"x": np.ma.masked_array([[1.0, 2.0]], [[True, False]])}, ("`x`", "masked")),
-        ({"x": [np.ma.masked_array([1.0], [True])]}, ("`x`", "masked")),
+        ({"x": masked([[1.0, 2.0]], [[True, False]])}, ("`x`", "masked")),
+        ({"x": [masked([1.0], [True])]}, ("`x`", "masked")),
         ({"x": np.array([[2**64 - 1]], np.uint64)}, ("`x`", "int64")),
         ({"x": np.array([[1e300]])}, ("`x`", "float32")),
         ({"labels": np.array([0.5])}, ("`labels`", "0.5")),

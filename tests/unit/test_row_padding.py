@@ -110,7 +110,7 @@ def reference(rows: list[list[Any]], multiple: int, value: Any) -> list[list[Any
 def test_padding_is_that_of_plain_lists(
     rows: list[list[int]], dtype: str, multiple: int, value: int, data: st.DataObject
 ) -> None:
-    columns = {
+    columns: dict[str, Any] = {
         "x": [np.array(row).astype(dtype) for row in rows],
         "labels": np.zeros(len(rows), int),
     }

@@ -210,7 +210,7 @@ def test_bert_reads_only_its_columns(tmp_path: Path, form: str) -> None:
 
     inputs = ("input_ids", "attention_mask", "token_type_ids")
     columns: Columns = {name: [np.ones(n, int) for n in (3, 5, 2)] for name in inputs}
-    table = arrow_table(columns | {"labels": np.arange(3)})
+    table = arrow_table({**columns, "labels": np.arange(3)})
     table = table.append_column("text", pa.array(["a", None, "c"]))
     source = WRITERS[form][0]
     path = tmp_path / "rows.parquet"
@@ -233,7 +233,7 @@ def test_rows_longer_than_bert_takes_are_refused(tmp_path: Path, form: str) -> N
     inputs = ("input_ids", "attention_mask", "token_type_ids")
     columns: Columns = {name: [np.ones(n, int) for n in (3, 17)] for name in inputs}
     settings = told(form.split()[0], bert=True)
-    rows = open_columns(form, columns | {"labels": np.arange(2)}, tmp_path, settings)
+    rows = open_columns(form, {**columns, "labels": np.arange(2)}, tmp_path, settings)
     with pytest.raises(Exception, match="`input_ids`") as caught:
         rows.rows(np.array([0, 1]))
     told_by(caught.value, "of 1 to 16 tokens", "[2, 17]")
@@ -271,8 +271,9 @@ def test_rows_that_were_read_do_not_stay_in_memory(
 
     path = tmp_path / "npy"
     path.mkdir()
-    np.lib.format.open_memmap(path / "x.npy", "w+", np.float32, (4096, 64, 128))
-    np.lib.format.open_memmap(path / "labels.npy", "w+", np.int64, (4096,))
+    new: Any = np.lib.format.open_memmap
+    new(path / "x.npy", "w+", np.float32, (4096, 64, 128))
+    new(path / "labels.npy", "w+", np.int64, (4096,))
     monkeypatch.setattr(runtime(), "MOST_MAPPED", 2**23)
     rows, before = opened("npy", path, tmp_path), resident()
     for start in range(0, 4096, 32):
