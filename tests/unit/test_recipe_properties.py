@@ -24,6 +24,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.operations import AllReduce, Plan
 from crosscast.plan.order import verify
 from crosscast.recipe import rules
+from crosscast.recipe.data import FileData, ImageData
 from crosscast.recipe.document import CrossEntropy, OpTypes, Recipe
 from crosscast.recipe.yaml_text import recipe_text
 from crosscast.reference.interpreter import MicroBatch, Trace, run
@@ -118,10 +119,9 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
             compile(text, path, "exec")
         assert text.endswith("\n")
         assert not any(line != line.rstrip() for line in text.splitlines())
-        for path_given in (
-            (recipe.data.train, recipe.data.eval) if recipe.data.source == "npz" else ()
-        ):
-            text = text.replace(py_literal(path_given), "")
+        if isinstance(recipe.data, FileData | ImageData):
+            for path_given in (recipe.data.train, recipe.data.eval):
+                text = text.replace(py_literal(path_given), "")
         assert not TEMPLATE_MARKS.search(text)
     assert compiled(recipe, name, form) == result
 
