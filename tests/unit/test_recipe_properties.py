@@ -118,9 +118,8 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
             compile(text, path, "exec")
         assert text.endswith("\n")
         assert not any(line != line.rstrip() for line in text.splitlines())
-        for path_given in (
-            (recipe.data.train, recipe.data.eval) if recipe.data.source == "npz" else ()
-        ):
+        data = recipe.data
+        for path_given in () if data.source == "synthetic" else (data.train, data.eval):
             text = text.replace(py_literal(path_given), "")
         assert not TEMPLATE_MARKS.search(text)
     assert compiled(recipe, name, form) == result
