@@ -26,7 +26,7 @@ class TorchDropout:
         self._names: dict[int, str] = {}
         self._micro: int | None = None
         self._patches = Patches()
-        operators = F._VF
+        operators: Any = torch._VF
         for name in ("dropout", "dropout_", "feature_dropout", "feature_dropout_"):
             replaced = self._dropping(name, getattr(operators, name))
             self._patches.replace(operators, name, replaced)

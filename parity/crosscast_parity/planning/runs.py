@@ -123,8 +123,8 @@ class RunSpec:
     @property
     def masks(self) -> int | None:
         """Seed of the masks that dropout is given; None to leave it alone, or if there is none."""
-        dropout = not self.toy and getattr(self.recipe.model, "dropout", 0.0)
-        return self.recipe.seed if dropout and not self.alone else None
+        rate = getattr(self.recipe.model, "dropout", 0.0)
+        return None if self.toy or self.alone or not rate else self.recipe.seed
 
     @property
     def id(self) -> tuple[str, str, str]:
