@@ -24,6 +24,11 @@ def sources_module(files: Mapping[str, str]) -> ModuleType:
     return _load(files, "sources")
 
 
+def reading_modules(files: Mapping[str, str]) -> tuple[ModuleType, ModuleType]:
+    """Return `runtime/sources.py`, and on top of it `runtime/workers.py`."""
+    return sources_module(files), _load(files, "workers")
+
+
 def checkpoint_module(files: Mapping[str, str], state: ModuleType) -> ModuleType:
     """Return `runtime/checkpoint.py` on top of a stand-in for the framework's `state`."""
     _load(files, "settings")

@@ -3,15 +3,11 @@
 A sentence begins with its topic. Which words may follow a word depends on the topic, so a model
 has to look back at the first token. Sentences have different lengths; what is behind their end
 and the first word, which nothing announces, have the label -100.
-
-    python data.py data    # writes data/train.npz and data/eval.npz
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -61,14 +57,3 @@ def train_rows() -> Sentences:
 def eval_rows() -> Sentences:
     """Return the rows to evaluate on."""
     return Sentences(TRAIN_ROWS, EVAL_ROWS)
-
-
-def write(folder: Path) -> None:
-    """Write both sets as npz files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, made in (("train", train_rows()), ("eval", eval_rows())):
-        np.savez(folder / f"{name}.npz", **made.rows(range(len(made))))
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

@@ -1,15 +1,11 @@
 """Series of values and what comes after them, made by NumPy.
 
 A series is a wave under noise. Its frequency, phase and amplitude are drawn.
-
-    python data.py data    # writes data/train.npz and data/eval.npz
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -50,14 +46,3 @@ def train_rows() -> Series:
 def eval_rows() -> Series:
     """Return the rows to evaluate on."""
     return Series(TRAIN_ROWS, EVAL_ROWS)
-
-
-def write(folder: Path) -> None:
-    """Write both sets as npz files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, made in (("train", train_rows()), ("eval", eval_rows())):
-        np.savez(folder / f"{name}.npz", **made.rows(range(len(made))))
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

@@ -2,15 +2,11 @@
 
 A class is the direction of the stripes in an image. Width, phase and color of the stripes are
 drawn, and there is noise over them.
-
-    python data.py data    # writes data/train.npz and data/eval.npz
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -54,14 +50,3 @@ def train_rows() -> Images:
 def eval_rows() -> Images:
     """Return the rows to evaluate on."""
     return Images(TRAIN_ROWS, EVAL_ROWS)
-
-
-def write(folder: Path) -> None:
-    """Write both sets as npz files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, made in (("train", train_rows()), ("eval", eval_rows())):
-        np.savez(folder / f"{name}.npz", **made.rows(range(len(made))))
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))

@@ -33,6 +33,8 @@ NORM = {"kind": "global_norm", "max_norm": 1.0}
 ADAMW = {"name": "adamw", "learning_rate": 1e-3}
 ROLES = ["bias", "layer_norm", "embedding"]
 
+OWN_MODEL = {"kind": "custom", "factory": dict.fromkeys(program_names(), "net:build_model")}
+
 # One list of choices a section; a recipe takes one of each.
 CHOICES: dict[str, list[dict[str, Any]]] = {
     "precision": [
@@ -110,6 +112,23 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
             },
             "name": "a.b-c_d",
         },
+        *(
+            {"data": TINY["data"] | {"train": "rows/train", "eval": "rows/eval"} | data}
+            for data in (
+                {"source": "npy", "workers": 4},
+                {"source": "parquet", "train": f"{LONG}/{LONG}.parquet"},
+                {"source": "datasets", "pad_to_multiple_of": 8, "pad_values": {"input_ids": 1.0}},
+                {"source": "custom", "train": "rows:train", "eval": "rows:test"},
+            )
+        ),
+        *(
+            {"model": OWN_MODEL, "data": {"train": "net:rows", "eval": "net:rows", **data}}
+            for data in (
+                {"source": "images", "size": [32, 48]},
+                {"source": "custom", "train": f"{LONG}.{LONG}:{LONG}", "eval": f"{LONG}:test_rows"},
+                {"source": "custom", "pad_values": {"x" * 64: 0.5, "y" * 64: -1.0, "z": 1e18}},
+            )
+        ),
     ],
     "distributed": [
         {},
@@ -218,15 +237,45 @@ def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> No
     run(*ruff, "format", "--no-cache", "--check", ".", cwd=folder)
 
 
+def test_what_is_imported_from_a_module_is_in_it(tree: Tree) -> None:
+    """Among the files of a script: no linter looks into another file."""
+    for path in tree.files("train.py") + tree.files("runtime/*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.ImportFrom) or not node.module:
+                continue
+            place = path.parent / f"{node.module.replace('.', '/')}.py"
+            if not place.exists():
+                continue
+            inside = names_in(place)
+            assert {alias.name for alias in node.names} <= inside, (path, place.name)
+
+
+def names_in(path: Path) -> set[str]:
+    """Return the names that a module assigns, defines or imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.ImportFrom(names=aliases) | ast.Import(names=aliases):
+                found |= {alias.asname or alias.name for alias in aliases}
+    return found
+
+
 FUNCTIONS = ("build_model", "own_losses", "make", LONG)
 
 
 @pytest.mark.parametrize("modules", [("net", "net"), ("net", "loss"), ("zoo", LONG)])
 def test_imports_of_own_functions_are_sorted(tmp_path: Path, modules: tuple[str, str]) -> None:
-    for model, loss in itertools.product(FUNCTIONS, repeat=2):
+    for number, (model, loss) in enumerate(itertools.product(FUNCTIONS, repeat=2)):
         places = {"build_model": f"{modules[0]}:{model}", "own_losses": f"{modules[1]}:{loss}"}
+        if number % 2:
+            places |= {"train_rows": f"{modules[1]}:{model}", "eval_rows": f"rows:{loss}"}
         lines = "\n".join(import_lines(places))
-        (tmp_path / f"{model}_{loss}.py").write_text(f"{lines}\n\n_ = build_model, own_losses\n")
+        used = ", ".join(places)
+        (tmp_path / f"{model}_{loss}.py").write_text(f"{lines}\n\n_ = {used}\n")
         found: dict[str, str] = {}
         for node in ast.parse(lines).body:
             assert isinstance(node, ast.ImportFrom)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,8 @@ class Lab:
     ) -> dict[str, Any]:
         folder = self.folder / f"{framework}-{weights is not None}"
         folder.mkdir()
-        np.savez(folder / "rows.npz", direction=direction, **self.rows)
+        rows = self.rows | {"direction": direction}
+        np.savez(folder / "rows.npz", **rows)  # type: ignore[arg-type]
         if weights is not None:
             theirs = converted(self.problem.name, framework, weights)
             np.savez(folder / "weights.npz", **theirs)  # type: ignore[arg-type]
@@ -199,6 +201,7 @@ def written(problem: Problem, folder: Path, framework: str, half: bool, dropout:
         assert model.count(DROPOUT[0]) == 1
         model = model.replace(*DROPOUT)
     (folder / f"model_{framework}.py").write_text(model)
+    shutil.copy(problem.folder / "data.py", folder)
     np.savez(folder / "rows.npz", **problem.rows(ROWS))  # type: ignore[arg-type]
     return folder / "train.py"
 

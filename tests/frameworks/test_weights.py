@@ -18,8 +18,9 @@ from crosscast.weights.writer import text_of
 from crosscast_parity.weights.command import Request, check, match
 from crosscast_parity.weights.report import as_json, found_problems, problems, summary, table
 from crosscast_parity.weights.search import Found
-from frameworks.own_weight_models import KERAS, PADDLE, TORCH, write_models, write_rows
+from frameworks.own_weight_models import PADDLE, TORCH, write_models
 from frameworks.subprocesses import require
+from tiers import cases
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 SILENT = {"words.attention.in_proj_bias.key", "words.k.bias"}
@@ -84,7 +85,8 @@ def test_arrays_are_converted(matched: tuple[Path, Found]) -> None:
         name: shape for name, shape in shapes["torch"].items() if "tracked" not in name
     }
     back = converted(there, found.known, "torch", "paddle")
-    assert all(np.array_equal(ours[name], array) for name, array in back.items())
+    own = found.known.of("paddle")  # not the other names of tied ones, which are random, too
+    assert all(np.array_equal(ours[name], back[name]) for name in own)
 
 
 SWAPS = {
@@ -96,21 +98,25 @@ SWAPS = {
 }
 
 
-def test_swapped_tensors_are_refuted(matched: tuple[Path, Found]) -> None:
+@pytest.mark.parametrize(
+    "swap", cases(list(SWAPS), quick=["two square kernels"], reason="other tensors, the same way")
+)
+def test_swapped_tensors_are_refuted(matched: tuple[Path, Found], swap: str) -> None:
     path, _ = matched
+    one, two = SWAPS[swap]
     text = (path.parent / "weights.yaml").read_text()
-    for number, (one, two) in enumerate(SWAPS.values()):
-        edited = text.replace(one, "@").replace(two, one).replace("@", two)
-        assert edited != text
-        if number not in (0, 4):  # two of them are run; of the others it costs as much
-            continue
-        file = path.parent / f"swapped{number}.yaml"
-        file.write_text(edited)
-        checked = check(request_of(path, "torch", "tensorflow"), str(file))
-        assert not any(entry.proved for entry in checked.known.entries)
-        places = {d.span.text.strip() for d in checked.corrections if d.span}
-        assert len(places) == 2
-        assert problems(checked.known, checked.proof, corrections=checked.corrections)
+    edited = text.replace(one, "@").replace(two, one).replace("@", two)
+    assert edited != text
+    file = path.parent / "swapped.yaml"
+    file.write_text(edited)
+    checked = check(request_of(path, "torch", "tensorflow"), str(file))
+    assert not any(entry.proved for entry in checked.known.entries)
+    assert not checked.proof.same
+    lines = {d.span.text.strip() for d in checked.corrections if d.span}
+    assert len(lines) == 2
+    assert all(one in line or two in line for line in lines)
+    found = problems(checked.known, checked.proof, corrections=checked.corrections)
+    assert {d.code for d in found} == {"CC765"}
 
 
 def refused(path: Path, *targets: str, rows: Path | None = None) -> list[Any]:
@@ -166,13 +172,3 @@ def test_models_that_differ_a_little_are_matched_but_not_proved(tmp_path: Path) 
         ours, theirs = (entry.places[f].name for f in ("torch", "paddle"))
         if not ours.startswith(("words.", "images.norm.running")):
             assert ours == theirs
-    write_rows(tmp_path / "rows.npz")
-
-
-def test_a_keras_model_without_names_for_its_layers(tmp_path: Path) -> None:
-    twice = KERAS.replace(
-        "layers.Dense(6), layers.Dense(6)", 'layers.Dense(6, name="d"), layers.Dense(6, name="d")'
-    )
-    (problem,) = refused(write_models(tmp_path, tensorflow=twice), "torch", "tensorflow")
-    assert problem.code == "CC761"
-    assert "name the layers" in problem.message

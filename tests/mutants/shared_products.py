@@ -21,7 +21,7 @@ MOMENTS = 'arrays |= {f"optimizer/{name}": array for name, array in moments.item
 UPDATES = '"updates": state.updates}'
 RESUMED = "windows = row_numbers(len(rows), self.settings, first, self.rank)"
 BATCHES = "for i in range(0, n_rows, size):"
-TRAINING_ROWS = "open_rows(self.args.train, self.settings, self.args.output)"
+TRAINING_ROWS = "open_both(*2 * [self.args.train], self.settings, self.args.output)[0]"
 SHORT = "({n: array[1:] for n, array in batch.items()} for batch in self.eval_batches())"
 LOOP = "                yield list(itertools.islice(batches, len(window)))\n"
 BEFORE = """\

@@ -112,6 +112,17 @@ def test_a_map_that_does_not_fit_is_refused(tmp_path: Path, text: str, message: 
     assert not (folder / "out.safetensors").exists()
 
 
+def test_frozen_weights_have_no_moments(tmp_path: Path) -> None:
+    place = "{name: net/fc/bias, frozen: true}"
+    folder, state = prepared(
+        tmp_path, MAP.replace("tensorflow: net/fc/bias", f"tensorflow: {place}")
+    )
+    converted(folder)
+    found = read_emitted(open_container(folder / "out.safetensors"))
+    assert np.array_equal(found.weights["net/fc/bias"], state.weights["fc.bias"])
+    assert set(found.moments["exp_avg"]) == set(found.averages) == {"net/fc/kernel"}
+
+
 def test_what_was_not_proved_is_said(tmp_path: Path) -> None:
     folder, _ = prepared(tmp_path, MAP.replace("proved: true", "proved: false", 1))
     (note,) = converted(folder).notes

@@ -70,7 +70,7 @@ FIELDS = [
     bad("model", "{kind: custom, factory: {torch: 1}}", "CC103", "3:40", ".factory.torch"),
     # data
     bad("data", None, "CC102", "1:1"),
-    bad("data", "{source: npy}", "CC104", "4:16", ".source"),
+    bad("data", "{source: tfrecord}", "CC104", "4:16", ".source"),
     bad("data", "{source: synthetic, train: a}", "CC101", "4:27", ".train"),
     bad("data", "{source: synthetic, sequence_length: 7}", "CC104", "4:44", ".sequence_length"),
     bad("data", "{source: synthetic, shuffle: 'no'}", "CC103", "4:36", ".shuffle"),

@@ -69,6 +69,7 @@ DAMAGES = {
     "text as a shape": ("[4, 3]", "4x3", "positive integers"),
     "axes twice": ("[1, 0]", "[1, 1]", "order of the numbers"),
     "too many axes": ("[1, 0]", "[2, 1, 0]", "needs its shape"),
+    "frozen": ("also: [tied]", "frozen: 1", "frozen must be"),
     "proved": ("proved: true", "proved: 1", "true or false"),
     "only one place": ("    two: q\n", "", "a place in two frameworks"),
     "name": ("one: fc.weight", "one: 3", "needs the name of a tensor"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crosscast.weights.convert import converted
+from crosscast.weights.convert import converted, doubled
 from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import SAME, Layout, Misfit, from_canonical, to_canonical
 from crosscast.weights.shapes import implied_shape, shape_of
@@ -149,6 +149,17 @@ def test_each_of_two_biases_has_the_gradient_of_their_sum() -> None:
     assert back["bias_0"].tolist() == back["bias_1"].tolist() == [1.0, 1.0]
     there = converted(back, recurrent(), "a", "b", "gradients")
     assert there["bias"].tolist() == [1.0, 1.0]
+
+
+def test_two_trained_biases_are_doubled() -> None:
+    known = recurrent()
+    assert doubled(known) == {"a": set(), "b": {"bias"}}
+    second = known.entries[1]
+    place = replace(second.places["a"], frozen=True)
+    frozen = replace(second, places={**second.places, "a": place})
+    known = replace(known, entries=(known.entries[0], frozen, *known.entries[2:]))
+    assert doubled(known) == {"a": set(), "b": set()}
+    assert known.frozen("a") == {"bias_1"}
 
 
 def test_an_array_of_another_shape_is_refused() -> None:

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.weights.layout import Layout
 from crosscast_parity.weights.assembly import assemble, unmatched
 from crosscast_parity.weights.drawing import draw_alike
 from crosscast_parity.weights.fingerprints import by_gradients, merged_shapes
 from crosscast_parity.weights.layouts import flattened_kernels, layouts_for
 from crosscast_parity.weights.matching import Pairing, propose
-from crosscast_parity.weights.model import Model, Part, Ranks
+from crosscast_parity.weights.model import Model, Part, Ranks, model_of
 from crosscast_parity.weights.names import words
 from crosscast_parity.weights.packed import cut_alike
 from crosscast_parity.weights.proof import output_distance
@@ -235,8 +236,10 @@ def test_tensors_that_might_be_the_same_are_drawn_alike() -> None:
     square = draw_alike(part("a", (4, 4)), {(4, 4)}, {})
     assert np.array_equal(square, square.T)
     bias, vector = part("b", (4,), "bias"), part("v", (1, 4), "", known=False)
-    merged = {(4,)}
-    assert np.array_equal(draw_alike(bias, merged, {}), draw_alike(vector, merged, {}).reshape(-1))
+    vectors = {(4,)}
+    assert np.array_equal(
+        draw_alike(bias, vectors, {}), draw_alike(vector, vectors, {}).reshape(-1)
+    )
     assert (draw_alike(part("v", (9,), "variance"), set(), {}) > 0).all()
 
 
@@ -256,6 +259,21 @@ def test_layers_that_are_not_called_rank_with_the_one_around_them() -> None:
     ranks = Ranks(["", "b", "a", "b", "a.c"])
     assert [ranks.of(path) for path in ("b", "a", "a.c", "a.d", "a.d.e", "z")] == [1, 2, 4, 2, 2, 0]
     assert Ranks(["net", "net/a"]).of("net/b/c") == 0
+
+
+def test_two_tensors_of_one_name_are_refused() -> None:
+    """Layers of Keras that have the same name; a checkpoint could hold only one of them."""
+    tensor = {
+        "name": "net/d/kernel",
+        "also": [],
+        "shape": [2],
+        "dtype": "int64",
+        "layer": "net/d",
+        "counts": False,
+    }
+    answer = {"tensors": [tensor, tensor], "order": [], "outputs": []}
+    with pytest.raises(DiagnosticError, match=r"CC761.*'net/d/kernel': name the layers"):
+        model_of("b", answer)
 
 
 def test_outputs_with_channels_last_are_turned() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from crosscast.weights.convert import doubled
 from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import Misfit, Shape, check_whole
 from crosscast.weights.shapes import implied_shape
@@ -35,13 +36,15 @@ def assemble(first: Model, pairings: Sequence[Pairing]) -> WeightsMap:
     known = whole_only(single_terms(known))
     used = {m.framework: set(known.of(m.framework)) for m in models}
     left = {m.framework: tuple(_left(m, used[m.framework])) for m in models}
-    return replace(known, entries=tuple(map(_noted, known.entries)), left=left)
+    summed = doubled(known)
+    return replace(known, entries=tuple(_noted(e, summed) for e in known.entries), left=left)
 
 
 def _place(part: Part, canonical: Shape) -> Place:
     follows = implied_shape(part.layout, canonical) == part.full
     shape = None if follows else part.full
-    return Place(name=part.tensor, also=part.also, layout=part.layout, shape=shape)
+    frozen = not (part.trainable or part.statistic or part.fixed)
+    return Place(name=part.tensor, also=part.also, layout=part.layout, shape=shape, frozen=frozen)
 
 
 def _left(model: Model, used: set[str]) -> list[str]:
@@ -89,11 +92,11 @@ def whole_only(known: WeightsMap) -> WeightsMap:
     return whole_only(replace(known, entries=tuple(entries)))
 
 
-def _noted(entry: Entry) -> Entry:
+def _noted(entry: Entry, summed: Mapping[str, Collection[str]]) -> Entry:
     notes = [
         f"{framework}: {DOUBLE_BIAS}"
         for framework, place in entry.places.items()
-        if place.layout.term is not None and place.layout.term[0] == 0
+        if place.name in summed[framework] and place.layout.term == (0, 2)
     ]
     tied = [framework for framework, place in entry.places.items() if place.also]
     if tied:

@@ -60,10 +60,12 @@ def _normal(key: str, shape: Shape) -> np.ndarray:
 
 def _scaled(values: np.ndarray, role: str, shape: Shape) -> np.ndarray:
     if role == "variance":
-        return (0.5 + np.abs(values)).astype(np.float32)
+        positive: np.ndarray = (0.5 + np.abs(values)).astype(np.float32)
+        return positive
     if role == "scale":
         return (1 + 0.2 * values).astype(np.float32)
     if len([size for size in shape if size != 1]) < 2 or role in ("mean", "bias"):
         return (0.2 * values).astype(np.float32)
     inputs = math.prod(shape) / max(shape)
-    return (values * (GAIN / math.sqrt(inputs))).astype(np.float32)
+    scaled: np.ndarray = (values * (GAIN / math.sqrt(inputs))).astype(np.float32)
+    return scaled

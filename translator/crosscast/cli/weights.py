@@ -86,7 +86,10 @@ def check_command(
         str,
         typer.Option("--weights", metavar="FILE", help="Default: weights.yaml beside the recipe."),
     ] = "",
-    to: Models = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option("--to", metavar="T,...", help="Versions of the frameworks in the file."),
+    ] = None,
     rows: Rows = None,
     python: Pythons = None,
     timeout: Timeout = 300.0,

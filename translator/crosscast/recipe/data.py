@@ -8,6 +8,9 @@ from pydantic import Field
 
 from crosscast.recipe.section import ArrayName, Count, FactoryName, FilePath, Section
 
+PadValue = Annotated[float, Field(ge=-(2.0**63), lt=2.0**63)]
+"""Fits in the types that rows are read as: int64 and float32."""
+
 
 class Rows(Section):
     """What all sources have."""
@@ -15,8 +18,9 @@ class Rows(Section):
     shuffle: bool = True
     """Shuffle the training rows in every epoch, depending on the recipe's seed."""
     workers: Annotated[int, Field(ge=0, le=1024)] = 0
-    """Processes (TensorFlow: threads) that read rows while the model trains; with 0, rows are read
-    between micro-batches. The rows and their order do not depend on it."""
+    """Processes that read rows while the model trains (TensorFlow: threads); with 0, rows are read
+    between micro-batches. The rows and their order do not depend on it, nor does the fingerprint of
+    the recipe."""
 
 
 class SyntheticData(Rows):
@@ -51,7 +55,7 @@ class PaddedData(StoredData):
     pad_to_multiple_of: Annotated[int, Field(ge=1, le=2**16)] = 1
     """Pad further, to a multiple of this number. TensorFlow compiles the window again for every new
     shape."""
-    pad_values: dict[ArrayName, float] = {}  # noqa: RUF012  (pydantic copies it)
+    pad_values: dict[ArrayName, PadValue] = {}  # noqa: RUF012  (pydantic copies it)
     """Maps names of arrays to the value of their padding; if missing, it is 0, or -100 for the
     labels with `accumulation.normalize_by: token`."""
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from crosscast.messages.diagnostics import Diagnostic
+from crosscast.recipe.data_rules import reading_rows
 from crosscast.recipe.document import (
     Adafactor,
     BertModel,
@@ -200,23 +201,7 @@ def _own_model(recipe: Recipe) -> Iterator[Diagnostic]:
 
 def _model(recipe: Recipe) -> Iterator[Diagnostic]:
     model = recipe.model
-    if not isinstance(model, BertModel):
-        if recipe.data.source == "synthetic":
-            yield Diagnostic(
-                code="CC206",
-                path="data.source",
-                message="synthetic data is for the shipped BERT, not for a custom model",
-                hint="set data.source: npz",
-            )
-        return
-    if recipe.data.source == "images":
-        yield Diagnostic(
-            code="CC206",
-            path="data.source",
-            message="the shipped BERT takes tokens, not images",
-            hint="set model.kind: custom, or another source",
-        )
-    if model.hidden_size % model.attention_heads:
+    if isinstance(model, BertModel) and model.hidden_size % model.attention_heads:
         yield Diagnostic(
             code="CC205",
             path="model.hidden_size",
@@ -225,35 +210,6 @@ def _model(recipe: Recipe) -> Iterator[Diagnostic]:
                 f"attention_heads {model.attention_heads}"
             ),
         )
-    if recipe.data.sequence_length > model.max_positions:
-        yield Diagnostic(
-            code="CC206",
-            path="data.sequence_length",
-            message=(
-                f"sequence_length {recipe.data.sequence_length} is longer than "
-                f"model.max_positions {model.max_positions}"
-            ),
-        )
-    if recipe.data.source == "synthetic" and model.type_vocab_size < 2:
-        yield Diagnostic(
-            code="CC206",
-            path="model.type_vocab_size",
-            message="the synthetic data has 2 segments, but the model has 1",
-            hint="set model.type_vocab_size: 2",
-        )
-    if recipe.data.source == "synthetic" and not 32 <= model.vocab_size <= 10**6:
-        yield Diagnostic(
-            code="CC206",
-            path="model.vocab_size",
-            message=f"the synthetic data supports 32 to 1000000 words, not {model.vocab_size}",
-        )
-    if recipe.data.source == "synthetic" and model.labels != 3:
-        yield Diagnostic(
-            code="CC206",
-            path="model.labels",
-            message=f"the synthetic data has 3 labels, but the model has {model.labels}",
-            hint="set model.labels: 3",
-        )
 
 
 _SCRIPT_MODULES = ("train", "runtime")
@@ -261,16 +217,15 @@ _SCRIPT_MODULES = ("train", "runtime")
 
 
 def _functions(recipe: Recipe) -> Iterator[Diagnostic]:
-    named: dict[str, dict[str, str]] = {}
+    named: dict[str, str] = {}
     if isinstance(recipe.model, CustomModel):
-        named["model.factory"] = recipe.model.factory
-    if isinstance(recipe.loss, CustomLoss):
-        named["loss.function"] = recipe.loss.function
+        named |= {f"model.factory.{each}": f for each, f in recipe.model.factory.items()}
     if isinstance(recipe.data, CustomData):
-        named["data"] = {"train": recipe.data.train, "eval": recipe.data.eval}
-    for path, functions in named.items():
-        for backend, name in functions.items():
-            yield from _function(f"{path}.{backend}", name)
+        named |= {"data.train": recipe.data.train, "data.eval": recipe.data.eval}
+    if isinstance(recipe.loss, CustomLoss):
+        named |= {f"loss.function.{each}": f for each, f in recipe.loss.function.items()}
+    for path, name in named.items():
+        yield from _function(path, name)
 
 
 def _function(path: str, name: str) -> Iterator[Diagnostic]:
@@ -338,6 +293,7 @@ _RULES: tuple[Rule, ...] = (
     _schedule,
     _own_model,
     _model,
+    reading_rows,
     computing_losses,
     _functions,
     _optimizer,

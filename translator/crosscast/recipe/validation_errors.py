@@ -33,6 +33,8 @@ PATTERNS = {
     SLURM_NAME_PATTERN: "1 to 128 letters, digits and _ . , : + -, not starting with . , : + -",
 }
 """Pattern to description, for messages."""
+_KEY = "[key]"
+"""The last part of pydantic's path where a key is wrong."""
 _MAPPING_TYPES = ("dict_type", "model_type", "model_attributes_type")
 
 
@@ -49,8 +51,13 @@ def lookup(data: Any, path: PathKey) -> Any:
 
 
 def field_path(detail: ErrorDetails) -> PathKey:
-    """Return the path of an error, without the tag that pydantic adds after a union's name."""
+    """Return the path of an error, without what pydantic adds to it.
+
+    That is a tag after a union's name, and a mark after a key that is wrong itself.
+    """
     location = detail["loc"]
+    if location[-1] == _KEY:
+        location = location[:-1]
     return location[:1] + location[2:] if location[0] in _UNIONS else location
 
 
@@ -64,7 +71,7 @@ def translate(document: YamlDocument, data: Any, detail: ErrorDetails) -> Diagno
     """
     path = field_path(detail)
     kind = detail["type"]
-    code, of_key = "CC104", False
+    code, of_key = "CC104", detail["loc"][-1] == _KEY
     if kind == "extra_forbidden":
         code, message, hint, of_key = "CC101", "unknown field", _unknown(path, data), True
     elif kind == "missing":

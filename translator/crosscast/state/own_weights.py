@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 from crosscast.state.problems import listed, several
 from crosscast.state.training_state import Account, TrainingState
-from crosscast.weights.convert import converted
+from crosscast.weights.convert import converted, doubled
 from crosscast.weights.document import NAME, WeightsMap
 from crosscast.weights.layout import SAME, Layout, Misfit
 from crosscast.weights.reader import check_against, read_weights
@@ -67,7 +67,7 @@ def apply_weights(
             state,
             weights=converted(state.weights, known, of, to),
             moments=_moments(state.moments, known, of, to),
-            averages=converted(state.averages, known, of, to),
+            averages=_trained(converted(state.averages, known, of, to), known, to),
         )
     except Misfit as error:
         raise failure("CC964", f"{known.file}: {error}") from None
@@ -93,8 +93,16 @@ def _moments(
                 found.setdefault(own, {})[other] = array
             continue
         there = converted(arrays, known, of, to, "gradients")
-        found[slot] = {name: array for name, array in there.items() if name in first}
+        found[slot] = {n: a for n, a in _trained(there, known, to).items() if n in first}
     return found
+
+
+def _trained(
+    arrays: Mapping[str, np.ndarray], known: WeightsMap, framework: str
+) -> dict[str, np.ndarray]:
+    """Return the arrays of weights that a framework trains."""
+    frozen = known.frozen(framework)
+    return {name: array for name, array in arrays.items() if name not in frozen}
 
 
 def _swaps(
@@ -127,11 +135,7 @@ def _doubts(known: WeightsMap, of: str, to: str) -> Iterator[str]:
     doubtful = [entry.name for entry in both if not entry.proved]
     if doubtful:
         yield f"not proved: {listed(doubtful)}"
-    sums = {
-        entry.places[framework].name
-        for entry in both
-        for framework, other in ((of, to), (to, of))
-        if entry.places[framework].layout.term and not entry.places[other].layout.term
-    }
+    summed = doubled(known)
+    sums = summed[of] | summed[to]
     if sums:
         yield f"{listed(sums)}: one bias here, two there, whose sum a step moves twice as far"

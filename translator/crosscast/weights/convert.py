@@ -69,6 +69,19 @@ def framework_arrays(
     return found
 
 
+def doubled(known: WeightsMap) -> dict[str, set[str]]:
+    """Return by framework the tensors of which another one trains two, whose sum they are."""
+    found: dict[str, set[str]] = {framework: set() for framework in known.frameworks}
+    for framework in known.frameworks:
+        for name, held in known.of(framework).items():
+            for other in known.frameworks if held[0][1].layout.term else ():
+                places = [entry.places[other] for entry, _ in held if other in entry.places]
+                trained = [p for p in places if not p.frozen and p.layout.term is None]
+                if len(trained) > 1:
+                    found[framework].add(name)
+    return found
+
+
 def _single(canonical: Arrays, entry: Entry, place: Place) -> np.ndarray:
     """Return the array of a term by itself."""
     layout = replace(place.layout, term=None)

@@ -23,6 +23,8 @@ class Place:
     layout: Layout = SAME
     shape: Shape | None = None
     """Of the framework's tensor, where it does not follow from the canonical one."""
+    frozen: bool = False
+    """Whether it is a weight that is not trained."""
     span: Span | None = field(default=None, compare=False)
 
 
@@ -58,6 +60,11 @@ class WeightsMap:
                 place = entry.places[framework]
                 found.setdefault(place.name, []).append((entry, place))
         return found
+
+    def frozen(self, framework: str) -> set[str]:
+        """Return all names of weights that a framework does not train."""
+        places = (entry.places.get(framework) for entry in self.entries)
+        return {name for p in places if p is not None and p.frozen for name in (p.name, *p.also)}
 
     def names(self, framework: str) -> set[str]:
         """Return all names that the file knows in a framework, also those that are left."""

@@ -20,7 +20,7 @@ MOST_AXES = 12
 MOST_NAME = 1000
 _TOP = {"version", "frameworks", "tensors", "left"}
 _LAYOUT = ("expand", "axes", "part", "gates", "term")
-_PLACE = {"name", "also", "shape", *_LAYOUT}
+_PLACE = {"name", "also", "shape", "frozen", *_LAYOUT}
 
 
 def read_weights(path: str) -> WeightsMap:
@@ -132,10 +132,20 @@ class _Reader:
         shape = _shape(data["shape"]) if "shape" in data else None
         if "shape" in data and shape is None:
             self.wrong("shape must be a list of positive integers", (*path, "shape"))
+        frozen = data.get("frozen", False)
+        if type(frozen) is not bool:
+            self.wrong("frozen must be true or false", (*path, "frozen"))
         layout = self._layout(data, path)
         if len(self.collect.found) > problems:
             return None
-        return Place(name=data["name"], also=tuple(also), layout=layout, shape=shape, span=span)
+        return Place(
+            name=data["name"],
+            also=tuple(also),
+            layout=layout,
+            shape=shape,
+            frozen=frozen,
+            span=span,
+        )
 
     def _layout(self, data: Mapping[str, Any], path: PathKey) -> Layout:
         found: dict[str, Any] = {}

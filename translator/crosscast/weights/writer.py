@@ -46,6 +46,8 @@ def _place(place: Place) -> str:
         value = getattr(layout, name)
         if value is not None:
             fields[name] = _list(value)
+    if place.frozen:
+        fields["frozen"] = "true"
     if not fields:
         return _scalar(place.name)
     parts = [f"name: {_scalar(place.name)}", *(f"{key}: {text}" for key, text in fields.items())]

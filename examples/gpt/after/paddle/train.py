@@ -1,6 +1,6 @@
 """gpt: training for Paddle 3.0 or newer.
 
-Written by crosscast 0.1.0 from recipe 89cdc8147aa32eb0.
+Written by crosscast 0.1.0 from recipe 68f4365e6e00480f.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -19,6 +19,7 @@ from paddle import nn
 from paddle.nn import functional as F
 
 # isort: split
+from data import eval_rows, train_rows
 from model_paddle import build_model
 from runtime.flags import LARGEST_SCALE, above_one, below_one, boolean, scale_between
 from runtime.run import Run, positive, run_training
@@ -44,11 +45,11 @@ GROWTH_INTERVAL = 100  # clean steps before the scale grows
 HYSTERESIS = 1  # overflowed steps in a row before it backs off
 MIN_SCALE = 1.0
 SETTINGS = Settings(
-    recipe="89cdc8147aa32eb0",
+    recipe="68f4365e6e00480f",
     made_for="Paddle 3.0 or newer",
     since=(3, 0),
-    train="data/train.npz",
-    eval="data/eval.npz",
+    train=train_rows,
+    eval=eval_rows,
     output="runs/gpt-paddle",
     seed=18,
     micro_batch_size=16,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpt: training for TensorFlow 2.16 or newer (Keras 3).
-# Written by crosscast 0.1.0 from recipe 89cdc8147aa32eb0.
+# Written by crosscast 0.1.0 from recipe 68f4365e6e00480f.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

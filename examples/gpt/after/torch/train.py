@@ -1,6 +1,6 @@
 """gpt: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe 89cdc8147aa32eb0.
+Written by crosscast 0.1.0 from recipe 68f4365e6e00480f.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 # isort: split
+from data import eval_rows, train_rows
 from model_torch import build_model
 from runtime.run import Run, run_training
 from runtime.settings import Settings
@@ -36,11 +37,11 @@ BACKOFF_FACTOR = 0.5
 GROWTH_INTERVAL = 100  # clean steps before the scale grows
 MIN_SCALE = 1.0
 SETTINGS = Settings(
-    recipe="89cdc8147aa32eb0",
+    recipe="68f4365e6e00480f",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
-    train="data/train.npz",
-    eval="data/eval.npz",
+    train=train_rows,
+    eval=eval_rows,
     output="runs/gpt-torch",
     seed=18,
     micro_batch_size=16,

@@ -1,6 +1,6 @@
 """lstm-forecast: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe a13053f39b4ffb3d.
+Written by crosscast 0.1.0 from recipe f72c771fb9baaae9.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 # isort: split
+from data import eval_rows, train_rows
 from model_tensorflow import build_model
 from runtime.run import Run, run_training
 from runtime.settings import Settings
@@ -35,11 +36,11 @@ BETAS = (0.9, 0.999)
 EPS = 1e-08
 MAX_VALUE = 0.1
 SETTINGS = Settings(
-    recipe="a13053f39b4ffb3d",
+    recipe="f72c771fb9baaae9",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
     since=(2, 16),
-    train="data/train.npz",
-    eval="data/eval.npz",
+    train=train_rows,
+    eval=eval_rows,
     output="runs/lstm-forecast-tensorflow",
     seed=18,
     micro_batch_size=32,

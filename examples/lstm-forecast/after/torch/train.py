@@ -1,6 +1,6 @@
 """lstm-forecast: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe a13053f39b4ffb3d.
+Written by crosscast 0.1.0 from recipe f72c771fb9baaae9.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 # isort: split
+from data import eval_rows, train_rows
 from model_torch import build_model
 from runtime.run import Run, run_training
 from runtime.settings import Settings
@@ -28,11 +29,11 @@ EPS = 1e-08
 WEIGHT_DECAY = 0.0
 MAX_VALUE = 0.1
 SETTINGS = Settings(
-    recipe="a13053f39b4ffb3d",
+    recipe="f72c771fb9baaae9",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
-    train="data/train.npz",
-    eval="data/eval.npz",
+    train=train_rows,
+    eval=eval_rows,
     output="runs/lstm-forecast-torch",
     seed=18,
     micro_batch_size=32,

@@ -1,6 +1,6 @@
 """resnet-cifar: training for Paddle 3.0 or newer.
 
-Written by crosscast 0.1.0 from recipe 9478cfcad09b086e.
+Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -18,6 +18,7 @@ from paddle import nn
 from paddle.nn import functional as F
 
 # isort: split
+from data import eval_rows, train_rows
 from model_paddle import build_model
 from runtime.flags import false
 from runtime.run import Run, run_training
@@ -31,11 +32,11 @@ TOTAL_STEPS = 200
 MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0005
 SETTINGS = Settings(
-    recipe="9478cfcad09b086e",
+    recipe="6993b8ac40be29ba",
     made_for="Paddle 3.0 or newer",
     since=(3, 0),
-    train="data/train.npz",
-    eval="data/eval.npz",
+    train=train_rows,
+    eval=eval_rows,
     output="runs/resnet-cifar-paddle",
     seed=18,
     micro_batch_size=32,

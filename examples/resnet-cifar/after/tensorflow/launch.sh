@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # resnet-cifar: training for TensorFlow 2.16 or newer (Keras 3).
-# Written by crosscast 0.1.0 from recipe 9478cfcad09b086e.
+# Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
 # Edit freely: nothing here imports crosscast.
 set -euo pipefail
 

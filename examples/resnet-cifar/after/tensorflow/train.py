@@ -1,6 +1,6 @@
 """resnet-cifar: training for TensorFlow 2.16 or newer (Keras 3).
 
-Written by crosscast 0.1.0 from recipe 9478cfcad09b086e.
+Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 # isort: split
+from data import eval_rows, train_rows
 from model_tensorflow import build_model
 from runtime.run import Run, run_training
 from runtime.settings import Settings
@@ -36,11 +37,11 @@ TOTAL_STEPS = 200
 MOMENTUM = 0.9
 WEIGHT_DECAY = 0.0005
 SETTINGS = Settings(
-    recipe="9478cfcad09b086e",
+    recipe="6993b8ac40be29ba",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
     since=(2, 16),
-    train="data/train.npz",
-    eval="data/eval.npz",
+    train=train_rows,
+    eval=eval_rows,
     output="runs/resnet-cifar-tensorflow",
     seed=18,
     micro_batch_size=32,

@@ -1,6 +1,6 @@
 """resnet-cifar: training for PyTorch 2.4 or newer.
 
-Written by crosscast 0.1.0 from recipe 9478cfcad09b086e.
+Written by crosscast 0.1.0 from recipe 6993b8ac40be29ba.
 Edit freely: nothing here imports crosscast.
 """
 
@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 # isort: split
+from data import eval_rows, train_rows
 from model_torch import build_model
 from runtime.run import Run, run_training
 from runtime.settings import Settings
@@ -29,11 +30,11 @@ MOMENTUM = 0.9
 NESTEROV = True
 WEIGHT_DECAY = 0.0005
 SETTINGS = Settings(
-    recipe="9478cfcad09b086e",
+    recipe="6993b8ac40be29ba",
     made_for="PyTorch 2.4 or newer",
     since=(2, 4),
-    train="data/train.npz",
-    eval="data/eval.npz",
+    train=train_rows,
+    eval=eval_rows,
     output="runs/resnet-cifar-torch",
     seed=18,
     micro_batch_size=32,

@@ -33,7 +33,7 @@ from .device import (
 from .loader import load
 from .rows import evaluated_rows, row_numbers
 from .settings import Settings, Stop
-from .sources import Batch, Rows, open_rows
+from .sources import Batch, Rows, open_both
 from .state import TrainState, ema_arrays, model_arrays, restore_model
 
 PATIENCE = 25  # overflowed windows in a row at the lowest scale before the run stops
@@ -65,8 +65,7 @@ class Run:
         if checkpoint.exists() and not args.resume:
             message = f"{args.output} holds a run: pass --resume, or another --output"
             raise Stop("failed", 2, message)
-        rows = open_rows(args.train, settings, args.output)
-        self.eval_rows = open_rows(args.eval, settings, args.output)
+        rows, self.eval_rows = open_both(args.train, args.eval, settings, args.output)
         self.n_rows = len(rows)
         if args.weights:
             load_weights(args.weights, state, settings)

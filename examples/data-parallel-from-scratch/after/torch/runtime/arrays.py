@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,14 @@ from .settings import Settings, Stop
 Batch = dict[str, Any]  # arrays by name
 
 
-def checked(
-    source: Path | str, rows: Batch, settings: Settings, n_rows: int | None = None
-) -> Batch:
+def checked(source: Path | str, rows: Batch, settings: Settings) -> Batch:
     """Return the arrays of a data set, or of some of its rows, in common types.
 
-    `source`: for messages. `n_rows`: how many there must be; None if any but 0 will do.
+    `source`: for messages.
     """
     target = settings.target
-    sizes = {len(array) if array.ndim else 0 for array in rows.values()}
-    wrong = len(sizes) != 1 or 0 in sizes or n_rows not in (None, *sizes)
-    if (target and target not in rows) or wrong:
+    sizes = {len(array) if array.ndim and array.size else 0 for array in rows.values()}
+    if (target and target not in rows) or len(sizes) != 1 or 0 in sizes:
         named = f"`{target}` and " if target else ""
         needs = f"{named}arrays of equal length, of one row at least"
         raise Stop("failed", 2, f"{source}: needs {needs}")
@@ -39,7 +37,7 @@ def token_rows(source: Path | str, rows: Batch, settings: Settings) -> Batch:
     limits, longest = settings.limits or {}, settings.max_positions
     tokens = rows.get("input_ids", rows["labels"]).shape
     if len(tokens) != 2 or not 0 < tokens[1] <= longest:
-        shape = f"[rows, tokens], of 1 to {longest} tokens"
+        shape = f"[rows, tokens], of 1 to {longest} tokens, not {list(tokens)}"
         raise Stop("failed", 2, f"{source}: needs `input_ids` {shape}")
     for name, limit in limits.items():
         array = rows.get(name, np.zeros(()))
@@ -77,22 +75,77 @@ def common_type(
     return cast
 
 
+def gathered(
+    source: Path | str, name: str, rows: Any, settings: Settings, n_rows: int
+) -> np.ndarray:
+    """Return what a data set gives for an array, as a plain array of its own.
+
+    `n_rows`: how many rows it must have. Rows that vary in length come as a list.
+    """
+    each = rows if isinstance(rows, list) else [rows]
+    if any(isinstance(row, np.ma.MaskedArray) for row in each):
+        raise Stop("failed", 2, f"{source}: `{name}` is a masked array")
+    try:
+        # A copy: it may be a view of a file, or be filled again for the next rows.
+        arrays = [np.array(row, order="C") for row in each]
+    except Exception as error:  # of any class
+        raise Stop("failed", 2, f"{source}: `{name}` is no array: {error}") from error
+    found = len(arrays) if each is rows else len(arrays[0]) if arrays[0].ndim else 0
+    if found != n_rows:
+        raise Stop("failed", 2, f"{source}: `{name}` has {found} rows, not {n_rows}")
+    classes = settings.classes and name == settings.target
+    arrays = [common_type(source, name, array, classes) for array in arrays]
+    whole = arrays[0] if each is not rows else padded(source, name, arrays, settings)
+    if not whole.size:
+        raise Stop("failed", 2, f"{source}: rows of `{name}` hold nothing")
+    return whole
+
+
 def padded(
-    source: Path | str, name: str, rows: list[Any], settings: Settings
+    source: Path | str, name: str, arrays: list[np.ndarray], settings: Settings
 ) -> np.ndarray:
     """Stack rows, filled up to the longest of them along their first axis."""
-    arrays = [np.atleast_1d(row) for row in rows]
-    if len({array.shape[1:] for array in arrays}) > 1:
-        shapes = " and ".join(sorted({str(array.shape) for array in arrays})[:2])
-        raise Stop("failed", 2, f"{source}: rows of `{name}` have the shapes {shapes}")
-    labels = settings.unlabelled and name == settings.target
-    value = settings.pad_values.get(name, -100 if labels else 0)
-    dtype = np.result_type(*arrays)
-    if dtype.kind in "biuf" and np.array(value).astype(dtype) != value:
-        dtype = np.result_type(dtype, np.int64 if int(value) == value else np.float32)
-    longest, multiple = max(map(len, arrays)), settings.pad_to_multiple_of
-    length = -(-longest // multiple) * multiple
-    whole = np.full((len(arrays), length, *arrays[0].shape[1:]), value, dtype)
+    kinds = {(str(a.dtype), a.ndim, a.shape[1:]): list(a.shape) for a in arrays}
+    if len(kinds) > 1:
+        both = " and ".join(f"{kind[0]} {shape}" for kind, shape in kinds.items())
+        raise Stop("failed", 2, f"{source}: rows of `{name}` are {both}")
+    first, lengths = arrays[0], {len(a) if a.ndim else 0 for a in arrays}
+    if not first.ndim:
+        return np.stack(arrays)
+    if name == settings.target and not settings.unlabelled:
+        if len(lengths) > 1:
+            why = "vary in length, and padding would count in the loss"
+            raise Stop("failed", 2, f"{source}: rows of `{name}` {why}")
+        return np.stack(arrays)
+    value = settings.pad_values.get(name, -100 if name == settings.target else 0)
+    with np.errstate(invalid="ignore"):
+        held = np.array(value).astype(first.dtype)
+    if first.dtype.kind != "f" and held != value:
+        message = f"holds {first.dtype}, which its pad_values, {value:g}, is not"
+        raise Stop("failed", 2, f"{source}: `{name}` {message}")
+    multiple = settings.pad_to_multiple_of
+    length = -(-max(lengths) // multiple) * multiple
+    whole = np.full((len(arrays), length, *first.shape[1:]), value, first.dtype)
     for row, array in zip(whole, arrays, strict=True):
         row[: len(array)] = array
     return whole
+
+
+def kinds_of(arrays: Batch) -> dict[str, str]:
+    """Describe what all rows of a data set have in common."""
+    plural = {1: "1 dimension"}
+    return {
+        name: f"{array.dtype} of {plural.get(array.ndim, f'{array.ndim} dimensions')}"
+        for name, array in arrays.items()
+    }
+
+
+def compare_kinds(
+    source: Path | str, found: Mapping[str, str], kinds: Mapping[str, str], where: str
+) -> None:
+    """Refuse arrays of other names, types or dimensions than those `where`."""
+    for name in sorted(found.keys() | kinds.keys()):
+        here, there = found.get(name, "missing"), kinds.get(name, "missing")
+        if here != there:
+            message = f"`{name}` is {here}, but {there} in {where}"
+            raise Stop("failed", 2, f"{source}: {message}")

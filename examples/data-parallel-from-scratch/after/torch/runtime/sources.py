@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from .arrays import Batch, checked, padded
-from .formats import image_rows, parquet_rows, saved_rows
+from .arrays import Batch, checked, compare_kinds, gathered, kinds_of
+from .formats import Images, image_rows, parquet_rows, saved_rows, visible
 from .settings import Settings, Stop
 
 
@@ -35,35 +37,93 @@ class Arrays:
         return len(next(iter(self.arrays.values())))
 
     def rows(self, indices: np.ndarray) -> Batch:
-        return {name: array[indices] for name, array in self.arrays.items()}
+        return {n: np.ascontiguousarray(a[indices]) for n, a in self.arrays.items()}
 
 
 class Checked:
-    """Rows as all frameworks read them alike, or the end of the run."""
+    """Rows as all frameworks read them alike, or the end of the run.
 
-    def __init__(self, name: Path | str, source: Rows, settings: Settings) -> None:
+    `again`: opens them in another process, to which no data is sent.
+    """
+
+    def __init__(
+        self, name: str, source: Rows, settings: Settings, again: Callable[[], Rows]
+    ) -> None:
         self.name, self.source, self.settings = name, source, settings
-        if not len(source):
+        self.again = again
+        self.kinds: dict[str, str] = {}
+        if not ask(f"{name}: `__len__`", len, source):
             raise Stop("failed", 2, f"{name}: has no rows")
-        self.rows(np.arange(1))  # is refused before anything is trained
+        first = self.rows(np.arange(1))  # is refused before anything is trained
+        for each in settings.pad_values:
+            if each not in first:
+                message = f"pad_values has `{each}`, which is no array of the rows"
+                raise Stop("failed", 2, f"{name}: {message}")
+        self.kinds = kinds_of(first)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.again, ()
 
     def __len__(self) -> int:
         return len(self.source)
 
     def rows(self, indices: np.ndarray) -> Batch:
-        found = self.source.rows(indices)
+        settings, n_rows = self.settings, len(indices)
+        found = ask(f"{self.name}: `rows`", self.source.rows, indices.copy())
         if not isinstance(found, Mapping):
             message = f"rows() returned {type(found).__name__}, no arrays by name"
             raise Stop("failed", 2, f"{self.name}: {message}")
-        limits = self.settings.limits
-        arrays = {
-            name: padded(self.name, name, rows, self.settings)
-            if isinstance(rows, list)
-            else np.asarray(rows)
-            for name, rows in found.items()
-            if limits is None or name in limits
-        }
-        return checked(self.name, arrays, self.settings, len(indices))
+        arrays: Batch = {}
+        for name, rows in found.items():
+            if not isinstance(name, str):
+                message = f"rows() returned a name that is no string: {name!r}"
+                raise Stop("failed", 2, f"{self.name}: {message}")
+            if settings.limits is None or name in settings.limits:
+                arrays[name] = gathered(self.name, name, rows, settings, n_rows)
+        arrays = checked(self.name, arrays, settings)
+        if self.kinds:
+            compare_kinds(self.name, kinds_of(arrays), self.kinds, "the first row")
+        return arrays
+
+
+def ask(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call code of your own, whose failure ends the run."""
+    try:
+        return function(*arguments)
+    except Stop:
+        raise
+    except Exception as error:
+        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        text = "".join(traceback.format_exception(type(error), error, frames))
+        raise Stop("failed", 2, f"{name} failed:\n{text}") from error
+
+
+def open_both(
+    train: Any, evaluation: Any, settings: Settings, folder: Path
+) -> tuple[Rows, Rows]:
+    """Open both data sets of a run, whose arrays must be of the same kinds."""
+    first, second = (open_rows(each, settings, folder) for each in (train, evaluation))
+    names = [named(each) for each in (train, evaluation)]
+    kinds, others = (kinds_of(rows.rows(np.arange(1))) for rows in (first, second))
+    compare_kinds(names[1], others, kinds, names[0])
+    differ = sorted(set(classes_of(first)) ^ set(classes_of(second)))
+    if differ and classes_of(first) and classes_of(second):
+        message = f"its classes are not those of {names[0]}: {', '.join(differ)}"
+        raise Stop("failed", 2, f"{names[1]}: {message}")
+    return first, second
+
+
+def classes_of(rows: Rows) -> list[str]:
+    """Return the classes that labels stand for, where folders have their names."""
+    source = rows.source if isinstance(rows, Checked) else None
+    return source.classes if isinstance(source, Images) else []
+
+
+def named(source: Any) -> str:
+    """Return what messages call a data set."""
+    if not callable(source):
+        return str(source)
+    return f"{source.__module__}:{getattr(source, '__qualname__', source)}"
 
 
 def open_rows(source: Any, settings: Settings, folder: Path) -> Rows:
@@ -71,31 +131,34 @@ def open_rows(source: Any, settings: Settings, folder: Path) -> Rows:
 
     `folder`: for files that are made from those of the data set.
     """
+    name, found = named(source), None
     if callable(source):
-        return own_rows(source, settings)
-    path, found = Path(source), None
-    if path.suffix != ".npz":  # which is read whatever the recipe says
+        found = own_rows(name, source)
+    elif (path := Path(source)).suffix != ".npz":  # is read whatever the recipe says
         if settings.source == "npy":
             found = mapped_rows(path)
         elif settings.source == "parquet":
-            found = parquet_rows(path, folder)
+            found = parquet_rows(path, settings.limits, folder)
         elif settings.source == "datasets":
-            found = saved_rows(path)
+            found = saved_rows(path, settings.limits)
         elif settings.source == "images":
             found = image_rows(path, settings.image_size)
     if found is None:
         return Arrays(read_rows(path, settings))
-    return Checked(path, found, settings)
+    again = functools.partial(open_rows, source, settings, folder)
+    return Checked(name, found, settings, again)
 
 
-def own_rows(function: Callable[[], Rows], settings: Settings) -> Rows:
+def own_rows(name: str, function: Callable[[], Any]) -> Any:
     """Call a function of your own."""
-    found = function()
-    name = f"{function.__module__}:{function.__qualname__}"
+    found = ask(name, function)
+    if isinstance(found, type):
+        message = f"returned the class {found.__qualname__}, no instance of it"
+        raise Stop("failed", 2, f"{name} {message}")
     if not (hasattr(found, "__len__") and hasattr(found, "rows")):
-        message = f"has no `__len__` or no `rows(indices)`: {type(found).__name__}"
-        raise Stop("failed", 2, f"{name}: {message}")
-    return Checked(name, found, settings)
+        message = f"`__len__` and `rows(indices)`: {type(found).__name__}"
+        raise Stop("failed", 2, f"{name} returned an object without {message}")
+    return found
 
 
 def read_rows(path: Path, settings: Settings) -> Batch:
@@ -116,11 +179,15 @@ def read_rows(path: Path, settings: Settings) -> Batch:
 def mapped_rows(folder: Path) -> Arrays:
     """Map the npy files of a folder, each the array of its name."""
     arrays: dict[str, np.ndarray] = {}
-    for path in sorted(folder.glob("*.npy")):
+    for path in visible(folder, "*.npy"):
         try:
-            arrays[path.stem] = np.load(path, mmap_mode="r", allow_pickle=False)
+            arrays[path.stem] = np.lib.format.open_memmap(path, mode="r")
         except Exception as error:  # a damaged file raises any
             raise Stop("failed", 2, f"cannot read {path}: {error}") from error
-    if len({array.shape[:1] for array in arrays.values()}) > 1:
-        raise Stop("failed", 2, f"{folder}: needs arrays of equal length")
+    if not arrays:
+        raise Stop("failed", 2, f"{folder}: needs npy files")
+    sizes = {name: len(array) if array.ndim else 0 for name, array in arrays.items()}
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"`{name}` {size}" for name, size in sizes.items())
+        raise Stop("failed", 2, f"{folder}: the numbers of rows differ: {found}")
     return Arrays(arrays)
