@@ -8,7 +8,7 @@ from typing import Any
 import paddle
 
 from crosscast_parity.inside.manifest import Patches
-from crosscast_parity.inside.masks import Masks, Site, module_calling
+from crosscast_parity.inside.masks import Masks
 
 LARGEST = 2**31 - 1
 UPSCALE = "upscale_in_train"
@@ -89,7 +89,7 @@ class PaddleDropout:
     def _numbers(self, shape: Any, rate: float | None) -> Any:
         # From the generator whose state `recompute` keeps and brings back.
         key = paddle.randint(0, LARGEST, [2]).numpy().tobytes()
-        site = Site(module_calling(self._name), rate)
+        site = self._masks.site(self._name, rate)
         assert self._micro is not None
         return self._masks.draw(self._micro, key, [int(size) for size in shape], site)
 

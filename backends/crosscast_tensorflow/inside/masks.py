@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from crosscast_parity.inside.manifest import Patches
-from crosscast_parity.inside.masks import Masks, Site, module_calling
+from crosscast_parity.inside.masks import Masks
 
 
 class TracedDropout:
@@ -67,7 +67,7 @@ class TracedDropout:
         return self._masks.active and self._micro is not None and _within(self._micro)
 
     def _drawn(self, key: Any, shape: Any, rate: float | None) -> Any:
-        site = Site(module_calling(_name), rate)
+        site = self._masks.site(_name, rate)
 
         def draw(micro: Any, key: Any, shape: Any) -> Any:
             return self._masks.draw(int(micro), key.tobytes(), shape.tolist(), site)

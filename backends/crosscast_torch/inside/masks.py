@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.overrides import handle_torch_function, has_torch_function
 
 from crosscast_parity.inside.manifest import Patches
-from crosscast_parity.inside.masks import Masks, Site, module_calling
+from crosscast_parity.inside.masks import Masks
 
 LARGEST = 2**63 - 1
 ALPHA = (nn.AlphaDropout, nn.FeatureAlphaDropout)
@@ -74,7 +74,7 @@ class TorchDropout:
     def _mask(self, shape: list[int], rate: float) -> Any:
         # From the generator whose state `checkpoint` keeps and brings back.
         key = int(torch.randint(LARGEST, (), device="cpu")).to_bytes(8, "little")
-        site = Site(module_calling(self._name), rate)
+        site = self._masks.site(self._name, rate)
         assert self._micro is not None
         numbers = self._masks.draw(self._micro, key, shape, site)
         return torch.from_numpy(self._masks.kept(numbers, rate))

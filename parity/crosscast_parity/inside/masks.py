@@ -43,10 +43,14 @@ FILE = "masks.json"
 
 
 class Site(NamedTuple):
-    """Where a mask is asked for. `rate`: None if only the script knows it."""
+    """Where a mask is asked for.
+
+    `rate`: None if only the script knows it. `forward`: whether by the loss, not by its gradient.
+    """
 
     module: str
     rate: float | None
+    forward: bool = True
 
 
 class Masks:
@@ -60,6 +64,8 @@ class Masks:
         self._numbers: list[int] = []
         self.active = False
         """Whether a window is being trained."""
+        self.forward = False
+        """Whether a loss is being computed, or traced."""
         self.calls: list[dict[str, Any]] = []
         self.masks = self.drawn = 0
 
@@ -88,12 +94,16 @@ class Masks:
             self.masks += 1
             self._places[key] = (micro, self._numbers[micro])
             self._numbers[micro] += 1
-            if self._window == self._first and micro == 0:
-                call = {"shape": [int(size) for size in shape], **site._asdict()}
-                self.calls.append(call)
+            if self._window == self._first and micro == 0 and site.forward:
+                shown = {"module": site.module, "rate": site.rate}
+                self.calls.append({"shape": [int(size) for size in shape], **shown})
         place = self._places[key]
         numbers = uniform(self._seed, (self._window, *place), math.prod(shape))
         return numbers.reshape(tuple(shape))
+
+    def site(self, name: Callable[[Any], str], rate: float | None) -> Site:
+        """Return where the caller asks; `name` as of `module_calling`."""
+        return Site(module_calling(name), rate, self.forward)
 
     def kept(self, numbers: np.ndarray, rate: float, *, upscale: bool = True) -> np.ndarray:
         """Return the factors of a mask: 0 where a number is below the rate."""
@@ -154,13 +164,22 @@ class Masked:
         self._file.write_text(json.dumps({**found, **counts}) + "\n")
 
     def _entered(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        enter = self._dropout.plain(self._dropout.enter)
+        enter, leave = self._dropout.plain(self._enter), self._dropout.plain(self._leave)
 
         def micro_batch_loss(*args: Any, **kwargs: Any) -> Any:
             enter()
-            return original(*args, **kwargs)
+            loss = original(*args, **kwargs)
+            leave()
+            return loss
 
         return micro_batch_loss
+
+    def _enter(self) -> None:
+        self._masks.forward = True
+        self._dropout.enter()
+
+    def _leave(self) -> None:
+        self._masks.forward = False
 
     def _trained(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def train_window(state: Any, *args: Any, **kwargs: Any) -> Any:
