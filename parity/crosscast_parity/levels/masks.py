@@ -8,7 +8,6 @@ from crosscast_parity.checks.check import Check, Result
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.masks import DropoutCall, GivenMasks
 
-NAME = "dropout"
 NO_PLACE = "the script has no place for masks: it lacks micro_batch_loss or train_window"
 
 
@@ -19,11 +18,11 @@ def compare_masks(ours: GivenMasks | None, theirs: GivenMasks | None) -> Check:
     nothing: that is `unclear`, or `not tested` where it is because of the framework.
     """
     if ours is None or theirs is None:
-        return untested("L0a", NAME, NO_PLACE)
+        return untested("L0a", "dropout", NO_PLACE)
     for given in (ours, theirs):
         if given.out_of_reach:
             words = f"nothing can replace the dropout within {', '.join(given.out_of_reach)}"
-            return untested("L0a", NAME, words)
+            return untested("L0a", "dropout", words)
     counts = len(ours.calls), len(theirs.calls)
     for number, (call, other) in enumerate(zip_longest(ours.calls, theirs.calls), start=1):
         if call is None or other is None or not _fit(call, other):
@@ -66,4 +65,4 @@ def _shown(call: DropoutCall | None) -> str:
 
 
 def _check(result: Result, words: str) -> Check:
-    return Check(level="L0a", name=NAME, result=result, wording=words)
+    return Check(level="L0a", name="dropout", result=result, wording=words)
