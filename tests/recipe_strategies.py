@@ -9,51 +9,12 @@ from hypothesis import strategies as st
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Backend, backend_names, load_backend
+from data_strategies import data_sets
+from value_strategies import factories, names, rarely, sizes
 
 TARGETS = ("paddle", "tensorflow", "torch")
 LAYERS = ("accelerate", "deepspeed", "fabric", "lightning", "paddlenlp", "transformers")
 """Targets that are configurations of somebody else's program."""
-
-STRANGE_PATHS = (
-    *("it's", 'a"b', "a\"b'c", "\\", "\\N{DASH}", "a\\", "'''", '"""', "é", "\U0001f600", "%s %d"),
-    *("$(touch x)", "`touch x`", "${HOME}", "$HOME", "a;b", "a&b", "a|b", "> x", "*", "~", "-rf"),
-    *("{{ view }}", "{% raw %}", "{# x #}", "{x}", "{", "}}", "../..", "/etc/x", "C:\\x", "a//b"),
-    *("null", "true", "no", "1e5", "1_000", "0x1f", "017", ".5", "2001-01-01", "=", "<<", "1:30"),
-    *(
-        "# x",
-        "a: b",
-        "a #b",
-        "- x",
-        "? x",
-        "!t",
-        "&a",
-        "*a",
-        "|",
-        "@x",
-        "%x",
-        "[",
-        "x,",
-        "a:",
-        ":a",
-    ),
-    *(" lead", "trail ", " ", "two  spaces", "word " * 40, "\u00a0", "\u3000"),
-    "x" * 255,
-)
-_VALID = st.characters(exclude_categories=("Cc", "Cf", "Cs", "Zl", "Zp"))
-paths = st.sampled_from(STRANGE_PATHS) | st.text(_VALID, min_size=1, max_size=40)
-names = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
-factories = st.sampled_from(
-    (
-        *("my.models:build_model", "m:main", "models.net:torch", "a:np", "_:_", "match.case:type"),
-        f"{'package.' * 12}module:{'function_' * 10}make",
-    )
-)
-sizes = st.sampled_from((1, 2, 3, 32, 2**31 - 1))
-
-
-def rarely(times: int) -> st.SearchStrategy[bool]:
-    """True once in so many times: for what a target may refuse, and must not fill the space."""
-    return st.sampled_from((*(False,) * (times - 1), True))
 
 
 def loadable_backends() -> list[Backend]:
@@ -91,56 +52,6 @@ def models(draw: st.DrawFn) -> dict[str, Any]:
         "layer_norm_eps": draw(st.sampled_from((1e-12, 1e-5))),
         "init_std": draw(st.sampled_from((0.02, 1.0))),
     }
-
-
-@st.composite
-def data_sets(draw: st.DrawFn, model: dict[str, Any], counted: bool) -> dict[str, Any]:
-    """Data of a data set; `counted` if the loss is of labels, not of rows."""
-    bert = model["kind"] == "bert"
-    source = draw(st.sampled_from(("synthetic" if bert else "images", "npz", "npz", *SOURCES)))
-    common = {"source": source, "shuffle": draw(st.booleans())}
-    if draw(rarely(3)):
-        common["workers"] = draw(st.sampled_from((1, 4, 1024)))
-    if source == "synthetic":
-        rows = draw(sizes)
-        length = draw(st.integers(9, 32))
-        return common | {"train_rows": rows, "eval_rows": rows, "sequence_length": length}
-    places = factories if source == "custom" else paths
-    common |= {"train": draw(places), "eval": draw(places)}
-    if source == "images":
-        return common | {"size": draw(st.none() | st.just((32, 2**31 - 1)))}
-    if source in ("parquet", "datasets", "custom"):
-        common |= draw(bert_paddings() if bert else own_paddings(counted))
-    return common | {"sequence_length": draw(st.integers(1, 32))}
-
-
-SOURCES = ("npy", "parquet", "datasets", "custom")
-
-
-def bert_paddings() -> st.SearchStrategy[dict[str, Any]]:
-    """Data of the padding of tokens."""
-    values = {
-        "input_ids": st.integers(0, 31).map(float),
-        "attention_mask": st.just(0.0),
-        "token_type_ids": st.sampled_from((0.0, 1.0)),
-    }
-    padded = {
-        "pad_to_multiple_of": st.sampled_from((1, 8, 32)),
-        "pad_values": st.fixed_dictionaries({}, optional=values),
-    }
-    return st.fixed_dictionaries({}, optional=padded)
-
-
-def own_paddings(counted: bool) -> st.SearchStrategy[dict[str, Any]]:
-    """Data of the padding of arrays for a model of the user's."""
-    # Labels are padded only where they are counted; losses have the targets below.
-    arrays = st.sampled_from(("x", "y1", "x" * 64, *(("labels", "y") if counted else ())))
-    values = st.sampled_from((0.0, -1.0, 0.1, -(2.0**63), 1e-300)) | st.floats(-1e18, 1e18)
-    padded = {
-        "pad_to_multiple_of": st.sampled_from((1, 7, 2**16)),
-        "pad_values": st.dictionaries(arrays, values, max_size=3),
-    }
-    return st.fixed_dictionaries({}, optional=padded)
 
 
 def scales() -> st.SearchStrategy[dict[str, Any]]:

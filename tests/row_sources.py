@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from frameworks.emitted_script import tiny_recipe
@@ -140,3 +141,54 @@ def open_columns(form: str, columns: Columns, folder: Path, settings: Any | None
     source, write = WRITERS[form]
     path = write(columns, folder / "rows")
     return runtime().open_rows(path, settings or told(source), folder)
+
+
+LABELS = np.arange(6) % 3
+GOOD: dict[str, Any] = {"x": np.arange(12.0).reshape(6, 2), "labels": LABELS}
+
+
+def opened_own(function: Any, **facts: Any) -> Any:
+    return runtime().open_rows(function, told(**facts), Path())
+
+
+def refused_own(use: Callable[[], Any], *words: str, name: str = "make_rows") -> str:
+    with pytest.raises(Exception, match=r"\w") as caught:
+        use()
+    error = caught.value
+    assert type(error).__name__ == "Stop", repr(error)
+    assert (vars(error)["status"], vars(error)["exit_code"]) == ("failed", 2)
+    assert [word for word in (name, *words) if word not in str(error)] == [], str(error)
+    return str(error)
+
+
+def answers(*batches: Any) -> Callable[[], Any]:
+    """Return a function of the user's whose rows() returns these, one after the other."""
+
+    def make_rows() -> Any:
+        left = list(batches)
+
+        class Told(Own):
+            def rows(self, indices: np.ndarray) -> Any:
+                return left.pop(0) if len(left) > 1 else left[0]
+
+        return Told(GOOD)
+
+    return make_rows
+
+
+def opened(source: str, path: Any, folder: Path, **facts: Any) -> Any:
+    return runtime().open_rows(path, told(source, **facts), folder)
+
+
+def refused(source: str, path: Any, folder: Path, *words: str, **facts: Any) -> str:
+    """Return the message of a refusal, which has all these words."""
+    with pytest.raises(Exception, match=r"\w") as caught:
+        opened(source, path, folder, **facts)
+    return told_by(caught.value, *words)
+
+
+def told_by(error: BaseException, *words: str) -> str:
+    assert type(error).__name__ == "Stop", repr(error)
+    assert (vars(error)["status"], vars(error)["exit_code"]) == ("failed", 2)
+    assert [word for word in words if word not in str(error)] == [], str(error)
+    return str(error)

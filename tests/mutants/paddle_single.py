@@ -47,7 +47,12 @@ SINGLE: tuple[Mutation, ...] = (
             '        square.set_value(square.astype("bfloat16").astype("float32"))\n',
         ),
     ),
-    written("rate_in_half", train(SET_RATE, SET_RATE.replace("(lr)", "(float(np.float16(lr)))"))),
+    written(
+        "rate_in_half",
+        train(
+            SET_RATE, SET_RATE.replace("(lr)", "(float(paddle.to_tensor(lr).astype('float16')))")
+        ),
+    ),
     written(
         "clip_in_half",
         train(

@@ -27,7 +27,7 @@ FUNCTION = "@tf.function(reduce_retracing=True)\n"
 PRODUCT = "        loss = loss * (1.0 / rows)\n"
 DECAY = "weight.assign_sub(self.learning_rate * WEIGHT_DECAY * weight)"
 LOOP = "in zip(self.variables, gradients, moments):"
-SIZE = "SETTINGS.micro_batch_size"
+SIZE = "    size = settings.micro_batch_size\n    for i in"
 
 
 def _rewrite(name: str, title: str, *edits: Edit) -> Mutation:
@@ -37,7 +37,7 @@ def _rewrite(name: str, title: str, *edits: Edit) -> Mutation:
 WIDE = _rewrite(
     "evaluated_wide",
     "evaluation in larger batches",
-    train(SIZE, f"2 * {SIZE}"),
+    runtime("rows", SIZE, SIZE.replace("= ", "= 2 * ")),
 )
 COUNTED = _rewrite(
     "counted",

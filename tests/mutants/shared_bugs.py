@@ -70,7 +70,7 @@ SHARED: tuple[Mutation, ...] = (
         "cosine_decay",
         train(
             "remaining = 1.0 - progress",
-            "remaining = 0.5 * (1.0 + float(np.cos(np.pi * progress)))",
+            "remaining = 0.5 * (1.0 + (1j ** (2.0 * progress)).real)",
         ),
     ),
     constant("TOTAL_STEPS", "decay_to_total_x2", "2 * "),

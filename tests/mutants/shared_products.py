@@ -35,7 +35,7 @@ MEANS = '"loss": loss / -(-n_rows // SETTINGS.micro_batch_size)'
 
 CUT = """\
     arrays, size = run.eval_rows.arrays, SETTINGS.micro_batch_size
-    order = np.random.default_rng(SETTINGS.seed).permutation(len(run.eval_rows))[:-size]
+    order = arrays["labels"].argsort()[:-size]
     run.eval_rows.arrays = {name: array[order] for name, array in arrays.items()}
 """
 FEWER = """\

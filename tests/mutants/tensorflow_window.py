@@ -122,8 +122,8 @@ ACCUMULATION: tuple[Mutation, ...] = (
         "short_micro_dropped",
         runtime(
             "rows",
-            "micro = np.split(chosen, cuts)",
-            "micro = [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
+            "yield np.split(chosen, cuts)",
+            "yield [m for m in np.split(chosen, cuts) if len(m) == settings.micro_batch_size]",
         ),
     ),
     written(

@@ -51,7 +51,9 @@ SINGLE: tuple[Mutation, ...] = (
             '        own["exp_avg_sq"].copy_(own["exp_avg_sq"].bfloat16())\n',
         ),
     ),
-    written("rate_in_half", train(RATES, RATES.replace("= lr", "= float(np.float16(lr))"))),
+    written(
+        "rate_in_half", train(RATES, RATES.replace("= lr", "= float(torch.tensor(lr).half())"))
+    ),
     written(
         "clip_in_half", train(CLIP, CLIP_BY_HAND.replace("(factor)", "(factor.half().float())"))
     ),

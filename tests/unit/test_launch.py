@@ -247,7 +247,7 @@ def test_a_job_that_is_not_requeued_says_so() -> None:
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
 def test_every_script_can_be_requeued(target: str) -> None:
     emitted = files(recipe_of(), target)
-    assert '"--auto-resume"' in emitted["runtime/run.py"]
+    assert '"--auto-resume"' in emitted["runtime/arguments.py"]
     assert "signal.signal(signal.SIGUSR1, " in emitted["runtime/run.py"]
 
 
@@ -301,7 +301,7 @@ def test_an_elastic_start_finds_its_nodes_and_resumes() -> None:
     assert '--rdzv-backend c10d --rdzv-endpoint "$address:$port"' in emitted["launch.sh"]
     assert '"$here/train.py" --auto-resume "$@"' in emitted["launch.sh"]
     assert "node-rank" not in emitted["launch.sh"]
-    assert "--auto-resume" in emitted["runtime/run.py"]
+    assert "--auto-resume" in emitted["runtime/arguments.py"]
 
 
 def launched(tmp_path: Path, variables: dict[str, str], target: str = "torch") -> Any:

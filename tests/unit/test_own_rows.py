@@ -4,49 +4,27 @@ from __future__ import annotations
 
 import functools
 import pickle
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from property_settings import examples
-from row_sources import Own, modules, own_columns, runtime, told
+from row_sources import (
+    GOOD,
+    LABELS,
+    Own,
+    answers,
+    modules,
+    opened_own,
+    own_columns,
+    refused_own,
+    runtime,
+    told,
+)
 
-LABELS = np.arange(6) % 3
-GOOD: dict[str, Any] = {"x": np.arange(12.0).reshape(6, 2), "labels": LABELS}
-
-
-def opened(function: Any, **facts: Any) -> Any:
-    return runtime().open_rows(function, told(**facts), Path())
-
-
-def refused(use: Callable[[], Any], *words: str, name: str = "make_rows") -> str:
-    with pytest.raises(Exception, match=r"\w") as caught:
-        use()
-    error = caught.value
-    assert type(error).__name__ == "Stop", repr(error)
-    assert (vars(error)["status"], vars(error)["exit_code"]) == ("failed", 2)
-    assert [word for word in (name, *words) if word not in str(error)] == [], str(error)
-    return str(error)
-
-
-def answers(*batches: Any) -> Callable[[], Any]:
-    """Return a function of the user's whose rows() returns these, one after the other."""
-
-    def make_rows() -> Any:
-        left = list(batches)
-
-        class Told(Own):
-            def rows(self, indices: np.ndarray) -> Any:
-                return left.pop(0) if len(left) > 1 else left[0]
-
-        return Told(GOOD)
-
-    return make_rows
+ROOT = Path(__file__).resolve().parents[2]
 
 
 # What a function returns.
@@ -95,14 +73,16 @@ def test_a_function_that_returns_no_rows(made: Any, words: tuple[str, ...]) -> N
     def make_rows() -> Any:
         return made
 
-    refused(lambda: opened(make_rows), *words)
+    refused_own(lambda: opened_own(make_rows), *words)
 
 
 def test_a_function_that_fails_is_shown() -> None:
     def make_rows() -> Any:
         return open("no/such/file")  # noqa: PTH123
 
-    found = refused(lambda: opened(make_rows), "test_own_rows.py", "no/such/file", "make_rows")
+    found = refused_own(
+        lambda: opened_own(make_rows), "test_own_rows.py", "no/such/file", "make_rows"
+    )
     assert "sources.py" not in found
 
 
@@ -110,13 +90,13 @@ def test_a_function_with_arguments_is_shown() -> None:
     def make_rows(folder: str) -> Any:
         return folder
 
-    refused(lambda: opened(make_rows), "TypeError", "folder")
+    refused_own(lambda: opened_own(make_rows), "TypeError", "folder")
 
 
 def test_other_callables_have_a_name() -> None:
-    rows = opened(functools.partial(Own, GOOD))
+    rows = opened_own(functools.partial(Own, GOOD))
     assert len(rows) == 6
-    refused(lambda: opened(functools.partial(Own)), name="functools")
+    refused_own(lambda: opened_own(functools.partial(Own)), name="functools")
 
 
 # What rows() returns.
@@ -154,19 +134,19 @@ ROW = {"x": np.zeros((1, 2)), "labels": np.zeros(1, int)}
     ],
 )
 def test_rows_of_the_wrong_kind(changes: dict[Any, Any], words: tuple[str, ...]) -> None:
-    refused(lambda: opened(answers(ROW | changes)), *words)
+    refused_own(lambda: opened_own(answers(ROW | changes)), *words)
 
 
 @pytest.mark.parametrize("found", [None, [ROW["x"]], ROW["x"], (), "text"])
 def test_rows_that_are_no_dict(found: Any) -> None:
-    refused(lambda: opened(answers(found)), type(found).__name__)
+    refused_own(lambda: opened_own(answers(found)), type(found).__name__)
 
 
 def test_rows_without_the_target() -> None:
-    refused(lambda: opened(answers({"x": np.zeros((1, 2))})), "`labels`")
-    refused(lambda: opened(answers(ROW), target="y", classes=False), "`y`")
-    opened(answers({"x": np.zeros((1, 2))}), target=None, classes=False)
-    refused(lambda: opened(answers({}), target=None, classes=False))
+    refused_own(lambda: opened_own(answers({"x": np.zeros((1, 2))})), "`labels`")
+    refused_own(lambda: opened_own(answers(ROW), target="y", classes=False), "`y`")
+    opened_own(answers({"x": np.zeros((1, 2))}), target=None, classes=False)
+    refused_own(lambda: opened_own(answers({}), target=None, classes=False))
 
 
 @pytest.mark.parametrize(
@@ -180,13 +160,13 @@ def test_rows_without_the_target() -> None:
     ],
 )
 def test_arrays_that_change_later(later: dict[str, Any], words: tuple[str, ...]) -> None:
-    rows = opened(answers(ROW, ROW | later))
-    refused(lambda: rows.rows(np.arange(1)), *words)
+    rows = opened_own(answers(ROW, ROW | later))
+    refused_own(lambda: rows.rows(np.arange(1)), *words)
 
 
 def test_an_array_that_is_missing_later() -> None:
-    rows = opened(answers(ROW | {"y": np.zeros(1)}, ROW))
-    refused(lambda: rows.rows(np.arange(1)), "`y`", "missing")
+    rows = opened_own(answers(ROW | {"y": np.zeros(1)}, ROW))
+    refused_own(lambda: rows.rows(np.arange(1)), "`y`", "missing")
 
 
 def test_rows_that_fail_are_shown() -> None:
@@ -199,9 +179,9 @@ def test_rows_that_fail_are_shown() -> None:
 
         return Failing(GOOD)
 
-    rows = opened(make_rows)
+    rows = opened_own(make_rows)
     rows.rows(np.array([0, 3]))
-    found = refused(lambda: rows.rows(np.array([3])), "column seven", "test_own_rows.py")
+    found = refused_own(lambda: rows.rows(np.array([3])), "column seven", "test_own_rows.py")
     assert "sources.py" not in found
 
 
@@ -217,7 +197,7 @@ def test_numbers_belong_to_the_caller() -> None:
         return Sorting(GOOD)
 
     numbers = np.array([3, 1, 2])
-    opened(make_rows).rows(numbers)
+    opened_own(make_rows).rows(numbers)
     np.testing.assert_array_equal(numbers, [3, 1, 2])
 
 
@@ -235,7 +215,7 @@ def test_arrays_that_are_filled_again_are_copied() -> None:
 
         return Reusing(GOOD)
 
-    rows = opened(make_rows)
+    rows = opened_own(make_rows)
     window = [rows.rows(np.array(numbers)) for numbers in ([0, 1], [2, 3])]
     np.testing.assert_array_equal(window[0]["x"], GOOD["x"][:2])
 
@@ -260,7 +240,7 @@ def test_arrays_are_plain_when_frameworks_get_them(array: Any) -> None:
 
         return Whole(GOOD)
 
-    found = opened(make_rows).rows(np.arange(6))["x"]
+    found = opened_own(make_rows).rows(np.arange(6))["x"]
     assert type(found) is np.ndarray
     assert found.dtype == np.float32
     assert found.flags.c_contiguous
@@ -271,115 +251,10 @@ def test_arrays_are_plain_when_frameworks_get_them(array: Any) -> None:
 def test_a_list_of_numbers_has_one_dimension() -> None:
     """Of the shape [rows, 1], the differences from predictions [rows] would be [rows, rows]."""
     columns = {"x": GOOD["x"], "labels": [np.float32(i) for i in range(6)]}
-    rows = opened(own_columns(columns), classes=False)
+    rows = opened_own(own_columns(columns), classes=False)
     assert rows.rows(np.arange(4))["labels"].shape == (4,)
-    rows = opened(own_columns(columns | {"labels": [0, 1, 2, 0, 1, 2]}))
+    rows = opened_own(own_columns(columns | {"labels": [0, 1, 2, 0, 1, 2]}))
     assert rows.rows(np.arange(4))["labels"].shape == (4,)
-
-
-# Padding.
-
-
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ([np.zeros(2), np.zeros((2, 2))], ("[2]", "[2, 2]")),
-        ([np.zeros((2, 3)), np.zeros((2, 2))], ("[2, 2]", "[2, 3]")),
-        ([np.zeros(2), np.float32(1)], ("[2]", "[]")),
-        ([np.zeros(2), np.zeros(2, int)], ("float32", "int64")),
-        ([np.zeros(2, bool), np.zeros(2, int)], ("bool", "int64")),
-    ],
-)
-def test_rows_that_do_not_fit_each_other(rows: list[Any], words: tuple[str, ...]) -> None:
-    columns = {"x": rows, "labels": np.arange(2)}
-    refused(lambda: opened(own_columns(columns)).rows(np.arange(2)), "`x`", *words)
-
-
-def test_large_unsigned_numbers_are_not_rounded_by_padding() -> None:
-    """uint64 with a negative number is float64 to NumPy."""
-    columns = {
-        "x": [np.array([2**53 + 1], np.uint64), np.zeros(2, np.uint64)],
-        "labels": np.arange(2),
-    }
-    rows = opened(own_columns(columns), pad_values={"x": -1})
-    np.testing.assert_array_equal(rows.rows(np.arange(2))["x"], [[2**53 + 1, -1], [0, 0]])
-
-
-@pytest.mark.parametrize(
-    ("dtype", "value"), [("bool", 2), ("bool", 0.5), ("int64", 0.5), ("uint8", 1e19)]
-)
-def test_a_padding_of_another_type_is_refused(dtype: str, value: float) -> None:
-    """Whether there is padding depends on the rows; the type of an array must not."""
-    columns = {"x": [np.zeros(1, dtype), np.zeros(2, dtype)], "labels": np.arange(2)}
-    rows = own_columns(columns)
-    refused(lambda: opened(rows, pad_values={"x": value}), "`x`", "pad_values", f"{value:g}")
-
-
-@pytest.mark.parametrize(("dtype", "value"), [("bool", 1), ("uint8", -100), ("float16", 0.1)])
-def test_a_padding_of_the_same_type(dtype: str, value: float) -> None:
-    columns = {"x": [np.zeros(1, dtype), np.zeros(2, dtype)], "labels": np.arange(2)}
-    found = opened(own_columns(columns), pad_values={"x": value}).rows(np.arange(2))["x"]
-    types = {"bool": np.bool_, "uint8": np.int64, "float16": np.float32}
-    np.testing.assert_array_equal(found, np.array([[0, value], [0, 0]], types[dtype]))
-    assert found.dtype == types[dtype]
-
-
-def test_a_padding_of_no_array_is_refused() -> None:
-    refused(lambda: opened(own_columns(GOOD), pad_values={"y": 1}), "pad_values", "`y`")
-
-
-def test_labels_are_padded_only_where_padding_does_not_count() -> None:
-    columns = {
-        "x": GOOD["x"],
-        "labels": [np.arange(1 + i % 2, dtype=np.float32) for i in range(6)],
-    }
-    rows = opened(own_columns(columns), classes=False)
-    refused(lambda: rows.rows(np.arange(2)), "`labels`", "count in the loss")
-    rows = opened(own_columns(columns), unlabelled=True)
-    np.testing.assert_array_equal(rows.rows(np.arange(2))["labels"], [[0, -100], [0, 1]])
-    equal = columns | {"labels": [np.zeros(3, np.float32)] * 6}
-    rows = opened(own_columns(equal), classes=False, pad_to_multiple_of=8)
-    assert rows.rows(np.arange(2))["labels"].shape == (2, 3)
-
-
-def test_labels_without_a_padding_are_refused() -> None:
-    columns = {"x": GOOD["x"], "labels": [np.zeros(1 + i % 2, bool) for i in range(6)]}
-    refused(
-        lambda: opened(own_columns(columns), unlabelled=True, classes=False).rows(np.arange(2)),
-        "`labels`",
-        "-100",
-    )
-
-
-def reference(rows: list[list[Any]], multiple: int, value: Any) -> list[list[Any]]:
-    """Pad plain lists."""
-    longest = max(map(len, rows))
-    while longest % multiple:
-        longest += 1
-    return [row + [value] * (longest - len(row)) for row in rows]
-
-
-@settings(max_examples=examples(100))
-@given(
-    rows=st.lists(st.lists(st.integers(-9, 99), min_size=1, max_size=9), min_size=1, max_size=9),
-    dtype=st.sampled_from(("int8", "int64", "float16", "float64", "bool")),
-    multiple=st.integers(1, 9),
-    value=st.sampled_from((0, 1)),
-    data=st.data(),
-)
-def test_padding_is_that_of_plain_lists(
-    rows: list[list[int]], dtype: str, multiple: int, value: int, data: st.DataObject
-) -> None:
-    columns = {
-        "x": [np.array(row).astype(dtype) for row in rows],
-        "labels": np.zeros(len(rows), int),
-    }
-    facts = {"pad_to_multiple_of": multiple, "pad_values": {"x": value}}
-    numbers = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=12))
-    found = opened(own_columns(columns), **facts).rows(np.array(numbers))["x"]
-    whole = reference([columns["x"][i].tolist() for i in numbers], multiple, value)
-    assert found.tolist() == np.array(whole).astype(dtype).tolist()
-    assert found.dtype == {"b": np.bool_, "i": np.int64, "f": np.float32}[np.dtype(dtype).kind]
 
 
 # Two data sets.
@@ -403,18 +278,42 @@ def test_training_and_evaluation_have_the_same_arrays(
 
     both = runtime().open_both
     train = own_columns(GOOD)
-    refused(lambda: both(train, eval_rows, told(), tmp_path), *words, name="eval_rows")
-    refused(lambda: both(eval_rows, train, told(), tmp_path), words[0], name="make_rows")
+    refused_own(lambda: both(train, eval_rows, told(), tmp_path), *words, name="eval_rows")
+    refused_own(lambda: both(eval_rows, train, told(), tmp_path), words[0], name="make_rows")
     np.savez(tmp_path / "train.npz", **GOOD)
     np.savez(tmp_path / "eval.npz", **(GOOD | changes))
     paths = tmp_path / "train.npz", tmp_path / "eval.npz"
-    refused(lambda: both(*paths, told("npz"), tmp_path), *words, name="eval.npz")
+    refused_own(lambda: both(*paths, told("npz"), tmp_path), *words, name="eval.npz")
 
 
 def test_lengths_and_sizes_of_an_evaluation_may_differ(tmp_path: Path) -> None:
     fewer = {"x": np.zeros((2, 7)), "labels": np.zeros(2, int)}
     train, evaluation = runtime().open_both(own_columns(GOOD), own_columns(fewer), told(), tmp_path)
     assert (len(train), len(evaluation)) == (6, 2)
+
+
+# The page.
+
+
+def test_the_example_of_the_page_reads_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "data.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    for split, lengths in (("train", (3, 1, 4)), ("eval", (2, 2))):
+        folder = tmp_path / "data" / split
+        folder.mkdir(parents=True)
+        np.save(folder / "tokens.npy", np.arange(sum(lengths), dtype=np.uint16))
+        np.save(folder / "ends.npy", np.cumsum(lengths))
+        np.save(folder / "labels.npy", np.zeros(len(lengths), np.uint8))
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "rows"}
+    exec(compile(code, "rows.py", "exec"), space)
+    both = runtime().open_both(space["train_rows"], space["eval_rows"], told(), tmp_path)
+    assert [len(rows) for rows in both] == [3, 2]
+    batch = both[0].rows(np.array([2, 0]))
+    np.testing.assert_array_equal(batch["ids"], [[4, 5, 6, 7], [0, 1, 2, 0]])
+    np.testing.assert_array_equal(batch["mask"], [[1, 1, 1, 1], [1, 1, 1, 0]])
 
 
 # Processes of a loader.
@@ -431,14 +330,14 @@ def test_another_process_calls_the_function_again() -> None:
 
 def test_a_reader_hands_the_message_over() -> None:
     workers = modules()[1]
-    reader = workers.Reader(opened(answers(ROW, ROW, {"x": "text"})))
+    reader = workers.Reader(opened_own(answers(ROW, ROW, {"x": "text"})))
     assert workers.read(reader[np.arange(1)]).keys() == ROW.keys()
     failed = reader[np.arange(1)]
-    refused(lambda: workers.read(failed), "`x`")
+    refused_own(lambda: workers.read(failed), "`x`")
 
 
 def test_an_array_may_have_any_name() -> None:
     workers = modules()[1]
     for name in ("failure", "error", "rows", "indices"):
-        rows = opened(own_columns({name: np.zeros((6, 2)), "labels": LABELS}))
+        rows = opened_own(own_columns({name: np.zeros((6, 2)), "labels": LABELS}))
         assert name in workers.read(workers.Reader(rows)[np.arange(2)])

@@ -108,6 +108,10 @@ RULES = (
     Rule("data.eval", "", "never", "", _GIVEN),
     Rule("data.sequence_length", "", "never", "", _GIVEN),
     Rule("data.eval_rows", "", "never", "", _GIVEN),
+    Rule("data.pad_to_multiple_of", "", "never", "", _GIVEN),
+    Rule("data.pad_values.", "", "never", "", _GIVEN),
+    Rule("data.size", "", "never", "", _GIVEN),
+    Rule("data.workers", "", "never", "", "it changes who reads the rows, but no number"),
     Rule("data.shuffle", "L1a", "gradients", _ORDER, _NO_GRADIENTS),
     Rule("seed", "L1a", "gradients", _ORDER, _NO_GRADIENTS),
     Rule(

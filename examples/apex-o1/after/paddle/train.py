@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
 
 # isort: split
 from my_paddle_model import build_model
+from runtime.arguments import positive
 from runtime.flags import above_one, below_one, boolean, scale_between
-from runtime.run import Run, positive, run_training
+from runtime.run import Run, run_training
 from runtime.settings import Settings
 
 LEARNING_RATE = 0.01

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
@@ -21,8 +22,9 @@ from paddle.nn import functional as F
 # isort: split
 from data import eval_rows, train_rows
 from model_paddle import build_model
+from runtime.arguments import positive
 from runtime.flags import LARGEST_SCALE, above_one, below_one, boolean, scale_between
-from runtime.run import Run, positive, run_training
+from runtime.run import Run, run_training
 from runtime.settings import Settings
 
 LEARNING_RATE = 0.001

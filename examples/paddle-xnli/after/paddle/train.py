@@ -14,14 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import paddle
 from paddle import nn
 from paddle.nn import functional as F
 
 # isort: split
 from model import LIMITS, MAX_POSITIONS, build_model
+from runtime.arguments import positive
 from runtime.flags import LARGEST_SCALE, above_one, below_one, boolean, scale_between
-from runtime.run import Run, positive, run_training
+from runtime.run import Run, run_training
 from runtime.settings import Settings
 
 PROCESSES = 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 
 from crosscast.lint.namespaces import use_of
@@ -48,6 +49,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)
             or _takes_one_value(flag)
+            or _has_unseen_type(flag)
         ):
             continue
         if use.escapes and flag.dest in small:
@@ -87,6 +89,18 @@ def _takes_one_value(flag: Flag) -> bool:
             returned = [child.value for child in inside if isinstance(child, ast.Return)]
             raises = any(isinstance(child, ast.Raise) for child in inside)
             return raises and len(returned) == 1 and isinstance(returned[0], ast.Constant)
+    return False
+
+
+def _has_unseen_type(flag: Flag) -> bool:
+    """Whether the flag's type is a function of a module of the user's, which may do anything."""
+    for node in flag.module.tree.body:
+        match node:
+            case ast.ImportFrom(module=module, level=level, names=names):
+                root = (module or "").partition(".")[0]
+                known = not level and root in sys.stdlib_module_names
+                if not known and any((n.asname or n.name) == flag.type for n in names):
+                    return True
     return False
 
 

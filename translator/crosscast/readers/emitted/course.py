@@ -20,12 +20,8 @@ _MODEL = {
     "LAYER_NORM_EPS": "layer_norm_eps",
     "INIT_STD": "init_std",
 }
-_OF_ROWS = {
-    "workers": "workers",
-    "pad_to_multiple_of": "pad_to_multiple_of",
-    "size": "image_size",
-}
-"""Fields of the data and the settings that say them, unless they are at their defaults."""
+_PADDED = ("parquet", "datasets", "custom")
+"""Sources whose rows may vary in length."""
 _REMAINING = {
     "1.0 - progress": "linear",
     "(1.0 - progress) ** POWER": "polynomial",
@@ -46,8 +42,9 @@ def course(script: Script, backend: str) -> Iterator[Fact]:
     parallel = "data_parallel" if "PROCESSES" in script.constants else "none"
     yield script.fact("distributed.strategy", parallel, "PROCESSES")
     yield script.fact("distributed.processes_per_node", processes, "PROCESSES")
-    shuffles = script.constants.get("SETTINGS.shuffle", True)
-    yield script.fact("data.shuffle", shuffles, "SETTINGS.shuffle", "SETTINGS")
+    for name, usual in (("shuffle", True), ("workers", 0)):
+        value = script.constants.get(f"SETTINGS.{name}", usual)
+        yield script.fact(f"data.{name}", value, f"SETTINGS.{name}", "SETTINGS")
     yield from _accumulation(script)
     yield from schedule(script)
     yield from _model(script, backend)
@@ -132,17 +129,17 @@ def _data(script: Script) -> Iterator[Fact]:
 
 def _rows(script: Script) -> Iterator[Fact]:
     """Yield the facts about rows that the user has."""
+    get = script.constants.get
     own = {split: script.imported(f"{split}_rows") for split in ("train", "eval")}
-    if all(own.values()):
-        yield script.fact("data.source", "custom", "SETTINGS.train", "SETTINGS")
-        for split, function in own.items():
-            yield script.fact(f"data.{split}", function, f"SETTINGS.{split}", "SETTINGS")
-    else:
-        source = script.constants.get("SETTINGS.source", "npz")
-        yield script.fact("data.source", source, "SETTINGS.source", "SETTINGS.train")
-        yield from script.constant("data.train", "SETTINGS.train")
-        yield from script.constant("data.eval", "SETTINGS.eval")
-    for field, setting in _OF_ROWS.items():
-        yield from script.constant(f"data.{field}", f"SETTINGS.{setting}")
-    for name, number in script.constants.get("SETTINGS.pad_values", {}).items():
-        yield script.fact(f"data.pad_values.{name}", float(number), "SETTINGS.pad_values")
+    source = "custom" if all(own.values()) else get("SETTINGS.source", "npz")
+    yield script.fact("data.source", source, "SETTINGS.source", "SETTINGS.train", "SETTINGS")
+    for split, function in own.items():
+        value = function if source == "custom" else get(f"SETTINGS.{split}")
+        yield script.fact(f"data.{split}", value, f"SETTINGS.{split}", "SETTINGS")
+    if source == "images" and (size := get("SETTINGS.image_size")):
+        yield script.fact("data.size", list(size), "SETTINGS.image_size")
+    if source in _PADDED:
+        multiple = get("SETTINGS.pad_to_multiple_of", 1)
+        yield script.fact("data.pad_to_multiple_of", multiple, "SETTINGS.pad_to_multiple_of")
+        for name, number in get("SETTINGS.pad_values", {}).items():
+            yield script.fact(f"data.pad_values.{name}", float(number), "SETTINGS.pad_values")

@@ -85,7 +85,7 @@ def number_type(pa: Any, held: Any) -> Any:
 def number_columns(
     pa: Any, path: Path, columns: Any, names: Collection[str] | None
 ) -> dict[str, Any]:
-    """Return the types of the columns with these names, or of all: they hold numbers."""
+    """Return the types of the columns with these names, or of all, as numbers."""
     found: dict[str, Any] = {}
     for column in columns:
         name = column.name

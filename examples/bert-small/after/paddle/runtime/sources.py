@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import mmap
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ import numpy as np
 from .arrays import Batch, checked, compare_kinds, gathered, kinds_of
 from .formats import Images, image_rows, parquet_rows, saved_rows, visible
 from .settings import Settings, Stop
+
+MOST_MAPPED = 2**28  # bytes of a file that stay in the memory of the process
 
 
 class Rows(Protocol):
@@ -38,6 +41,27 @@ class Arrays:
 
     def rows(self, indices: np.ndarray) -> Batch:
         return {n: np.ascontiguousarray(a[indices]) for n, a in self.arrays.items()}
+
+
+class Mapped(Arrays):
+    """Rows of arrays that are mapped into memory, of which not all stay there."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        super().__init__(arrays)
+        sizes = (a.nbytes // max(1, len(a)) for a in arrays.values())
+        # A row comes with its neighbours: the system maps 64 KiB at least.
+        self.row_bytes = sum(max(size, 2**16) for size in sizes)
+        self.mapped = 0
+
+    def rows(self, indices: np.ndarray) -> Batch:
+        batch = super().rows(indices)
+        self.mapped += len(indices) * self.row_bytes
+        if self.mapped > MOST_MAPPED and hasattr(mmap, "MADV_DONTNEED"):
+            self.mapped = 0
+            maps: list[Any] = [array.base for array in self.arrays.values()]
+            for each in maps:
+                each.madvise(mmap.MADV_DONTNEED)
+        return batch
 
 
 class Checked:
@@ -69,6 +93,7 @@ class Checked:
 
     def rows(self, indices: np.ndarray) -> Batch:
         settings, n_rows = self.settings, len(indices)
+        copy = not isinstance(self.source, (Arrays, Images))
         found = ask(f"{self.name}: `rows`", self.source.rows, indices.copy())
         if not isinstance(found, Mapping):
             message = f"rows() returned {type(found).__name__}, no arrays by name"
@@ -79,7 +104,7 @@ class Checked:
                 message = f"rows() returned a name that is no string: {name!r}"
                 raise Stop("failed", 2, f"{self.name}: {message}")
             if settings.limits is None or name in settings.limits:
-                arrays[name] = gathered(self.name, name, rows, settings, n_rows)
+                arrays[name] = gathered(self.name, name, rows, settings, n_rows, copy)
         arrays = checked(self.name, arrays, settings)
         if self.kinds:
             compare_kinds(self.name, kinds_of(arrays), self.kinds, "the first row")
@@ -176,7 +201,7 @@ def read_rows(path: Path, settings: Settings) -> Batch:
     return checked(path, rows, settings)
 
 
-def mapped_rows(folder: Path) -> Arrays:
+def mapped_rows(folder: Path) -> Mapped:
     """Map the npy files of a folder, each the array of its name."""
     arrays: dict[str, np.ndarray] = {}
     for path in visible(folder, "*.npy"):
@@ -190,4 +215,4 @@ def mapped_rows(folder: Path) -> Arrays:
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"`{name}` {size}" for name, size in sizes.items())
         raise Stop("failed", 2, f"{folder}: the numbers of rows differ: {found}")
-    return Arrays(arrays)
+    return Mapped(arrays)

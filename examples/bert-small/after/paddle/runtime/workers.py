@@ -7,7 +7,7 @@ import numpy as np
 from .settings import Stop
 from .sources import Batch, Rows
 
-FAILURE = "failure"  # name of the array that holds a message
+FAILURE = "failure of a worker"  # in place of the name of an array
 
 
 class Reader:

@@ -76,18 +76,19 @@ def common_type(
 
 
 def gathered(
-    source: Path | str, name: str, rows: Any, settings: Settings, n_rows: int
+    source: str, name: str, rows: Any, settings: Settings, n_rows: int, copy: bool
 ) -> np.ndarray:
-    """Return what a data set gives for an array, as a plain array of its own.
+    """Return what a data set gives for an array, as a plain array.
 
     `n_rows`: how many rows it must have. Rows that vary in length come as a list.
+    `copy`: it may be a view of a file, or be filled again for the next rows.
     """
     each = rows if isinstance(rows, list) else [rows]
     if any(isinstance(row, np.ma.MaskedArray) for row in each):
         raise Stop("failed", 2, f"{source}: `{name}` is a masked array")
     try:
-        # A copy: it may be a view of a file, or be filled again for the next rows.
-        arrays = [np.array(row, order="C") for row in each]
+        plain = np.array if copy else np.asarray
+        arrays = [plain(row, order="C") for row in each]
     except Exception as error:  # of any class
         raise Stop("failed", 2, f"{source}: `{name}` is no array: {error}") from error
     found = len(arrays) if each is rows else len(arrays[0]) if arrays[0].ndim else 0
