@@ -95,10 +95,10 @@ def _left_out(outcomes: Outcomes) -> list[str]:
     """Return what of any program's recipe was not run, in words, each once."""
     words: list[str] = []
     for name, contestant in outcomes.contestants.items():
-        words += comparable(contestant.recipe)[1]
         trained = [result.recipes[name] for result in outcomes.results if not result.stage.toy]
         if not any(getattr(recipe.model, "dropout", 0.0) for recipe in trained):
             words += without_dropout(contestant.recipe)[1]
+        words += comparable(contestant.recipe)[1]
     return list(dict.fromkeys(words))
 
 
