@@ -16,8 +16,10 @@ from safetensors.numpy import save_file
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
+from crosscast_parity.levels.masks import compare_masks
 from frameworks.emitted_script import emit
 from frameworks.example_weights import Arrays, canonical, converted
+from frameworks.masked_runs import asked, given, masked
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import start
 from tiers import Lazy, cases
@@ -28,6 +30,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 OTHERS = FRAMEWORKS[1:]
 WINDOWS = 40
+MASKED = 6
+"""Windows that are trained with given dropout masks."""
 ROWS = 256
 DROPOUT = ("DROPOUT, STD = 64, 64, 0.1,", "DROPOUT, STD = 64, 64, 0.0,")
 
@@ -241,6 +245,28 @@ def test_the_scripts_train_alike(labs: Lazy[Lab], tmp_path: Path, name: str) -> 
         # It reads the running statistics.
         loss = runs[framework].status["eval"]["loss"]
         assert loss == pytest.approx(torch.status["eval"]["loss"], rel=problem.apart), framework
+
+
+def test_the_gpt_trains_alike_with_given_masks(labs: Lazy[Lab], tmp_path: Path) -> None:
+    """With dropout, as it is trained; Keras' layers are not where those of PyTorch are."""
+    problem, runs = PROBLEMS["gpt"], {}
+    for framework in FRAMEWORKS:
+        folder = tmp_path / framework
+        script = written(problem, folder, framework, half=False, dropout=True)
+        save_file(converted("gpt", framework, labs["gpt"].initial), folder / "initial.safetensors")
+        files = ("--train", folder / "rows.npz", "--eval", folder / "rows.npz")
+        flags = (*files, "--weights", folder / "initial.safetensors", "--windows", MASKED)
+        runs |= masked(framework, folder, [asked(script, folder / f"{framework} out", flags)])
+    ours, *others = runs.values()
+    assert len(given(ours).calls) == 1 + 2 * 3
+    for other in others:
+        check = compare_masks(given(other), given(ours))
+        assert check.result == "pass", check.wording
+        for window, (row, theirs) in enumerate(zip(ours.trace, other.trace, strict=True)):
+            assert theirs["loss"] == pytest.approx(row["loss"], rel=2e-6), window
+            assert theirs["grad_norm"] == pytest.approx(row["grad_norm"], rel=2e-5), window
+        loss = other.status["eval"]["loss"]
+        assert loss == pytest.approx(ours.status["eval"]["loss"], rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from crosscast_parity.planning.runs import (
 from crosscast_parity.planning.stages import DEPTHS, make_stages, own_stage
 from crosscast_parity.recipes.derived import (
     at_stress_scale,
+    bert_of,
     comparable,
     in_float32,
     is_small,
@@ -42,6 +43,7 @@ from crosscast_parity.recipes.derived import (
     weights_of,
     with_dtype,
     with_seed,
+    without_dropout,
 )
 from crosscast_parity.recipes.window_rows import brief_rows
 from crosscast_parity.scaling_law.shapes import windows_of
@@ -147,8 +149,13 @@ def test_what_one_process_cannot_compare_is_left_out_in_words() -> None:
     )
     found, words = comparable(recipe)
     assert (found.processes, found.batch.global_batch_size) == (1, 16)
-    assert len(words) == 2
+    assert len(words) == 1
     assert comparable(make_recipe()) == (make_recipe(), ())
+    assert bert_of(found).dropout == 0.1
+    dry, words = without_dropout(found)
+    assert words == ("model.dropout: 0.1 was set to 0 (masks differ)",)
+    assert bert_of(dry).dropout == 0.0
+    assert without_dropout(dry) == (dry, ())
 
 
 def test_runs_of_a_half_recipe() -> None:

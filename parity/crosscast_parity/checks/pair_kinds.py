@@ -54,6 +54,16 @@ TRACES = (
     ),
     Kind(
         "L0a",
+        "dropout",
+        "shape and rate of the dropout calls of the first micro-batch, in their order; masks that"
+        " do not fit each other are INCONCLUSIVE, and nothing else is compared then",
+        "compared",
+        limit=None,
+        basis="equality",
+        untested="nothing can replace the dropout of a module, as within a recurrent one",
+    ),
+    Kind(
+        "L0a",
         "faults",
         "nothing: no overflow could be given to the run",
         "faults",

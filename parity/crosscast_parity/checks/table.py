@@ -27,8 +27,9 @@ class Gap:
 
 GAPS = (
     Gap(
-        "Training with dropout: frameworks draw different masks, so the rate is set to 0.",
-        "One run trains with dropout, to check that the evaluation is done without it.",
+        "The masks that a framework draws by itself: every program gets the same ones instead. With"
+        " a third-party trainer or an older API among the programs, the rate is set to 0.",
+        "One run draws its own masks, to check that the evaluation is done without dropout.",
     ),
     Gap("More than one process.", "`crosscast check-scaling` runs several."),
     Gap(

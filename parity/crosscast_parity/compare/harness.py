@@ -16,6 +16,7 @@ from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
 from crosscast_parity.planning.contestants import Contestant, check_names, refuse
 from crosscast_parity.planning.half_precision import Execution, choose_execution
+from crosscast_parity.planning.masks import with_masks
 from crosscast_parity.planning.options import Options, choose_reference_name
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
@@ -95,7 +96,8 @@ class _Comparison:
         self.inputs = inputs
         self.compile_to = compile_to
         self.work_counter = WorkCounter(on_progress)
-        self.stages = list(stages) if stages is not None else self._stages()
+        asked = stages if stages is not None else self._stages()
+        self.stages = with_masks(asked, self.contestants.values())
         self.execution = {
             contestant.name: self._execution(contestant) for contestant in contestants
         }

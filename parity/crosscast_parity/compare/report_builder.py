@@ -27,7 +27,7 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.options import Options
 from crosscast_parity.processes.run_cache import folder_hash, versions
-from crosscast_parity.recipes.derived import comparable, weights_of
+from crosscast_parity.recipes.derived import comparable, weights_of, without_dropout
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.runs.workspace import Workspace
 from crosscast_parity.toy.model import WEIGHTS
@@ -93,9 +93,12 @@ def _exercised(outcomes: Outcomes, reference: Entrant) -> tuple[FieldExercise, .
 
 def _left_out(outcomes: Outcomes) -> list[str]:
     """Return what of any program's recipe was not run, in words, each once."""
-    words = [
-        w for contestant in outcomes.contestants.values() for w in comparable(contestant.recipe)[1]
-    ]
+    words: list[str] = []
+    for name, contestant in outcomes.contestants.items():
+        trained = [result.recipes[name] for result in outcomes.results if not result.stage.toy]
+        if not any(getattr(recipe.model, "dropout", 0.0) for recipe in trained):
+            words += without_dropout(contestant.recipe)[1]
+        words += comparable(contestant.recipe)[1]
     return list(dict.fromkeys(words))
 
 

@@ -13,6 +13,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of
 from crosscast_parity.checks.check import Check, relative
 from crosscast_parity.checks.kinds import Level
+from crosscast_parity.inside.masks import FILE as MASKS
 from crosscast_parity.judge.judgement_data import CHECKS, COMPARED
 from crosscast_parity.judge.records import Difference, TensorErrors
 from crosscast_parity.levels.dtypes import check_dtypes, check_later_types, left_in_half
@@ -22,6 +23,7 @@ from crosscast_parity.levels.files import check_checkpoint, check_files
 from crosscast_parity.levels.gate import check_gate, check_resumed
 from crosscast_parity.levels.losses import report_evaluation
 from crosscast_parity.levels.machine import check_faults, check_machine
+from crosscast_parity.levels.masks import compare_masks
 from crosscast_parity.levels.model import compare_models
 from crosscast_parity.levels.repeated import Repeated, Rounding
 from crosscast_parity.levels.replay import replay_run
@@ -29,6 +31,7 @@ from crosscast_parity.levels.rows import check_counts
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import STEPS, repeated_by_gate
+from crosscast_parity.recordings.masks import read_masks
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.toy.checks import check_steps, untested_steps
 
@@ -215,8 +218,14 @@ def pair_checks(
                 checks += _stamped([untested("L1a", "model in float32", left)], made)
                 continue
         found = _compared(made, other, envelope)
-        if ends_only:
+        given = _masks(made, other)
+        checks += _stamped(given, made)
+        apart = any(check.result in ("unclear", "not tested") for check in given)
+        if ends_only or apart:
             found = tuple(check for check in found if check.level in ("L0a", "result"))
+        if apart:  # with other masks neither losses nor gradients can be compared
+            checks += _stamped(found, made)
+            continue
         differences += _differences(made, other, envelope)
         if made.spec.record and made.spec.recipe != other.spec.recipe:
             found = (*found, *_by_their_recipe(result, made, other))
@@ -227,6 +236,13 @@ def pair_checks(
                 errors[f"{made.spec.stage}/{made.spec.name}"] = sizes
         checks += _stamped(found, made)
     return tuple(checks), errors, tuple(differences)
+
+
+def _masks(made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
+    if made.spec.masks is None or other.spec.masks is None:
+        return ()
+    both = (made.folder, other.folder)
+    return _guarded("L0a", lambda: (compare_masks(*(read_masks(f / MASKS) for f in both)),))
 
 
 def _by_their_recipe(

@@ -18,7 +18,7 @@ from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.levels.recompute import roles_of
 
-Needs = Literal["nothing", "gradients", "bert gradients", "half types", "no dropout", "never"]
+Needs = Literal["nothing", "gradients", "bert gradients", "half types", "dropout", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,9 @@ _NEEDS: dict[Needs, Callable[[Recipe, RecordedRun], bool]] = {
         and run.observation is not None
         and run.recipe.precision.compute_dtype != "float32"
     ),
-    "no dropout": lambda recipe, run: (
-        _gradients(recipe, run) and not getattr(recipe.model, "dropout", 1.0)
+    "dropout": lambda recipe, run: (
+        _gradients(recipe, run)
+        and getattr(recipe.model, "dropout", None) == getattr(run.recipe.model, "dropout", None)
     ),
 }
 
@@ -94,9 +95,9 @@ RULES = (
     Rule(
         "model.dropout",
         "L1a",
-        "no dropout",
-        "a program that uses dropout has different gradients",
-        "masks differ between frameworks, so dropout is off in a comparison",
+        "dropout",
+        "every program gets the same masks, so another rate gives different gradients",
+        "not every program can be given the same masks, so dropout was off",
     ),
     Rule("model.init_std", "", "never", "", "every program starts from the same given weights"),
     Rule("loss.function.", "", "never", "", "the harness runs the shipped BERT only"),

@@ -34,6 +34,8 @@ from crosscast_parity.inside import toy
 from crosscast_parity.inside.emulate import install as emulate
 from crosscast_parity.inside.emulate import without_autocast
 from crosscast_parity.inside.inject import make_injector, parse_fault
+from crosscast_parity.inside.masks import FILE as MASKS
+from crosscast_parity.inside.masks import install as give_masks
 from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.observe import install as observe
 from crosscast_parity.inside.orphans import end_with_parent
@@ -46,7 +48,7 @@ SEAMS = ("train_window", "micro_batch_loss")
 GENERATED = "__autograph_generated_file"
 """What AutoGraph writes from a script while it runs: another temporary file every time."""
 RUNNER = Path(__file__).resolve().parents[1]
-LEFT = ("trace.jsonl", "status.json", "model.safetensors", "ema.safetensors")
+LEFT = ("trace.jsonl", "status.json", "model.safetensors", "ema.safetensors", MASKS)
 INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -59,7 +61,8 @@ class Run:
     state is kept (see `steps`), None where windows are not recorded so. `resume`: after how
     many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
     one at the end is kept. `toy`: folder of the toy that is trained instead of the script's model
-    and rows (see `toy`); empty for none.
+    and rows (see `toy`); empty for none. `masks`: seed of the masks that dropout is given (see
+    `masks`), None to leave it alone.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Run:
     resume: int = 0
     checkpoint: bool = False
     toy: str = ""
+    masks: int | None = None
 
 
 class Session:
@@ -145,6 +149,8 @@ class Session:
                 if lacking:
                     return _cannot_run(output, lacking)
                 toy.install(self._inside, module, Path(run.toy))
+            if run.masks is not None:
+                after.callback(give_masks(self._inside, module, output, run.masks))
             if run.faults:
                 faults = [parse_fault(text) for text in run.faults]
                 injector = make_injector(self._inside, faults)

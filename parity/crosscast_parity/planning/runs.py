@@ -70,8 +70,8 @@ class RunSpec:
     that are observed, in their order. `autocast`: whether that of the script has an effect.
     `repeat`: tells apart runs that are made twice on purpose. `resume`: after how many windows it
     ends and is resumed, 0 for never. `brief`: whether two windows are an epoch. `checkpoint`:
-    whether its last one is kept. `alone`: other programs draw other masks, so it is compared with
-    its own files only. `toy`: whether the toy is trained, which all `inputs` are then.
+    whether its last one is kept. `alone`: it draws its own masks, so it is compared with its own
+    files only. `toy`: whether the toy is trained, which all `inputs` are then.
     """
 
     contestant: str
@@ -119,6 +119,12 @@ class RunSpec:
     def dtype(self) -> Dtype:
         """The type of matmuls."""
         return self.recipe.precision.compute_dtype if self.autocast else "float32"
+
+    @property
+    def masks(self) -> int | None:
+        """Seed of the masks that dropout is given; None to leave it alone, or if there is none."""
+        rate = getattr(self.recipe.model, "dropout", 0.0)
+        return None if self.toy or self.alone or not rate else self.recipe.seed
 
     @property
     def id(self) -> tuple[str, str, str]:
@@ -217,7 +223,7 @@ def _runs(
             again = {"repeat": 1, "resume": stage.recorded - 1 if gated else 0}
             yield run("gate", stressed, inputs.stress, stage.recorded, checkpoint=gated, **again)
         if gated and "dropout" in variants:
-            dropped = _has_dropout(contestant.target, variants["dropout"])
+            dropped = has_dropout(contestant.target, variants["dropout"])
             variant = "dropout" if dropped else exact
             yield run("evaluation", variant, inputs.stress, EVALUATED, alone=True)
     if "faults" in stage.parts and faults:
@@ -239,7 +245,8 @@ def _runs(
         yield run("main", "main", inputs.weights, stage.windows, record=record)
 
 
-def _has_dropout(target: str, recipe: Recipe) -> bool:
+def has_dropout(target: str, recipe: Recipe) -> bool:
+    """Whether a target has the dropout of a recipe."""
     judgements = judge(recipe, find_target(target).rows)
     verdicts = [j.row.verdict for j in judgements if j.path == "model.dropout"]
     return Verdict.UNSUPPORTED not in verdicts

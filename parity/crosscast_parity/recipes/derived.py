@@ -71,24 +71,30 @@ def entropy_of(recipe: Recipe) -> CrossEntropy:
 
 
 def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
-    """Return the recipe as one process can compare it, and in words what that leaves out.
-
-    Dropout draws other masks in every framework, so it is off.
-    """
-    model = bert_of(recipe)
+    """Return the recipe as one process can compare it, and in words what that leaves out."""
+    bert_of(recipe)
     changes: dict[str, Any] = {}
     left_out = []
     if recipe.launch != Launch():  # nothing of the training: the harness starts its own processes
         changes["launch"] = Launch().model_dump()
-    if model.dropout:
-        changes["model.dropout"] = 0.0
-        left_out.append(f"model.dropout: {model.dropout:g} was set to 0 (masks differ)")
     if recipe.processes > 1:
         changes["distributed.strategy"] = "none"
         changes["distributed.nodes"] = changes["distributed.processes_per_node"] = 1
         changes["batch.global_batch_size"] = recipe.batch.global_batch_size // recipe.processes
         left_out.append(f"distributed: one process was run instead of {recipe.processes}")
     return (changed(recipe, changes) if changes else recipe), tuple(left_out)
+
+
+def without_dropout(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
+    """Return the recipe with dropout off, and in words what that leaves out.
+
+    For programs that draw masks of their own.
+    """
+    rate = bert_of(recipe).dropout
+    if not rate:
+        return recipe, ()
+    words = f"model.dropout: {rate:g} was set to 0 (masks differ)"
+    return changed(recipe, {"model.dropout": 0.0}), (words,)
 
 
 def is_small(recipe: Recipe) -> bool:

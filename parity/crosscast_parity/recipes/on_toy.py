@@ -11,7 +11,7 @@ from typing import Any
 
 from crosscast.recipe.document import DynamicLossScaling, Recipe
 from crosscast.recipe.optimizer import ParameterGroup
-from crosscast_parity.recipes.derived import changed, comparable, shortened, tiny
+from crosscast_parity.recipes.derived import changed, comparable, shortened, tiny, without_dropout
 from crosscast_parity.recipes.stress import stress_recipe
 
 INTERVAL = 5
@@ -35,13 +35,13 @@ def for_toy(groups: Sequence[ParameterGroup]) -> tuple[ParameterGroup, ...]:
 def own_on_toy(recipe: Recipe, windows: int) -> Recipe:
     """Return the recipe for the toy, of its own values but for the length of the schedule."""
     last = round(windows * (1 - LEFT))
-    found = shortened(tiny(comparable(recipe)[0]), last)
+    found = shortened(tiny(_plain(recipe)), last)
     return _grouped(changed(found, {"schedule.total_steps": last}))
 
 
 def active_on_toy(recipe: Recipe, windows: int) -> Recipe:
     """Return a recipe in which every feature of this one is active again and again."""
-    found = stress_recipe(recipe)[0]
+    found = stress_recipe(_plain(recipe))[0]
     share = 1 - LEFT - (OVERFLOWED if recipe.scaling_on else 0.0)
     changes: dict[str, Any] = {"schedule.total_steps": round(windows * share)}
     if isinstance(found.loss_scaling, DynamicLossScaling):
@@ -50,6 +50,11 @@ def active_on_toy(recipe: Recipe, windows: int) -> Recipe:
         if found.loss_scaling.max_scale is not None:
             changes["loss_scaling.max_scale"] = found.loss_scaling.max_scale * BETWEEN
     return _grouped(changed(found, changes))
+
+
+def _plain(recipe: Recipe) -> Recipe:
+    """Return the recipe for one process; the toy has no dropout."""
+    return without_dropout(comparable(recipe)[0])[0]
 
 
 def _grouped(recipe: Recipe) -> Recipe:

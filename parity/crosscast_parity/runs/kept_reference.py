@@ -84,6 +84,7 @@ def origin_of(spec: RunSpec) -> dict[str, Any]:
         "windows": spec.windows,
         "faults": [str(fault) for fault in spec.faults],
         "recorded windows": list(spec.record),
+        "masks": spec.masks,
     }
 
 

@@ -148,6 +148,7 @@ class Workspace:
                 "repeat": spec.repeat,
                 **kept,
                 "toy": spec.toy,
+                "masks": spec.masks,
                 "framework": contestant.framework,
                 "emulate": emulate,
                 "interpreter": interpreter(contestant.python),
@@ -169,6 +170,7 @@ class Workspace:
                 "autocast": spec.autocast,
                 **kept,
                 "toy": str(toy) if toy else "",
+                "masks": spec.masks,
             },
         )
 

@@ -18,6 +18,7 @@ from crosscast_parity.recipes.derived import (
     is_small,
     shortened,
     tiny_model,
+    without_dropout,
 )
 from crosscast_parity.recipes.stress import stress_recipe
 from crosscast_parity.scaling_law.exemptions import Exemption, exceptions_of, possible_exceptions
@@ -76,10 +77,10 @@ def make_subject(
         raise refuse("windows must be at least 4")
     if stress and keep_model:
         raise refuse("--stress is for the small model")
-    single, simplified = comparable(recipe)
+    single, simplified = without_dropout(comparable(recipe)[0])
     if keep_model and bert_of(recipe).labels != LABELS:
         raise refuse(f"--keep-model is for models of {LABELS} labels, which the rows have")
-    changes = [name for name in simplified if name.startswith("model.dropout")]
+    changes = list(simplified)
     own = recipe.processes if recipe.processes > 1 else PROCESSES
     count = processes or min(own, MOST_PROCESSES)
     if count != recipe.processes:

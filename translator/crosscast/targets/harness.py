@@ -8,6 +8,7 @@ modules are optional:
     observe      make_watcher(): what a window does to weights and gradients
     manifest     make_tap(): which operation ran in which type
     emulate      install(): half precision computed in float32
+    masks        make_dropout(): dropout with given masks
     poison       make_poison(): faults; only where hooks on parameters will not do
     cleanup      clean_up(): what a run leaves in the process
     toy          a program that runs emitted steps on the harness's toy
@@ -29,6 +30,7 @@ Module = Literal[
     "observe",
     "manifest",
     "emulate",
+    "masks",
     "poison",
     "cleanup",
     "toy",
