@@ -21,6 +21,7 @@ SETTINGS = {
     "dropout": ("dropout",),
     "data_format": ("data_format", "_data_format"),
     "approximate": ("approximate", "_approximate"),
+    "axis": ("axis",),
     "heads": ("num_heads", "_num_heads"),
 }
 """Name of a setting, and what frameworks call the attribute of a layer that holds it."""

@@ -65,9 +65,7 @@ def _nested(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
     return [_pair(ours[i], theirs[j]) for i, j in found.items()]
 
 
-def _stacked(
-    ours: Sequence[Call], theirs: Sequence[Call], pairs: Sequence[Pair]
-) -> list[Pair]:
+def _stacked(ours: Sequence[Call], theirs: Sequence[Call], pairs: Sequence[Pair]) -> list[Pair]:
     """Pair a recurrent module of several layers with those that are one layer each."""
     found = []
     for side, (one, many) in enumerate(((ours, theirs), (theirs, ours))):
@@ -98,9 +96,10 @@ def _without_tensors(
         _neighbours(theirs, {pair.b.number: n for n, pair in enumerate(anchors)}),
     )
     found, taken = [], set()
-    plain = [c for c in ours if c.leaf and not c.tensors], [
-        c for c in theirs if c.leaf and not c.tensors
-    ]
+    plain = (
+        [c for c in ours if c.leaf and not c.tensors],
+        [c for c in theirs if c.leaf and not c.tensors],
+    )
     for a in plain[0]:
         for b in plain[1]:
             there = before[0][a.number], before[1][b.number]

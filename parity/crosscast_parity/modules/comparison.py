@@ -97,7 +97,7 @@ class Comparison:
             c for c in self.compared[:number] if c.same_outputs and c.pair.a.end < at.pair.a.end
         ]
         after = self._source(at, earlier)
-        if at.same_inputs or at.inputs is None and not at.pair.a.leaf:
+        if at.same_inputs or at.inputs is None:
             return Place(at=at, after=after, within=None)
         around = ancestors(at.pair.a, self.ours)
         if after is not None:
