@@ -125,11 +125,12 @@ class Failed(Exception):
 
 
 class Own:
-    """The model of a process, built when the first job needs it."""
+    """The model of a process, built when a job names another one than the job before."""
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
         self._model: Any = None
+        self._named: tuple[str, str] | None = None
 
     def answer(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a job."""
@@ -163,13 +164,15 @@ class Own:
         }
 
     def _built(self, job: Mapping[str, Any]) -> Any:
-        if self._model is None:
+        wanted = job["folder"], job["factory"]
+        if self._named != wanted:
             os.chdir(job["folder"])
             search_in(job["folder"])
             try:
                 self._model = named(job["factory"])()
             except BaseException as error:  # sys.exit, too
                 raise Failed("factory", error) from error
+            self._named = wanted
         return self._model
 
     def _run(self, job: Mapping[str, Any], compute: Any) -> dict[str, Any]:

@@ -33,28 +33,46 @@ class Hypothesis:
 
 
 def paddings(step: Step) -> Choices:
-    """Yield a convolution with each padding that gives the shape."""
+    """Yield a convolution with each padding that gives the shape.
+
+    Zeros around the input are padding, too: a layer before the convolution may have added them.
+    """
     kernels = step.tensors.get("kernel", ())
     if len(kernels) != 1 or kernels[0].ndim != 4 or step.group != "convolution":
         return
-    x, kernel, stride = step.x[0], kernels[0], step.setting("stride", 1)
-    if step.setting("dilation", 1) != (1, 1):
+    (x, given), kernel, stride = _stripped(step.x[0]), kernels[0], step.setting("stride", 1)
+    if step.setting("dilation", 1) != (1, 1) or x.shape[1] % kernel.shape[1]:
         return
     bias = step.tensors.get("bias", (np.zeros(kernel.shape[0]),))[0].reshape(1, -1, 1, 1)
     groups = x.shape[1] // kernel.shape[1]
-    size = kernel.shape[2:]
-    for name, pads in _pads(x.shape[2:], size, stride):
+    for name, pads in _pads(x.shape[2:], kernel.shape[2:], stride, given):
         yield name, formulas.convolution(x, kernel, stride, pads, groups) + bias
 
 
+def _stripped(x: np.ndarray) -> tuple[np.ndarray, formulas.Pads]:
+    """Return images without the zeros around them, and how many there were."""
+    pads = []
+    for axis in (2, 3):
+        full = np.flatnonzero(np.abs(x).max(tuple(n for n in range(4) if n != axis)))
+        if not len(full):
+            return x, [(0, 0), (0, 0)]
+        pads.append((int(full[0]), int(x.shape[axis] - 1 - full[-1])))
+    (top, bottom), (left, right) = pads
+    return x[:, :, top : x.shape[2] - bottom, left : x.shape[3] - right], pads
+
+
 def _pads(
-    shape: tuple[int, ...], size: tuple[int, ...], stride: tuple[int, int]
+    shape: tuple[int, ...],
+    size: tuple[int, ...],
+    stride: tuple[int, int],
+    given: formulas.Pads = ((0, 0), (0, 0)),
 ) -> Iterator[tuple[str, formulas.Pads]]:
     same = list(formulas.same_pads(shape, size, stride))
     yield "all sides", [(k // 2, k // 2) for k in size]
     yield "more at the end (`same`)", same
     yield "more at the beginning", [(b, a) for a, b in same]
     yield "none", [(0, 0) for _ in size]
+    yield "as the layer before has padded", given
 
 
 def pools(step: Step) -> Choices:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -104,7 +104,6 @@ def judge(
 
 def _two(known: WeightsMap, names: tuple[str, str]) -> WeightsMap:
     """Return the map of two frameworks alone."""
-    from dataclasses import replace
 
     entries = []
     for entry in known.entries:

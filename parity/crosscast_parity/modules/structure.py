@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from crosscast.weights.document import WeightsMap
+from crosscast.weights.document import Place, WeightsMap
 from crosscast_parity.modules.calls import Call
 from crosscast_parity.modules.comparison import Comparison
 from crosscast_parity.modules.differences import Difference
 from crosscast_parity.weights.model import Model
 
-CHANCE = 7.0
+CHANCE = 5.0
 """Standard errors that two draws of the same distribution stay below."""
 NOTABLE = 0.1
 """Relative difference of deviations below which nothing is said."""
@@ -137,13 +137,18 @@ def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> l
     layers = {part.tensor: part.layer for model in (first, second) for part in model.parts}
     found = []
     for entry in known.entries:
-        places = [entry.places.get(m.framework) for m in (first, second)]
-        if None in places:
+        ours, theirs = (entry.places.get(m.framework) for m in (first, second))
+        if ours is None or theirs is None or ours.layout.part or theirs.layout.part:
             continue
-        ours, theirs = (place for place in places if place is not None)
-        if any(p.layout.term or p.layout.part for p in (ours, theirs)):
-            continue
-        words = _other(first.drawn[ours.name], second.drawn[theirs.name], math.prod(entry.shape))
+        terms = [place.layout.term for place in (ours, theirs)]
+        if any(term and term[0] for term in terms):
+            continue  # compared with the first term
+        drawn = first.drawn[ours.name], second.drawn[theirs.name]
+        if terms[1] and not terms[0]:
+            drawn = _sum(first, known, other, theirs), drawn[1]
+        elif terms[0] and not terms[1]:
+            drawn = drawn[0], _sum(second, known, first.framework, ours)
+        words = _other(*drawn, math.prod(entry.shape))
         if words:
             found.append(
                 Difference(
@@ -155,6 +160,17 @@ def compare_initial(known: WeightsMap, models: Sequence[Model], other: str) -> l
                 )
             )
     return found
+
+
+def _sum(model: Model, known: WeightsMap, other: str, place: Place) -> tuple[float, ...]:
+    """Return the values of independent tensors whose sum is one tensor of another framework."""
+    terms = [
+        model.drawn[entry.places[model.framework].name]
+        for entry, _ in known.of(other)[place.name]
+        if model.framework in entry.places
+    ]
+    mean, deviation = sum(term[0] for term in terms), math.hypot(*(term[1] for term in terms))
+    return mean, deviation, max(term[2] for term in terms)
 
 
 def _other(ours: tuple[float, ...], theirs: tuple[float, ...], count: int) -> str:
