@@ -36,11 +36,14 @@ def _plant(name: str, example: str, module: str, kind: str, *edits: Edit, other:
     return Plant(name, example, edits, against, module, kind)
 
 
+HEAD = "        self.head = nn.Linear"
+STAGES = "        for stage in self.stages:"
+KERAS_STAGES = "    for stage, width in enumerate(widths):"
 POOLS: tuple[Edit, ...] = (
     (
         "torch",
         "        self.head = nn.Linear",
-        "        self.pool = nn.AvgPool2d(3, 1, 1, count_include_pad=False)\n        self.head = nn.Linear",
+        f"        self.pool = nn.AvgPool2d(3, 1, 1, count_include_pad=False)\n{HEAD}",
     ),
     (
         "torch",
@@ -50,7 +53,7 @@ POOLS: tuple[Edit, ...] = (
     (
         "tensorflow",
         "    for stage, width in enumerate(widths):",
-        '    x = layers.AveragePooling2D(3, 1, "same", name="stem_pool")(x)\n    for stage, width in enumerate(widths):',
+        f'    x = layers.AveragePooling2D(3, 1, "same", name="pool_0")(x)\n{KERAS_STAGES}',
     ),
     (
         "paddle",
@@ -67,7 +70,7 @@ RESIZES: tuple[Edit, ...] = (
     (
         "torch",
         "        self.head = nn.Linear",
-        '        self.up = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False)\n        self.head = nn.Linear',
+        f'        self.up = nn.Upsample(None, 2, "bilinear", align_corners=False)\n{HEAD}',
     ),
     (
         "torch",
@@ -77,12 +80,12 @@ RESIZES: tuple[Edit, ...] = (
     (
         "tensorflow",
         "    for stage, width in enumerate(widths):",
-        '    x = layers.UpSampling2D(2, interpolation="bilinear", name="up")(x)\n    for stage, width in enumerate(widths):',
+        f'    x = layers.UpSampling2D(2, interpolation="bilinear")(x)\n{KERAS_STAGES}',
     ),
     (
         "paddle",
         "        self.head = nn.Linear",
-        '        self.up = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False, align_mode=0)\n        self.head = nn.Linear',
+        f'        self.up = nn.Upsample(None, 2, "bilinear", align_corners=False, align_mode=0)\n{HEAD}',
     ),
     (
         "paddle",
@@ -115,8 +118,8 @@ class Cell(nn.LSTMCell):
         if states is None:
             states = self.get_initial_states(inputs, self.state_shape)
         h, c = states
-        gates = paddle.matmul(inputs, self.weight_ih, transpose_y=True) + self.bias_ih + self.bias_hh
-        gates = gates + paddle.matmul(h, self.weight_hh, transpose_y=True)
+        gates = paddle.matmul(inputs, self.weight_ih, transpose_y=True) + self.bias_ih
+        gates = gates + self.bias_hh + paddle.matmul(h, self.weight_hh, transpose_y=True)
         i, f, o, g = paddle.split(gates, 4, axis=-1)
         c = F.sigmoid(f) * c + F.sigmoid(i) * paddle.tanh(g)
         h = F.sigmoid(o) * paddle.tanh(c)
@@ -185,7 +188,7 @@ PLANTS: tuple[Plant, ...] = (
         (
             "torch",
             "self.norm1(self.conv1(x))",
-            "self.norm1(self.conv1(nn.functional.pad(x, (0, 1, 0, 1) if self.conv1.stride[0] == 2 else (1, 1, 1, 1))))",
+            "self.norm1(self.conv1(nn.functional.pad(x, [2 - self.conv1.stride[0], 1] * 2)))",
         ),
     ),
     _plant("torch initial", R, "conv", INITIAL, ("torch", 'mode="fan_out"', 'mode="fan_in"')),
@@ -231,7 +234,7 @@ PLANTS: tuple[Plant, ...] = (
         (
             "paddle",
             "padding=size // 2",
-            "padding=size // 2 if stride == 1 else [[0, 0], [0, 0], [0, size // 2], [0, size // 2]]",
+            "padding=[[0, 0], [0, 0], *[[(2 - stride) * (size // 2), size // 2]] * 2]",
         ),
     ),
     _plant("paddle initial", R, "conv", INITIAL, ("paddle", 'mode="fan_out"', 'mode="fan_in"')),
@@ -454,8 +457,8 @@ PLANTS: tuple[Plant, ...] = (
         INITIAL,
         (
             "torch",
-            "        self.head = nn.Linear(width, HORIZON)",
-            "        self.head = nn.Linear(width, HORIZON)\n        nn.init.normal_(self.head.weight, std=1.0)",
+            "        # PyTorch adds two biases",
+            "        nn.init.normal_(self.head.weight)\n        # PyTorch adds two biases",
         ),
     ),
 )
@@ -483,7 +486,7 @@ SCALED_LATER: tuple[Edit, ...] = (
         "scores = query * (width // self.heads) ** -0.5 @ key.transpose(-2, -1)",
         "scores = query @ key.transpose(-2, -1) / (width // self.heads) ** 0.5",
     ),
-    ("paddle", "query = query * (width // self.heads) ** -0.5\n", ""),
+    ("paddle", "        query = query * (width // self.heads) ** -0.5\n", ""),
     (
         "paddle",
         "paddle.matmul(query, key, transpose_y=True)",

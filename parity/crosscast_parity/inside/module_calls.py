@@ -116,7 +116,7 @@ class Calls:
 
 def settings_of(layer: Any) -> dict[str, Any]:
     """Return the settings of a layer that are plain values."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, attributes in SETTINGS.items():
         for attribute in attributes:
             value = getattr(layer, attribute, None)

@@ -122,12 +122,12 @@ def _neighbours(
     """Return for every call the anchor that has ended before it, and the next one."""
     order = sorted(calls, key=lambda call: call.end)
     before: dict[int, int | None] = {}
-    last = None
+    last: int | None = None
     for call in order:
         before[call.number] = last
         last = anchors.get(call.number, last)
-    found = {}
-    after = None
+    found: dict[int, tuple[int | None, int | None]] = {}
+    after: int | None = None
     for call in reversed(order):
         found[call.number] = before[call.number], after
         after = anchors.get(call.number, after)

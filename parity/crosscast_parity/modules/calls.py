@@ -102,7 +102,7 @@ def _below(path: str, own: Mapping[str, frozenset[str]]) -> frozenset[str]:
         for other, names in own.items()
         if other == path or not path or other.startswith((f"{path}.", f"{path}/"))
     ]
-    return frozenset().union(*within)
+    return frozenset(name for names in within for name in names)
 
 
 def _numbered(arrays: Mapping[str, np.ndarray], start: str) -> Arrays:

@@ -12,7 +12,6 @@ from crosscast_parity.modules.calls import Call, ancestors
 from crosscast_parity.modules.layouts import distance, norm_distance
 from crosscast_parity.weights.proof import GRADIENTS, OUTPUTS
 
-
 INSIDE = 2e-5
 """Relative difference up to which modules inside two models are the same. It is less than for whole
 models, of which it is asked where a difference begins, not whether there is one."""

@@ -18,7 +18,7 @@ def convolution(x: Array, kernel: Array, stride: Sequence[int], pads: Pads, grou
     split = windows.reshape(rows, groups, channels // groups, *windows.shape[2:])
     parts = kernel.astype(np.float64).reshape(groups, -1, *kernel.shape[1:])
     found = np.einsum("ngchwij,gocij->ngohw", split, parts, optimize=True)
-    return found.reshape(rows, -1, *found.shape[3:])
+    return np.asarray(found.reshape(rows, -1, *found.shape[3:]))
 
 
 def pooled(x: Array, size: Sequence[int], stride: Sequence[int], pads: Pads, *, kind: str) -> Array:

@@ -13,6 +13,8 @@ from crosscast_parity.weights.model import Model
 
 CHANCE = 5.0
 """Standard errors that two draws of the same distribution stay below."""
+LEAST = 64
+"""Values without which a distribution cannot be seen."""
 NOTABLE = 0.1
 """Relative difference of deviations below which nothing is said."""
 EPSILONS = {"batch norm": "epsilon of BatchNorm", "layer norm": "epsilon of LayerNorm"}
@@ -24,7 +26,7 @@ def compare_settings(comparison: Comparison) -> list[Difference]:
     for compared in comparison.compared:
         a, b = compared.pair.a, compared.pair.b
         ours, theirs = a.settings.get("eps"), b.settings.get("eps")
-        if a.group not in EPSILONS or a.group != b.group or None in (ours, theirs):
+        if a.group not in EPSILONS or a.group != b.group or ours is None or theirs is None:
             continue
         if not math.isclose(float(ours), float(theirs), rel_tol=1e-3, abs_tol=0):
             words = f"{comparison.first} {ours:g}, {comparison.other} {theirs:g}"
@@ -186,6 +188,8 @@ def _other(ours: tuple[float, ...], theirs: tuple[float, ...], count: int) -> st
             for v, flat in zip((ours, theirs), constant, strict=True)
         ]
         return " and ".join(texts)
+    if count < LEAST:
+        return ""
     errors = [v[1] * math.sqrt(max(v[2] - 1, 0.1) / (4 * count)) for v in (ours, theirs)]
     apart = abs(ours[1] - theirs[1])
     if apart > CHANCE * math.hypot(*errors) and apart > NOTABLE * max(ours[1], theirs[1]):
