@@ -85,7 +85,7 @@ RESIZES: tuple[Edit, ...] = (
     (
         "paddle",
         "        self.head = nn.Linear",
-        f'        self.up = nn.Upsample(None, 2, "bilinear", align_corners=False, align_mode=0)\n{HEAD}',
+        f'        self.up = nn.Upsample(None, 2, "bilinear", False, align_mode=0)\n{HEAD}',
     ),
     (
         "paddle",

@@ -137,7 +137,7 @@ def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> Non
     (judgement,) = result.judgements
     assert not judgement.same
     shown = "\n".join(summary(judgement))
-    assert [d.kind for d in judgement.differences if d.certain][0] == plant.kind, shown
+    assert next(d.kind for d in judgement.differences if d.certain) == plant.kind, shown
     if plant.name not in UNSEEN:
         assert plant.module in named_modules(result), shown
 

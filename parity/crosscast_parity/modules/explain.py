@@ -15,6 +15,7 @@ EXPLAINED = 1e-4
 CLEARER = 3.0
 """So many times worse must be the choice of the other framework."""
 NOISE = 5e-7
+FAR = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def explained(ours: Step, theirs: Step, table: Sequence[Hypothesis] = TABLE) -> 
 
 
 def _clearly(fits: dict[str, float], best: str, other: str) -> bool:
-    return fits.get(other, float("inf")) > CLEARER * fits[best] + NOISE
+    return fits.get(other, FAR) > CLEARER * fits[best] + NOISE
 
 
 def _kind(kind: str, ours: str, theirs: str) -> str:
@@ -60,7 +61,8 @@ def fits_of(row: Hypothesis, step: Step) -> dict[str, float]:
     size = float(np.abs(step.y).max(initial=0)) or 1.0
     with np.errstate(all="ignore"):
         for name, y in row.choices(step):
-            if y.shape == step.y.shape and name not in found:
+            if y.shape == step.y.shape:
                 far = float(np.abs(y - step.y).max(initial=0)) / size
-                found[name] = far if np.isfinite(far) else float("inf")
+                # A choice may be made in several ways, such as with other numbers of heads.
+                found[name] = min(found.get(name, FAR), far if np.isfinite(far) else FAR)
     return found

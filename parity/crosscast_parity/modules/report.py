@@ -125,7 +125,7 @@ def bar(error: float) -> str:
     """Return a bar of one block for each power of ten above 1e-8."""
     if not error > 1e-8:
         return ""
-    return "#" * min(10, max(1, math.ceil(math.log10(error) + 8)))
+    return "#" * min(10, max(1, math.ceil(math.log10(min(error, 100.0)) + 8)))
 
 
 def as_json(result: Result) -> dict[str, Any]:
