@@ -173,7 +173,7 @@ def test_the_report_names_draws_and_says_what_is_not_tested(lab: Lab) -> None:
     text = "\n".join(text_of(result))
     assert "torch and tensorflow: modules DIFFERENT" in text
     assert "first output: blocks.0.down (Linear; gpt/block_0/down)" in text
-    assert "the code of blocks.0 does, before it" in text
+    assert "the cause is in the code of blocks.0 before it" in text
     assert "torch: GELU by erf; paddle: GELU by tanh" in text
     assert "<- first output" in text
     assert "NOT TESTED: L2" in text

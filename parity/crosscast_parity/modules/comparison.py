@@ -16,6 +16,9 @@ INSIDE = 2e-5
 """Relative difference up to which modules inside two models are the same. It is less than for whole
 models, of which it is asked where a difference begins, not whether there is one."""
 
+SMALL_GRADIENTS = 1e-4
+"""Difference of gradients that is named in models which are not the same, if none is larger."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
@@ -35,11 +38,6 @@ class Compared:
     def same_outputs(self) -> bool:
         """Whether both returned the same."""
         return self.outputs <= INSIDE
-
-    @property
-    def same_gradients(self) -> bool:
-        """Whether the gradients of what both returned are the same, as far as they are known."""
-        return self.gradients is None or self.gradients <= GRADIENTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +85,11 @@ class Comparison:
         if self.same:
             return None
         backward = sorted(self.compared, key=lambda found: found.pair.a.number, reverse=True)
-        return next((found for found in backward if not found.same_gradients), None)
+        for limit in (GRADIENTS, SMALL_GRADIENTS):
+            for found in backward:
+                if found.gradients is not None and found.gradients > limit:
+                    return found
+        return None
 
     def gradient_after(self, found: Compared) -> Compared | None:
         """Return the module that comes before one in the backward pass."""

@@ -53,7 +53,7 @@ def summary(judgement: Judgement) -> list[str]:
         f"gradients of weights by {comparison.weights:.1e}"
     )
     if judgement.output is not None:
-        lines += [f"  first output: {line}" for line in _place(judgement, judgement.output)]
+        lines += _place(judgement.output)
     if judgement.gradient is not None:
         lines.append(f"  first gradient: {_gradient(judgement, judgement.gradient)}")
     shown = sorted(judgement.differences, key=lambda d: (not d.certain, not d.kind))
@@ -63,14 +63,14 @@ def summary(judgement: Judgement) -> list[str]:
     return lines
 
 
-def _place(judgement: Judgement, place: Place) -> Iterator[str]:
+def _place(place: Place) -> Iterator[str]:
     at = place.at
     before = "nothing before it"
     if place.after is not None:
         before = f"{place.after.outputs:.1e} before it ({place.after.pair.a.text})"
-    yield f"{_both(at)}: {before}, {at.outputs:.1e} after it"
+    yield f"  first output: {_both(at)}: {before}, {at.outputs:.1e} after it"
     if place.within is not None:
-        yield f"  what it gets differs already: the code of {place.within.text} does, before it"
+        yield f"    its inputs differ: the cause is in the code of {place.within.text} before it"
 
 
 def _gradient(judgement: Judgement, gradient: Compared) -> str:
@@ -100,7 +100,7 @@ def drawing(judgement: Judgement) -> list[str]:
     lines = [f"  {'module':{width}} {'output':>8} {'gradient':>8}"]
     for call in sorted(comparison.ours, key=lambda call: call.number):
         depth = len(ancestors(call, comparison.ours))
-        name = f"{'  ' * depth}{call.path.rpartition('.')[2] or 'model'} {call.kind}"[:width]
+        name = f"{'  ' * depth}{_short(call, comparison.ours)} {call.kind}"[:width]
         marks = [
             text
             for number, text in ((first, "first output"), (back, "first gradient"))
@@ -108,6 +108,15 @@ def drawing(judgement: Judgement) -> list[str]:
         ]
         lines.append(f"  {name:{width}} {_errors(found.get(call.number))}{_marks(marks)}")
     return lines
+
+
+def _short(call: Call, calls: Sequence[Call]) -> str:
+    """Return the path of a module within the one that calls it."""
+    around = next(iter(ancestors(call, calls)), None)
+    path = call.path
+    if around is not None and around.path and path.startswith(around.path):
+        path = path[len(around.path) :].lstrip("./")
+    return path or "model"
 
 
 def _marks(marks: list[str]) -> str:
