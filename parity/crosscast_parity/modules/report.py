@@ -106,7 +106,8 @@ def drawing(judgement: Judgement) -> list[str]:
             for number, text in ((first, "first output"), (back, "first gradient"))
             if number == call.number
         ]
-        lines.append(f"  {name:{width}} {_errors(found.get(call.number))}{_marks(marks)}")
+        line = f"  {name:{width}} {_errors(found.get(call.number))}{_marks(marks)}"
+        lines.append(line.rstrip())
     return lines
 
 
