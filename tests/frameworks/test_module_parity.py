@@ -20,7 +20,8 @@ from crosscast_parity.modules.report import as_json, summary, text_of
 from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.search import search
 from crosscast_parity.weights.workers import Processes
-from frameworks.module_plants import ALL, PLANTS, RIGHT, UNMAPPED, Edit, G, Plant, Program, R
+from frameworks.module_plants import PLANTS, Plant
+from frameworks.module_programs import ALL, RIGHT, UNMAPPED, Edit, G, Program, R
 from frameworks.subprocesses import require
 from tiers import cases
 

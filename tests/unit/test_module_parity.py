@@ -57,7 +57,7 @@ def chain(*functions: Callable[[np.ndarray], np.ndarray], prefix: str = "") -> l
 
 
 def a(x: np.ndarray) -> np.ndarray:
-    return x * 2
+    return np.asarray(x * 2)
 
 
 def b(x: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ def b(x: np.ndarray) -> np.ndarray:
 
 
 def c(x: np.ndarray) -> np.ndarray:
-    return np.tanh(x)
+    return np.asarray(np.tanh(x))
 
 
 def compared(ours: list[Call], theirs: list[Call]) -> Comparison:
@@ -106,10 +106,10 @@ def test_code_between_modules_is_named_by_the_module_around_it() -> None:
 
 def test_a_layer_that_includes_its_activation_is_not_accused() -> None:
     def relu(x: np.ndarray) -> np.ndarray:
-        return np.maximum(x, 0)
+        return np.asarray(np.maximum(x, 0))
 
     def wrong(x: np.ndarray) -> np.ndarray:
-        return np.tanh(x) * 1.1
+        return np.asarray(np.tanh(x) * 1.1)
 
     ours = chain(a, relu, b, c)
     theirs = chain(lambda x: np.maximum(a(x), 0), b, wrong)
@@ -130,7 +130,7 @@ def test_equal_outputs_accuse_nothing_inside() -> None:
 
 def test_modules_without_tensors_are_paired_by_what_runs_before() -> None:
     def relu(x: np.ndarray) -> np.ndarray:
-        return np.maximum(x, 0)
+        return np.asarray(np.maximum(x, 0))
 
     pairs = aligned(chain(a, relu, b, relu), chain(a, b, relu))
     assert [(pair.a.number, pair.b.number) for pair in pairs] == [(0, 0), (2, 1), (3, 2)]

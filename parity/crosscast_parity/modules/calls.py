@@ -106,7 +106,7 @@ def _below(path: str, own: Mapping[str, frozenset[str]]) -> frozenset[str]:
 
 
 def _numbered(arrays: Mapping[str, np.ndarray], start: str) -> Arrays:
-    found = []
+    found: list[np.ndarray] = []
     while f"{start}{len(found)}" in arrays:
         found.append(arrays[f"{start}{len(found)}"])
     return tuple(found)
