@@ -113,6 +113,7 @@ PARITY = {
     "sweep": "recordings checks processes inputs levels",
     "memory": "inputs processes report runs scaling_law",
     "weights": "inputs toy",
+    "modules": "weights",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
 CORE_FOR_PARITY = (
@@ -120,7 +121,8 @@ CORE_FOR_PARITY = (
 )
 PARITY_FOR_CORE = {
     "cli": (
-        "compare memory planning report runs scaling_law self_test side_by_side sweep weights",
+        "compare memory modules planning report runs scaling_law self_test side_by_side sweep"
+        " weights",
         "commands run comparisons",
     ),
     "fit": ("recordings", "`plan --measured` reads the trace of a run"),

@@ -53,7 +53,9 @@ def part(
 def model(framework: str, parts: Sequence[Part]) -> Model:
     ranked = tuple(replace(found, rank=rank) for rank, found in enumerate(parts))
     shapes = {found.tensor: found.full for found in parts}
-    return Model(framework=framework, parts=ranked, counters=(), shapes=shapes, outputs=((1,),))
+    return Model(
+        framework=framework, parts=ranked, counters=(), shapes=shapes, outputs=((1,),), drawn={}
+    )
 
 
 def pairs(pairing: Pairing) -> dict[str, str]:

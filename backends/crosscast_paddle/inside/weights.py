@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import paddle
 
 # isort: split
 from crosscast_paddle.inside.layers import PACKAGES, TABLE
+from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
 from crosscast_parity.inside.tensor_rows import parts_of
 
@@ -22,23 +25,51 @@ class Paddle:
         """Return rows as tensors."""
         return {name: paddle.to_tensor(array) for name, array in rows.items()}
 
+    def evaluate(self, model: Any) -> None:
+        """Put a model into evaluation.
+
+        Recurrent layers keep nothing for the backward pass there: they train without dropout.
+        """
+        model.eval()
+        for layer in model.sublayers(include_self=True):
+            if isinstance(layer, paddle.nn.layer.rnn.RNNBase):
+                layer.training, layer.dropout = True, 0.0
+
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
         """Return what the model returns."""
         return model(**feeds)
 
-    def ordered(self, model: Any, compute: Callable[[], Any]) -> tuple[Any, list[str]]:
-        """Return what a function returns, and the paths of the layers that it calls, in order."""
-        order: list[str] = []
-        evaluate(model)
-        hooks = [
-            layer.register_forward_pre_hook(lambda *_, path=path: order.append(path))
-            for path, layer in model.named_sublayers(include_self=True)
-        ]
+    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
+        """Return what the model returns in training, without dropout."""
+        model.train()
+        for layer in model.sublayers(include_self=True):
+            if type(layer).__name__.endswith(("Dropout", "Dropout2D", "Dropout3D")):
+                layer.eval()
+            elif isinstance(getattr(layer, "dropout", None), float):
+                layer.dropout = 0.0
+        with paddle.no_grad():
+            return model(**feeds)
+
+    @contextmanager
+    def watched(self, model: Any, calls: Calls) -> Iterator[None]:
+        """Tell `calls` of every call of a layer."""
+        paths = {id(layer): path for path, layer in model.named_sublayers(include_self=True)}
+        original = paddle.nn.Layer.__call__
+
+        @functools.wraps(original)
+        def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            if id(layer) not in paths:
+                return original(layer, *args, **kwargs)
+            number = calls.enter(paths[id(layer)], layer)
+            returned = original(layer, *args, **kwargs)
+            calls.leave(number, layer, (args, kwargs), returned)
+            return returned
+
+        paddle.nn.Layer.__call__ = call
         try:
-            return compute(), order
+            yield
         finally:
-            for hook in hooks:
-                hook.remove()
+            paddle.nn.Layer.__call__ = original
 
     def tensors(self, model: Any) -> list[Tensor]:
         """Return parameters and buffers; a tied one has its first name and others."""
@@ -62,8 +93,7 @@ class Paddle:
         return list(found.values())
 
     def _tensor(self, name: str, leaf: str, tensor: Any, path: str, layer: Any) -> Tensor:
-        own = [kind for kind in type(layer).__mro__ if kind.__module__.startswith(PACKAGES)]
-        classes, shape = [kind.__name__ for kind in own], list(tensor.shape)
+        classes, shape = _own_classes(layer), list(tensor.shape)
         trainable = not tensor.stop_gradient
         return Tensor(
             handle=tensor,
@@ -87,8 +117,16 @@ class Paddle:
         return isinstance(value, paddle.Tensor) and value.is_floating_point()
 
     def array(self, value: Any) -> np.ndarray:
-        """Return a tensor as a float32 array."""
-        return np.asarray(value.detach().astype("float32").numpy())
+        """Return a tensor as a float32 array, a copy."""
+        return np.array(value.detach().astype("float32").numpy())
+
+    def version(self, value: Any) -> int:
+        """Return how often a tensor was changed in place."""
+        return int(value.inplace_version)
+
+    def base(self, layer: Any) -> str:
+        """Return the name of Paddle's class that a layer is."""
+        return _own_classes(layer)[0]
 
     def gradients(
         self,
@@ -96,33 +134,33 @@ class Paddle:
         compute: Callable[[], list[Any]],
         projections: list[np.ndarray],
         tensors: list[Tensor],
-    ) -> tuple[list[Any], dict[str, np.ndarray]]:
-        """Return outputs and gradients of their projections, also of frozen weights."""
+        inner: list[Any],
+    ) -> tuple[list[Any], dict[str, np.ndarray], list[Any]]:
+        """Return outputs and gradients of their projections, also of frozen weights, and those of
+        the values in `inner`."""
         for tensor in tensors:
             tensor.handle.stop_gradient = False
-        evaluate(model)
         outputs = compute()
         pairs = zip(outputs, projections)  # noqa: B905
         total = sum((out.astype("float32") * paddle.to_tensor(by)).sum() for out, by in pairs)
         handles = [tensor.handle for tensor in tensors]
-        found = paddle.grad(total, handles, allow_unused=True)
+        # `paddle.grad` takes no tensor twice, and layers may return what they got.
+        wanted = {id(value): value for value in inner if not value.stop_gradient}
+        found = paddle.grad(total, [*handles, *wanted.values()], allow_unused=True)
         named = zip(tensors, found)  # noqa: B905
-        return outputs, {t.name: self.array(g) for t, g in named if g is not None}
+        within = dict(zip(wanted, found[len(tensors) :]))  # noqa: B905
+        gradients = {t.name: self.array(g) for t, g in named if g is not None}
+        return outputs, gradients, [within.get(id(value)) for value in inner]
 
     def takes(self, model: Any) -> str:
         """Return the arguments of `forward`."""
         return str(inspect.signature(type(model).forward)).replace("(self, ", "(")
 
 
-def evaluate(model: Any) -> None:
-    """Put a model into evaluation.
-
-    Recurrent layers keep nothing for the backward pass in evaluation: they train without dropout.
-    """
-    model.eval()
-    for layer in model.sublayers(include_self=True):
-        if isinstance(layer, paddle.nn.layer.rnn.RNNBase):
-            layer.training, layer.dropout = True, 0.0
+def _own_classes(layer: Any) -> list[str]:
+    """Return the names of the classes of a layer that are Paddle's, the nearest first."""
+    own = (kind for kind in type(layer).__mro__ if kind.__module__.startswith(PACKAGES))
+    return [kind.__name__ for kind in own]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -12,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 # isort: split
+from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
 from crosscast_parity.inside.tensor_rows import STATISTICS, parts_of
 from crosscast_tensorflow.inside.layers import PACKAGES, TABLE
@@ -24,26 +26,38 @@ class TensorFlow:
         """Return rows as tensors."""
         return {name: tf.convert_to_tensor(array) for name, array in rows.items()}
 
+    def evaluate(self, model: Any) -> None:
+        """Do nothing: a call of a Keras model evaluates by default."""
+
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
         """Return what the model returns."""
         return model(feeds, training=False)
 
-    def ordered(self, model: Any, compute: Callable[[], Any]) -> tuple[Any, list[str]]:
-        """Return what a function returns, and the paths of the layers that it calls, in order."""
-        called: list[Any] = []
+    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
+        """Return what the model returns in training, without dropout."""
+        for layer in model._flatten_layers(include_self=True, recursive=True):
+            for name in ("rate", "dropout", "recurrent_dropout"):
+                if isinstance(vars(layer).get(name), (int, float)):
+                    setattr(layer, name, 0.0)
+        return model(feeds, training=True)
+
+    @contextmanager
+    def watched(self, model: Any, calls: Calls) -> Iterator[None]:
+        """Tell `calls` of every call of a layer."""
         original = keras.layers.Layer.__call__
 
         @functools.wraps(original)
         def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
-            called.append(layer)
-            return original(layer, *args, **kwargs)
+            number = calls.enter(_path(layer), layer)
+            returned = original(layer, *args, **kwargs)
+            calls.leave(number, layer, (args, kwargs), returned)
+            return returned
 
         keras.layers.Layer.__call__ = call
         try:
-            outputs = compute()
+            yield
         finally:
             keras.layers.Layer.__call__ = original
-        return outputs, [str(getattr(layer, "path", None) or layer.name) for layer in called]
 
     def tensors(self, model: Any) -> list[Tensor]:
         """Return the weights; states of random generators are none."""
@@ -56,8 +70,7 @@ class TensorFlow:
         found = []
         for variable in model.weights:
             layer = owners[id(variable)]
-            own = [kind for kind in type(layer).__mro__ if kind.__module__.startswith(PACKAGES)]
-            classes, shape = [kind.__name__ for kind in own], list(variable.shape)
+            classes, shape = _own_classes(layer), list(variable.shape)
             trainable = id(variable) in trained
             parts = parts_of(TABLE, classes, variable.name, shape, layer, trainable)
             statistics = any(part.role in STATISTICS for part in parts)
@@ -70,7 +83,7 @@ class TensorFlow:
                     dtype=str(variable.dtype),
                     trainable=trainable,
                     buffer=not trainable and statistics,
-                    layer=str(getattr(layer, "path", None) or layer.name),
+                    layer=_path(layer),
                     kind=type(layer).__name__,
                     parts=parts,
                 )
@@ -89,14 +102,24 @@ class TensorFlow:
         """Return a tensor, a sparse gradient also, as a float32 array."""
         return np.asarray(tf.cast(tf.convert_to_tensor(value), tf.float32))
 
+    def version(self, value: Any) -> int:
+        """Return 0: a tensor never changes."""
+        return 0
+
+    def base(self, layer: Any) -> str:
+        """Return the name of the class of Keras that a layer is."""
+        return _own_classes(layer)[0]
+
     def gradients(
         self,
         model: Any,
         compute: Callable[[], list[Any]],
         projections: list[np.ndarray],
         tensors: list[Tensor],
-    ) -> tuple[list[Any], dict[str, np.ndarray]]:
-        """Return outputs and gradients of their projections, also of frozen weights."""
+        inner: list[Any],
+    ) -> tuple[list[Any], dict[str, np.ndarray], list[Any]]:
+        """Return outputs and gradients of their projections, also of frozen weights, and those of
+        the values in `inner`."""
         handles = [tensor.handle.value for tensor in tensors]
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             for handle in handles:
@@ -104,9 +127,10 @@ class TensorFlow:
             outputs = compute()
             pairs = zip(outputs, projections)  # noqa: B905
             total = sum(tf.reduce_sum(tf.cast(out, tf.float32) * by) for out, by in pairs)
-        found = tape.gradient(total, handles)
+        found = tape.gradient(total, [*handles, *inner])
         named = zip(tensors, found)  # noqa: B905
-        return outputs, {t.name: self.array(g) for t, g in named if g is not None}
+        gradients = {t.name: self.array(g) for t, g in named if g is not None}
+        return outputs, gradients, found[len(handles) :]
 
     def takes(self, model: Any) -> str:
         """Return the inputs of a functional model, or the arguments of `call`."""
@@ -114,6 +138,16 @@ class TensorFlow:
         if inputs is not None:
             return str(keras.tree.map_structure(lambda x: f"{x.dtype}{list(x.shape)}", inputs))
         return str(inspect.signature(type(model).call)).replace("(self, ", "(")
+
+
+def _path(layer: Any) -> str:
+    return str(getattr(layer, "path", None) or layer.name)
+
+
+def _own_classes(layer: Any) -> list[str]:
+    """Return the names of the classes of a layer that are of Keras, the nearest first."""
+    own = (kind for kind in type(layer).__mro__ if kind.__module__.startswith(PACKAGES))
+    return [kind.__name__ for kind in own]
 
 
 if __name__ == "__main__":

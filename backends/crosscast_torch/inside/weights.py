@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 # isort: split
+from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
 from crosscast_parity.inside.tensor_rows import parts_of
 from crosscast_torch.inside.layers import COUNTERS, PACKAGES, TABLE
@@ -23,23 +25,50 @@ class Torch:
         """Return rows as tensors."""
         return {name: torch.as_tensor(array) for name, array in rows.items()}
 
+    def evaluate(self, model: Any) -> None:
+        """Put a model into evaluation."""
+        model.eval()
+
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
         """Return what the model returns."""
-        return model.eval()(**feeds)
+        return model(**feeds)
 
-    def ordered(self, model: Any, compute: Callable[[], Any]) -> tuple[Any, list[str]]:
-        """Return what a function returns, and the paths of the layers that it calls, in order."""
-        order: list[str] = []
-        model.eval()
-        hooks = [
-            module.register_forward_pre_hook(lambda *_, path=path: order.append(path))
-            for path, module in model.named_modules()
-        ]
+    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
+        """Return what the model returns in training, without dropout."""
+        model.train()
+        for module in model.modules():
+            if isinstance(module, nn.modules.dropout._DropoutNd):
+                module.eval()
+            elif isinstance(getattr(module, "dropout", None), float):
+                module.dropout = 0.0
+        with torch.no_grad():
+            return model(**feeds)
+
+    @contextmanager
+    def watched(self, model: Any, calls: Calls) -> Iterator[None]:
+        """Tell `calls` of every call of a module."""
+        begun: list[int] = []
+        hooks, in_place = [], []
+
+        def enter(path: str, module: Any) -> None:
+            begun.append(calls.enter(path, module))
+
+        def leave(module: Any, args: Any, kwargs: Any, output: Any) -> None:
+            calls.leave(begun.pop(), module, (args, kwargs), output)
+
+        for path, module in model.named_modules():
+            hooks.append(module.register_forward_pre_hook(lambda m, _, path=path: enter(path, m)))
+            hooks.append(module.register_forward_hook(leave, with_kwargs=True))
+            if getattr(module, "inplace", False):  # it would overwrite what another one returned
+                module.inplace = False
+                in_place.append(module)
         try:
-            return compute(), order
+            yield
         finally:
             for hook in hooks:
                 hook.remove()
+            for module in in_place:
+                module.inplace = True
 
     def tensors(self, model: Any) -> list[Tensor]:
         """Return parameters and buffers; a tied one has its first name and others."""
@@ -65,8 +94,7 @@ class Torch:
         return list(found.values())
 
     def _tensor(self, name: str, leaf: str, tensor: Any, path: str, module: Any) -> Tensor:
-        own = [kind for kind in type(module).__mro__ if kind.__module__.startswith(PACKAGES)]
-        classes, shape = [kind.__name__ for kind in own], list(tensor.shape)
+        classes, shape = _own_classes(module), list(tensor.shape)
         return Tensor(
             handle=tensor,
             name=name,
@@ -91,8 +119,16 @@ class Torch:
         return isinstance(value, torch.Tensor) and value.is_floating_point()
 
     def array(self, value: Any) -> np.ndarray:
-        """Return a tensor as a float32 array."""
-        return np.asarray(value.detach().float().cpu())
+        """Return a tensor as a float32 array, a copy."""
+        return np.array(value.detach().float().cpu())
+
+    def version(self, value: Any) -> int:
+        """Return how often a tensor was changed in place."""
+        return int(value._version)
+
+    def base(self, layer: Any) -> str:
+        """Return the name of PyTorch's class that a module is."""
+        return _own_classes(layer)[0]
 
     def gradients(
         self,
@@ -100,22 +136,33 @@ class Torch:
         compute: Callable[[], list[Any]],
         projections: list[np.ndarray],
         tensors: list[Tensor],
-    ) -> tuple[list[Any], dict[str, np.ndarray]]:
-        """Return outputs and gradients of their projections, also of frozen weights."""
+        inner: list[Any],
+    ) -> tuple[list[Any], dict[str, np.ndarray], list[Any]]:
+        """Return outputs and gradients of their projections, also of frozen weights, and those of
+        the values in `inner`."""
         for tensor in tensors:
             tensor.handle.requires_grad_(True)
-        model.eval()
         outputs = compute()
         pairs = zip(outputs, projections)  # noqa: B905
         total = sum((out.float() * torch.tensor(by)).sum() for out, by in pairs)
         handles = [tensor.handle for tensor in tensors]
+        wanted = [n for n, value in enumerate(inner) if value.requires_grad]
+        handles += [inner[n] for n in wanted]
         found = torch.autograd.grad(total, handles, allow_unused=True)
         named = zip(tensors, found)  # noqa: B905
-        return outputs, {t.name: self.array(g) for t, g in named if g is not None}
+        within = dict(zip(wanted, found[len(tensors) :]))  # noqa: B905
+        gradients = {t.name: self.array(g) for t, g in named if g is not None}
+        return outputs, gradients, [within.get(n) for n in range(len(inner))]
 
     def takes(self, model: Any) -> str:
         """Return the arguments of `forward`."""
         return str(inspect.signature(type(model).forward)).replace("(self, ", "(")
+
+
+def _own_classes(module: Any) -> list[str]:
+    """Return the names of the classes of a module that are PyTorch's, the nearest first."""
+    own = (kind for kind in type(module).__mro__ if kind.__module__.startswith(PACKAGES))
+    return [kind.__name__ for kind in own]
 
 
 if __name__ == "__main__":

@@ -5,9 +5,13 @@ answers are lines of JSON, arrays are in npz files:
 
     {"action": "describe", "folder": ..., "factory": "own:build_model", "rows": "rows.npz"}
     {"action": "run", …, "weights": "w.npz", "projections": "p.npz", "result": "out.npz"}
+    {"action": "modules", …}
+    {"action": "train", …}
 
 A run sets weights, evaluates the model, and leaves its outputs and the gradients of the sum of all
 products of outputs and projections. `loss` names a function that is called instead of the model.
+`modules` also leaves what every layer got and returned, and the gradients of that. `train` calls
+the model as training does, without dropout, and leaves what its layers got and its statistics.
 """
 
 from __future__ import annotations
@@ -15,11 +19,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from crosscast_parity.inside.module_calls import Calls, flat
 from crosscast_parity.inside.orphans import end_with_parent
 from crosscast_parity.inside.pipe import jobs
 from crosscast_parity.inside.tensor_rows import STATISTICS, Part
@@ -65,11 +71,17 @@ class Framework(Protocol):
     def feeds(self, rows: Arrays) -> dict[str, Any]:
         """Return rows as tensors."""
 
+    def evaluate(self, model: Any) -> None:
+        """Put a model into evaluation."""
+
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
         """Return what the model returns for rows in evaluation."""
 
-    def ordered(self, model: Any, compute: Any) -> tuple[Any, list[str]]:
-        """Return what a function returns, and the paths of the layers that it calls, in order."""
+    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
+        """Return what the model returns for rows in training, but without dropout."""
+
+    def watched(self, model: Any, calls: Calls) -> Any:
+        """Return a context in which every call of a layer is told to `calls`."""
 
     def tensors(self, model: Any) -> list[Tensor]:
         """Return all tensors of a model."""
@@ -81,12 +93,24 @@ class Framework(Protocol):
         """Whether a value is a tensor of floating-point numbers."""
 
     def array(self, value: Any) -> np.ndarray:
-        """Return a tensor as a float32 array."""
+        """Return a tensor as a float32 array, a copy."""
+
+    def version(self, value: Any) -> int:
+        """Return how often a tensor was changed in place."""
+
+    def base(self, layer: Any) -> str:
+        """Return the name of the framework's class that a layer is."""
 
     def gradients(
-        self, model: Any, compute: Any, projections: list[np.ndarray], tensors: list[Tensor]
-    ) -> tuple[list[Any], dict[str, np.ndarray]]:
-        """Return the outputs that a function computes, and gradients by name."""
+        self,
+        model: Any,
+        compute: Any,
+        projections: list[np.ndarray],
+        tensors: list[Tensor],
+        inner: list[Any],
+    ) -> tuple[list[Any], dict[str, np.ndarray], list[Any]]:
+        """Return the outputs that a function computes, gradients by name, and those of values that
+        it has appended to `inner`, None where there is none."""
 
     def takes(self, model: Any) -> str:
         """Return the inputs of a model in words."""
@@ -101,11 +125,12 @@ class Failed(Exception):
 
 
 class Own:
-    """The model of a process, built when the first job needs it."""
+    """The model of a process, built when a job names another one than the job before."""
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
         self._model: Any = None
+        self._named: tuple[str, str] | None = None
 
     def answer(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a job."""
@@ -117,60 +142,90 @@ class Own:
             feeds = framework.feeds(rows)
 
             def compute() -> list[Any]:
+                framework.evaluate(model)
                 return flat(function(model, feeds), framework)
 
-            if job["action"] == "run":
+            if job["action"] in ("run", "modules"):
                 return self._run(job, compute)
-            outputs, order = framework.ordered(model, compute)
+            if job["action"] == "train":
+                return self._train(job, feeds)
+            calls = Calls(framework)
+            with framework.watched(model, calls):
+                outputs = compute()
         except Exception as error:
             raise Failed("call", error, framework.takes(model)) from error
         return {
-            "tensors": [tensor.record() for tensor in framework.tensors(model)],
-            "order": order,
+            "tensors": [
+                {**tensor.record(), "drawn": drawn(framework.array(tensor.handle))}
+                for tensor in framework.tensors(model)
+            ],
+            "order": calls.order,
             "outputs": [list(framework.array(value).shape) for value in outputs],
         }
 
     def _built(self, job: Mapping[str, Any]) -> Any:
-        if self._model is None:
+        wanted = job["folder"], job["factory"]
+        if self._named != wanted:
             os.chdir(job["folder"])
             search_in(job["folder"])
             try:
                 self._model = named(job["factory"])()
             except BaseException as error:  # sys.exit, too
                 raise Failed("factory", error) from error
+            self._named = wanted
         return self._model
 
     def _run(self, job: Mapping[str, Any], compute: Any) -> dict[str, Any]:
+        framework, tensors = self._framework, self._with_weights(job)
+        projections = [array for _, array in sorted(load(job["projections"]).items())]
+        wanted = [tensor for tensor in tensors if tensor.differentiable]
+        calls = Calls(framework, values=True)
+        watched = framework.watched(self._model, calls)
+        with watched if job["action"] == "modules" else nullcontext():
+            outputs, gradients, inner = framework.gradients(
+                self._model, compute, projections, wanted, calls.handles
+            )
+        result = {f"gradient/{name}": array for name, array in gradients.items()}
+        for number, output in enumerate(outputs):
+            result[f"output/{number:03d}"] = framework.array(output)
+        result |= calls.arrays(inner)
+        np.savez(job["result"], **result)  # type: ignore[arg-type]  # the names are no options
+        return {"calls": calls.told()}
+
+    def _train(self, job: Mapping[str, Any], feeds: dict[str, Any]) -> dict[str, Any]:
+        framework = self._framework
+        self._with_weights(job)
+        calls = Calls(framework, values=True)
+        with framework.watched(self._model, calls):
+            framework.train(self._model, feeds)
+        result = calls.arrays([])
+        for tensor in framework.tensors(self._model):
+            if any(part.role in STATISTICS for part in tensor.parts):
+                result[f"state/{tensor.name}"] = framework.array(tensor.handle)
+        np.savez(job["result"], **result)  # type: ignore[arg-type]
+        return {"calls": calls.told()}
+
+    def _with_weights(self, job: Mapping[str, Any]) -> list[Tensor]:
         framework, given = self._framework, load(job["weights"])
         tensors = framework.tensors(self._model)
         for tensor in tensors:
             if tensor.name in given:
                 framework.assign(tensor, given[tensor.name])
-        projections = [array for _, array in sorted(load(job["projections"]).items())]
-        wanted = [tensor for tensor in tensors if tensor.differentiable]
-        outputs, gradients = framework.gradients(self._model, compute, projections, wanted)
-        result = {f"gradient/{name}": array for name, array in gradients.items()}
-        for number, output in enumerate(outputs):
-            result[f"output/{number:03d}"] = framework.array(output)
-        np.savez(job["result"], **result)  # type: ignore[arg-type]  # the names are no options
-        return {}
+        return tensors
+
+
+def drawn(array: np.ndarray) -> list[float]:
+    """Return mean, standard deviation and kurtosis of the values that a tensor has."""
+    values = array.astype(np.float64)
+    mean, std = float(values.mean()), float(values.std())
+    fourth = float(((values - mean) ** 4).mean())
+    return [mean, std, fourth / std**4 if std else 0.0]
 
 
 def load(path: str) -> dict[str, np.ndarray]:
     """Read an npz file."""
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
-
-
-def flat(value: Any, framework: Framework) -> list[Any]:
-    """Return the tensors of numbers in what a model returns, in order."""
-    if framework.is_output(value):
-        return [value]
-    if isinstance(value, Mapping):
-        return [found for key in value for found in flat(value[key], framework)]
-    if isinstance(value, (list, tuple)):
-        return [found for item in value for found in flat(item, framework)]
-    return []
 
 
 def serve(framework: Framework) -> None:

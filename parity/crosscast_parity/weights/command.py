@@ -36,7 +36,7 @@ def match(request: Request) -> Found:
         DiagnosticError: CC760 for a recipe without models to match, CC761 and CC762 for models
             that fail.
     """
-    with _processes(request, targets_of_models(request)) as processes:
+    with processes_of(request) as processes:
         found = search(processes.describe(), processes)
     known = replace(found.known, heading=heading(found.known, found.proof))
     return replace(found, known=known)
@@ -60,7 +60,7 @@ def check(request: Request, path: str) -> Checked:
     known = read_weights(path)
     wanted = {target.partition("@")[0]: target for target in request.targets}
     targets = [wanted.get(name, name) for name in known.frameworks]
-    with _processes(request, targets_of_models(replace(request, targets=targets))) as processes:
+    with processes_of(replace(request, targets=targets)) as processes:
         models = processes.describe()
         for model in models:
             fixed = {part.tensor for part in model.parts if part.fixed}
@@ -116,10 +116,15 @@ def targets_of_models(request: Request) -> list[str]:
     return targets
 
 
-def _processes(request: Request, targets: Sequence[str]) -> Processes:
+def processes_of(request: Request) -> Processes:
+    """Return the processes of the models of a request.
+
+    Raises:
+        DiagnosticError: CC760 for a recipe without models to compare, CC601, CC602 for its rows.
+    """
     return Processes(
         request.recipe,
-        targets,
+        targets_of_models(request),
         request.folder,
         _rows(request),
         python=request.python,

@@ -79,6 +79,8 @@ class Model:
     counters: tuple[str, ...]
     shapes: Mapping[str, Shape]
     outputs: tuple[Shape, ...]
+    drawn: Mapping[str, tuple[float, ...]]
+    """Mean, standard deviation and kurtosis of the initial values of tensors."""
 
     def with_parts(self, parts: Sequence[Part]) -> Model:
         """Return the model with other canonical tensors."""
@@ -113,6 +115,7 @@ def model_of(framework: str, answer: Mapping[str, Any]) -> Model:
         counters=tuple(counters),
         shapes=shapes,
         outputs=tuple(tuple(shape) for shape in answer["outputs"]),
+        drawn={tensor["name"]: tuple(tensor["drawn"]) for tensor in answer["tensors"]},
     )
 
 

@@ -64,15 +64,22 @@ def prove(
         processes: Theirs.
         fixed: Canonical tensors that keep their values: the models fill them by themselves.
     """
+    drawn = drawn_weights(known, models, fixed)
+    weights = {f: framework_arrays(drawn, known, f) for f in known.frameworks}
+    computed = processes.compute(weights, models)
+    return compare(known, computed)
+
+
+def drawn_weights(
+    known: WeightsMap, models: Sequence[Model], fixed: frozenset[str]
+) -> dict[str, np.ndarray]:
+    """Return random values of the canonical tensors that models do not fill by themselves."""
     roles = roles_of(known, models)
-    drawn = {
+    return {
         entry.name: draw(roles[entry.name], entry.name)
         for entry in known.entries
         if entry.name not in fixed
     }
-    weights = {f: framework_arrays(drawn, known, f) for f in known.frameworks}
-    computed = processes.compute(weights, models)
-    return compare(known, computed)
 
 
 def roles_of(known: WeightsMap, models: Sequence[Model]) -> dict[str, Part]:

@@ -31,6 +31,15 @@ class Computed:
     gradients: Mapping[str, np.ndarray]
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Calls of layers and arrays as `inside.own_model` leaves them; `computed`: of the model."""
+
+    calls: Sequence[Mapping[str, Any]]
+    arrays: Mapping[str, np.ndarray]
+    computed: Computed | None
+
+
 class Processes:
     """One process for each framework; they end with the block."""
 
@@ -91,6 +100,35 @@ class Processes:
         Outputs with channels last are turned to those of the first model with channels first, or
         the other way around.
         """
+        jobs, axes = self._run("run", weights, models)
+        self._ask(jobs)
+        return {name: _computed(job["result"], axes[name]) for name, job in jobs.items()}
+
+    def record(
+        self, action: str, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
+    ) -> dict[str, Recorded]:
+        """Return what every layer got and returned, by framework.
+
+        Args:
+            action: `modules`, with gradients, or `train`, a call as in training without dropout.
+                After `train` no model has dropout any more.
+            weights: By framework and tensor.
+            models: All of them.
+        """
+        jobs, axes = self._run(action, weights, models)
+        answers = self._ask(jobs)
+        found = {}
+        for name, job in jobs.items():
+            with np.load(job["result"], allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+            computed = _computed(job["result"], axes[name]) if action == "modules" else None
+            found[name] = Recorded(answers[name]["calls"], arrays, computed)
+        return found
+
+    def _run(
+        self, action: str, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
+    ) -> tuple[dict[str, dict[str, str]], dict[str, list[tuple[int, ...] | None]]]:
+        """Return the jobs that run models with weights, and how outputs are to be turned."""
         jobs, axes = {}, {}
         for model in models:
             name = model.framework
@@ -107,9 +145,8 @@ class Processes:
                 for n, order in enumerate(axes[name])
             }
             np.savez(files["projections"], **factors)  # type: ignore[arg-type]
-            jobs[name] = {"action": "run", **files}
-        self._ask(jobs)
-        return {name: _computed(job["result"], axes[name]) for name, job in jobs.items()}
+            jobs[name] = {"action": action, **files}
+        return jobs, axes
 
     def _ask(self, jobs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
         """Send jobs to all processes, then wait for all answers; every failure is reported."""

@@ -12,6 +12,7 @@ import typer
 
 from crosscast.cli.compile import RecipeArgument, ToOption, targets_of
 from crosscast.cli.error_handling import positive
+from crosscast.cli.module_parity import compare_models
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.missing_packages import parity_missing
 
@@ -102,6 +103,25 @@ def parity(
 
     targets = targets_of(to)
     loaded = load(recipe)
+    if loaded.model.kind == "custom":
+        return compare_models(
+            loaded,
+            Path.cwd() if recipe == "-" else Path(recipe).absolute().parent,
+            targets,
+            output,
+            python=python or (),
+            timeout=timeout,
+            refused={
+                "--add": add,
+                "--bisect": bisect,
+                "--fault": fault,
+                "--reference": reference,
+                "--reference-run": reference_run,
+                "--save-reference": save_reference,
+                "--self-test": self_test,
+                "--stress": stress,
+            },
+        )
     try:
         from crosscast_parity.compare import command
         from crosscast_parity.planning.contestants import of_targets, parse_contestant

@@ -153,7 +153,8 @@ RUN_CODES = (
     Code(
         "CC704",
         "parity cannot run this recipe",
-        "The parity harness runs the shipped BERT in one process.",
+        "Programs with the shipped BERT are trained and compared in one process. Models of your "
+        "own are compared module by module, without options that need a training.",
     ),
     Code("CC705", "invalid fault", "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
     Code(

@@ -1,0 +1,1 @@
+"""Where models of two frameworks differ: module by module, in order of execution."""

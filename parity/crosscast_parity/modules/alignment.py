@@ -1,0 +1,134 @@
+"""Which call of a module in one framework is which in another.
+
+Modules that hold the same canonical tensors are the same. Those without tensors are paired by what
+runs before or after them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crosscast_parity.modules.calls import Call
+from crosscast_parity.modules.layouts import distance, fits
+from crosscast_parity.weights.proof import OUTPUTS
+
+RECURRENT = ("lstm", "gru", "rnn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two calls that are the same. `first_of`: where several calls of a framework are one of the
+    other, the first of them; its inputs are those of the pair."""
+
+    a: Call
+    b: Call
+    first_of_a: Call
+    first_of_b: Call
+
+
+def aligned(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
+    """Return the pairs of calls of two frameworks, in the order in which the first one's end."""
+    pairs = [*_with_tensors(ours, theirs)]
+    pairs += _stacked(ours, theirs, pairs)
+    pairs += _without_tensors(ours, theirs, pairs)
+    return sorted(pairs, key=lambda pair: pair.a.end)
+
+
+def _pair(a: Call, b: Call) -> Pair:
+    return Pair(a=a, b=b, first_of_a=a, first_of_b=b)
+
+
+def _with_tensors(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
+    groups: dict[object, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
+    for side, calls in enumerate((ours, theirs)):
+        for call in calls:
+            if call.tensors:
+                groups[call.tensors, call.count][side].append(call)
+    return [pair for group in groups.values() for pair in _nested(*group)]
+
+
+def _nested(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
+    """Pair modules around the same tensors, in order, those that return the same before others."""
+    ranked = []
+    for i, a in enumerate(ours):
+        for j, b in enumerate(theirs):
+            if fits(a.outputs[0], b.outputs[0]):
+                other = distance(a.outputs[0], b.outputs[0]) > OUTPUTS
+                ranked.append((other, a.group != b.group, abs(i - j), i, j))
+    found: dict[int, int] = {}
+    for *_, i, j in sorted(ranked):
+        crossing = any((i - k) * (j - m) <= 0 for k, m in found.items())
+        if not crossing:
+            found[i] = j
+    return [_pair(ours[i], theirs[j]) for i, j in found.items()]
+
+
+def _stacked(ours: Sequence[Call], theirs: Sequence[Call], pairs: Sequence[Pair]) -> list[Pair]:
+    """Pair a recurrent module of several layers with those that are one layer each."""
+    found = []
+    for side, (one, many) in enumerate(((ours, theirs), (theirs, ours))):
+        taken = {(pair.b if side else pair.a).number for pair in pairs}
+        for call in one:
+            if call.number in taken or not call.group.startswith(RECURRENT):
+                continue
+            inner = [c for c in many if c.tensors and c.tensors < call.tensors]
+            outer = [c for c in inner if not any(c.parent == o.number for o in inner)]
+            whole = outer and frozenset().union(*(c.tensors for c in outer)) == call.tensors
+            if whole and fits(call.outputs[0], outer[-1].outputs[0]):
+                a, b, first = call, outer[-1], outer[0]
+                found.append(
+                    Pair(a=b, b=a, first_of_a=first, first_of_b=a)
+                    if side
+                    else Pair(a=a, b=b, first_of_a=a, first_of_b=first)
+                )
+    return found
+
+
+def _without_tensors(
+    ours: Sequence[Call], theirs: Sequence[Call], pairs: Sequence[Pair]
+) -> list[Pair]:
+    """Pair modules without tensors that run after, or before, the same pair."""
+    anchors = [pair for pair in pairs if pair.a.leaf and pair.b.leaf]
+    before = (
+        _neighbours(ours, {pair.a.number: n for n, pair in enumerate(anchors)}),
+        _neighbours(theirs, {pair.b.number: n for n, pair in enumerate(anchors)}),
+    )
+    found, taken = [], set()
+    plain = (
+        [c for c in ours if c.leaf and not c.tensors],
+        [c for c in theirs if c.leaf and not c.tensors],
+    )
+    for a in plain[0]:
+        for b in plain[1]:
+            there = before[0][a.number], before[1][b.number]
+            near = there[0][0] == there[1][0] or there[0][1] == there[1][1]
+            if (
+                near
+                and b.number not in taken
+                and a.group == b.group
+                and fits(a.outputs[0], b.outputs[0])
+            ):
+                taken.add(b.number)
+                found.append(_pair(a, b))
+                break
+    return found
+
+
+def _neighbours(
+    calls: Sequence[Call], anchors: dict[int, int]
+) -> dict[int, tuple[int | None, int | None]]:
+    """Return for every call the anchor that has ended before it, and the next one."""
+    order = sorted(calls, key=lambda call: call.end)
+    before: dict[int, int | None] = {}
+    last: int | None = None
+    for call in order:
+        before[call.number] = last
+        last = anchors.get(call.number, last)
+    found: dict[int, tuple[int | None, int | None]] = {}
+    after: int | None = None
+    for call in reversed(order):
+        found[call.number] = before[call.number], after
+        after = anchors.get(call.number, after)
+    return found

@@ -1,0 +1,93 @@
+"""Compare the modules of a recipe's own models, with the weights that `weights.yaml` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crosscast.recipe.document import CustomLoss
+from crosscast.weights.convert import framework_arrays
+from crosscast.weights.document import NAME, WeightsMap
+from crosscast.weights.reader import check_against, read_weights
+from crosscast_parity.modules.judgement import Judgement, judge
+from crosscast_parity.weights.assembly import unmatched
+from crosscast_parity.weights.command import Request, processes_of
+from crosscast_parity.weights.model import Model
+from crosscast_parity.weights.proof import drawn_weights
+from crosscast_parity.weights.search import filled, search
+from crosscast_parity.weights.workers import Processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a comparison of modules has found.
+
+    `known`: the map of weights. `matched`: whether it was searched, because there was no file.
+    `left`: by framework the tensors that have no counterpart. `state`: whether the state that
+    training changes was compared.
+    """
+
+    known: WeightsMap
+    matched: bool
+    left: dict[str, list[str]]
+    state: bool
+    judgements: Sequence[Judgement]
+
+    @property
+    def same(self) -> bool:
+        """Whether all frameworks have the same model, and every tensor its counterpart."""
+        return all(j.same for j in self.judgements) and not any(self.left.values())
+
+
+def compare_modules(request: Request) -> Result:
+    """Compare the modules of a recipe's models in all frameworks with those of the first one.
+
+    Raises:
+        DiagnosticError: CC760 to CC763, as for `crosscast weights`.
+    """
+    path = request.folder / NAME
+    with processes_of(request) as processes:
+        return compare_with(processes, path if path.exists() else None, request)
+
+
+def compare_with(processes: Processes, path: Path | None, request: Request) -> Result:
+    """Compare modules in processes that run; without a file the weights are matched first."""
+    models: Sequence[Model] = processes.describe()
+    left: dict[str, list[str]] = {}
+    if path is None:
+        found = search(models, processes)
+        known, models = found.known, found.models
+        parts = unmatched(known, models)
+        left = {name: [part.text for part in rest] for name, rest in parts.items() if rest}
+    else:
+        known = _of_models(read_weights(str(path)), models)
+        for model in models:
+            fixed = {part.tensor for part in model.parts if part.fixed}
+            check_against(known, model.framework, model.shapes, {*fixed, *model.counters})
+    drawn = drawn_weights(known, models, filled(known, models))
+    weights = {name: framework_arrays(drawn, known, name) for name in known.frameworks}
+    evaluated = processes.record("modules", weights, models)
+    # A function of the user's for the loss calls the model by itself: nobody can say how.
+    state = not isinstance(request.recipe.loss, CustomLoss)
+    trained = processes.record("train", weights, models) if state else {}
+    return Result(
+        known=known,
+        matched=path is None,
+        left=left,
+        state=state,
+        judgements=judge(known, models, drawn, evaluated, trained),
+    )
+
+
+def _of_models(known: WeightsMap, models: Sequence[Model]) -> WeightsMap:
+    """Return the map of these frameworks, in their order."""
+
+    names = tuple(model.framework for model in models)
+    entries = []
+    for entry in known.entries:
+        places = {name: entry.places[name] for name in names if name in entry.places}
+        if places:
+            entries.append(replace(entry, places=places))
+    left = {name: known.left.get(name, ()) for name in names}
+    return replace(known, frameworks=names, entries=tuple(entries), left=left)

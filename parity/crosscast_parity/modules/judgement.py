@@ -1,0 +1,185 @@
+"""Everything that differs between two frameworks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crosscast.weights.convert import canonical_arrays
+from crosscast.weights.document import WeightsMap
+from crosscast_parity.modules.calls import calls_of
+from crosscast_parity.modules.comparison import Compared, Comparison, Place, compare
+from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.explain import explained
+from crosscast_parity.modules.hypotheses import TABLE
+from crosscast_parity.modules.state import compare_state
+from crosscast_parity.modules.steps import Held, module_step, steps_at
+from crosscast_parity.modules.structure import (
+    compare_biases,
+    compare_dropout,
+    compare_initial,
+    compare_settings,
+)
+from crosscast_parity.weights.model import Model
+from crosscast_parity.weights.proof import compare as compare_models
+from crosscast_parity.weights.proof import roles_of
+from crosscast_parity.weights.workers import Recorded
+
+STATEFUL = "running statistics"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """Two frameworks, where they begin to differ, and all that is known to be different."""
+
+    comparison: Comparison
+    output: Place | None
+    gradient: Compared | None
+    differences: tuple[Difference, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing certain was found."""
+        certain = any(difference.certain for difference in self.differences)
+        return self.comparison.same and not certain
+
+
+def judge(
+    known: WeightsMap,
+    models: Sequence[Model],
+    weights: Mapping[str, np.ndarray],
+    evaluated: Mapping[str, Recorded],
+    trained: Mapping[str, Recorded],
+) -> list[Judgement]:
+    """Compare every framework with the first one.
+
+    Args:
+        known: The map of weights.
+        models: Of its frameworks, the first one first.
+        weights: Canonical, as all models had them.
+        evaluated: What was recorded in evaluation.
+        trained: And in training; may be empty.
+    """
+    held = Held(roles_of(known, models), weights)
+    computed = {
+        name: recorded.computed for name, recorded in evaluated.items() if recorded.computed
+    }
+    proof = compare_models(known, computed)
+    calls = {m.framework: calls_of(evaluated[m.framework], known, m) for m in models}
+    first = models[0]
+    found = []
+    for model in models[1:]:
+        names = first.framework, model.framework
+        alone = compare_models(_two(known, names), {name: computed[name] for name in names})
+        comparison = compare(
+            names,
+            calls[names[0]],
+            calls[names[1]],
+            outputs=proof.outputs[model.framework],
+            weights=max(alone.gradients.values(), default=0.0),
+        )
+        differences = [*_numbers(comparison, held), *compare_settings(comparison)]
+        differences += compare_dropout(comparison)
+        differences += compare_biases(_two(known, names), models)
+        differences += compare_initial(known, models, model.framework)
+        if trained:
+            differences += compare_state(
+                names,
+                tuple(calls_of(trained[m.framework], known, m) for m in (first, model)),  # type: ignore[arg-type]
+                tuple(_state(trained[name], known, name) for name in names),  # type: ignore[arg-type]
+                held,
+            )
+        found.append(
+            Judgement(
+                comparison=comparison,
+                output=comparison.first_output(),
+                gradient=comparison.first_gradient(),
+                differences=_once(differences),
+            )
+        )
+    return found
+
+
+def _two(known: WeightsMap, names: tuple[str, str]) -> WeightsMap:
+    """Return the map of two frameworks alone."""
+
+    entries = []
+    for entry in known.entries:
+        places = {name: place for name, place in entry.places.items() if name in names}
+        if len(places) == 2:
+            entries.append(replace(entry, places=places))
+    return replace(known, frameworks=names, entries=tuple(entries))
+
+
+def _state(recorded: Recorded, known: WeightsMap, framework: str) -> dict[str, np.ndarray]:
+    arrays = {n[6:]: a for n, a in recorded.arrays.items() if n.startswith("state/")}
+    return canonical_arrays(arrays, known, framework)
+
+
+def _numbers(comparison: Comparison, held: Held) -> list[Difference]:
+    """Return what outputs and gradients show, and norms that differ too little to show there."""
+    found = []
+    place = comparison.first_output()
+    if place is not None:
+        pair = place.at.pair
+        named = explained(*steps_at(comparison, place, held))
+        words = f"outputs differ by {place.at.outputs:.1e} of their size"
+        if named:
+            words = f"{comparison.first}: {named.ours}; {comparison.other}: {named.theirs}"
+        found.append(
+            Difference(
+                what="output",
+                module=pair.a.text,
+                counterpart=pair.b.text,
+                kind=named.kind if named else "",
+                words=words,
+            )
+        )
+    elif not comparison.same:
+        gradient = comparison.first_gradient()
+        found.append(
+            Difference(
+                what="gradient",
+                module=gradient.pair.a.text if gradient else "",
+                counterpart=gradient.pair.b.text if gradient else "",
+                kind="",
+                words=f"outputs are the same, gradients of weights differ by "
+                f"{comparison.weights:.1e} of their size",
+            )
+        )
+    return found + _norms(comparison, held)
+
+
+def _norms(comparison: Comparison, held: Held) -> list[Difference]:
+    rows = [row for row in TABLE if row.kind.startswith("epsilon of")]
+    found = []
+    for compared in comparison.compared:
+        pair = compared.pair
+        if not pair.a.leaf or not pair.b.leaf or not compared.same_inputs:
+            continue
+        named = explained(
+            module_step(pair.first_of_a, pair.a, held),
+            module_step(pair.first_of_b, pair.b, held),
+            rows,
+        )
+        if named:
+            found.append(
+                Difference(
+                    what="output",
+                    module=pair.a.text,
+                    counterpart=pair.b.text,
+                    kind=named.kind,
+                    words=f"{comparison.first}: {named.ours}; {comparison.other}: {named.theirs}",
+                )
+            )
+    return found
+
+
+def _once(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Return differences without those that say the same of one module again."""
+    found: dict[tuple[str, str], Difference] = {}
+    for difference in differences:
+        found.setdefault((difference.module, difference.kind), difference)
+    return tuple(found.values())

@@ -1,0 +1,53 @@
+"""Compare what modules of two frameworks return: channels may be first or last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+
+def candidates(a: np.ndarray, b: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the second array in all ways in which it may be the first one."""
+    if a.shape == b.shape:
+        yield b
+    count = b.ndim
+    if count > 2:
+        for order in ((0, count - 1, *range(1, count - 1)), (0, *range(2, count), 1)):
+            turned = b.transpose(order)
+            if turned.shape == a.shape:
+                yield turned
+    if a.ndim == 2 and count == 3 and a.shape == (b.shape[0], b.shape[2]):
+        yield b[:, -1]  # the last state of a recurrent layer
+
+
+def fits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays may be the same."""
+    return next(candidates(a, b), None) is not None or next(candidates(b, a), None) is not None
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the largest difference relative to the largest value; infinity if they do not fit."""
+    found = [_far(a, other) for other in candidates(a, b)]
+    found += [_far(b, other) for other in candidates(b, a)] if a.ndim != b.ndim else []
+    return min(found, default=float("inf"))
+
+
+def norm_distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the size of the difference relative to the larger one; infinity if they do not fit.
+
+    For gradients: the few that are other because a ReLU is 0 or 1 beside 0 do not count much.
+    """
+    found = []
+    for other in candidates(a, b):
+        size = max(float(np.linalg.norm(a)), float(np.linalg.norm(other)))
+        found.append(float(np.linalg.norm(a.astype(np.float64) - other)) / size if size else 0.0)
+    return min(found, default=float("inf"))
+
+
+def _far(a: np.ndarray, b: np.ndarray) -> float:
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        same = np.array_equal(a, b, equal_nan=True)
+        return 0.0 if same else float("inf")
+    size = max(float(np.abs(a).max(initial=0)), float(np.abs(b).max(initial=0)))
+    return float(np.abs(a.astype(np.float64) - b).max(initial=0)) / size if size else 0.0

@@ -1,0 +1,201 @@
+"""What a comparison of modules says: the first difference, the model as a list, JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from crosscast_parity.modules.calls import Call, ancestors
+from crosscast_parity.modules.command import Result
+from crosscast_parity.modules.comparison import Compared, Place
+from crosscast_parity.modules.differences import Difference
+from crosscast_parity.modules.judgement import Judgement
+
+MOST = 12
+"""Differences that are listed; the rest is counted."""
+NOT_TESTED = (
+    ("L0a-L0c", "sizes of windows, the state machine of the training step"),
+    ("L0d", "types of operations"),
+    ("L1a", "the first loss; gradients are compared module by module"),
+    ("L1b", "updates of the weights"),
+    ("L1c", "runs from stress weights, which exist for BERT only"),
+    ("L1d", "evaluation and files, whose oracle in NumPy is a BERT"),
+    ("L2", "losses along a training"),
+    ("L3", "results of paired seeds"),
+)
+"""Levels of `parity` that own models do not have yet."""
+
+
+def text_of(result: Result) -> list[str]:
+    """Return the report in lines."""
+    lines = []
+    for judgement in result.judgements:
+        lines += [*summary(judgement), ""]
+        if not judgement.same:
+            lines += [*drawing(judgement), ""]
+    for framework, left in result.left.items():
+        lines.append(f"{framework}: weights without counterpart: {', '.join(left)}")
+    if not result.state:
+        lines.append("NOT TESTED: running statistics, because `loss.kind: custom` calls the model")
+    lines += [f"NOT TESTED: {level}: {words}" for level, words in NOT_TESTED]
+    return lines
+
+
+def summary(judgement: Judgement) -> list[str]:
+    """Return what was found of two frameworks."""
+    comparison = judgement.comparison
+    names = f"{comparison.first} and {comparison.other}"
+    pairs = len(comparison.compared)
+    lines = [f"{names}: modules {'SAME' if judgement.same else 'DIFFERENT'}, {pairs} compared"]
+    lines.append(
+        f"  outputs of the models differ by {comparison.outputs:.1e}, "
+        f"gradients of weights by {comparison.weights:.1e}"
+    )
+    if judgement.output is not None:
+        lines += _place(judgement.output)
+    if judgement.gradient is not None:
+        lines.append(f"  first gradient: {_gradient(judgement, judgement.gradient)}")
+    shown = sorted(judgement.differences, key=lambda d: (not d.certain, not d.kind))
+    lines += [f"  {_difference(difference)}" for difference in shown[:MOST]]
+    if len(shown) > MOST:
+        lines.append(f"  and {len(shown) - MOST} more")
+    return lines
+
+
+def _place(place: Place) -> Iterator[str]:
+    at = place.at
+    before = "nothing before it"
+    if place.after is not None:
+        before = f"{place.after.outputs:.1e} before it ({place.after.pair.a.text})"
+    yield f"  first output: {_both(at)}: {before}, {at.outputs:.1e} after it"
+    if place.within is not None:
+        yield f"    its inputs differ: the cause is in the code of {place.within.text} before it"
+
+
+def _gradient(judgement: Judgement, gradient: Compared) -> str:
+    later = judgement.comparison.gradient_after(gradient)
+    before = f"{later.gradients:.1e} before it ({later.pair.a.text}), " if later else ""
+    return f"{_both(gradient)}, in the backward pass: {before}{gradient.gradients:.1e} after it"
+
+
+def _both(compared: Compared) -> str:
+    return f"{compared.pair.a.text} ({compared.pair.a.kind}; {compared.pair.b.text})"
+
+
+def _difference(difference: Difference) -> str:
+    kind = difference.kind or "no known difference fits"
+    head = "difference" if difference.certain else "note"
+    where = difference.module or difference.counterpart
+    return f"{head}: {kind}: {where}: {difference.words}"
+
+
+def drawing(judgement: Judgement) -> list[str]:
+    """Return the modules of the first framework as a list, with errors along it."""
+    comparison = judgement.comparison
+    found = {c.pair.a.number: c for c in comparison.compared}
+    first = judgement.output.at.pair.a.number if judgement.output else None
+    back = judgement.gradient.pair.a.number if judgement.gradient else None
+    width = 44
+    lines = [f"  {'module':{width}} {'output':>8} {'gradient':>8}"]
+    for call in sorted(comparison.ours, key=lambda call: call.number):
+        depth = len(ancestors(call, comparison.ours))
+        name = f"{'  ' * depth}{_short(call, comparison.ours)} {call.kind}"[:width]
+        marks = [
+            text
+            for number, text in ((first, "first output"), (back, "first gradient"))
+            if number == call.number
+        ]
+        line = f"  {name:{width}} {_errors(found.get(call.number))}{_marks(marks)}"
+        lines.append(line.rstrip())
+    return lines
+
+
+def _short(call: Call, calls: Sequence[Call]) -> str:
+    """Return the path of a module within the one that calls it."""
+    around = next(iter(ancestors(call, calls)), None)
+    path = call.path
+    if around is not None and around.path and path.startswith(around.path):
+        path = path[len(around.path) :].lstrip("./")
+    return path or "model"
+
+
+def _marks(marks: list[str]) -> str:
+    return f"  <- {', '.join(marks)}" if marks else ""
+
+
+def _errors(compared: Compared | None) -> str:
+    if compared is None:
+        return f"{'-':>8} {'-':>8}"
+    back = "-" if compared.gradients is None else f"{compared.gradients:.1e}"
+    return f"{compared.outputs:8.1e} {back:>8} {bar(compared.outputs)}"
+
+
+def bar(error: float) -> str:
+    """Return a bar of one block for each power of ten above 1e-8."""
+    if not error > 1e-8:
+        return ""
+    return "#" * min(10, max(1, math.ceil(math.log10(min(error, 100.0)) + 8)))
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "version": 1,
+        "frameworks": list(result.known.frameworks),
+        "matched": result.matched,
+        "same": result.same,
+        "left": {name: list(left) for name, left in result.left.items()},
+        "not_tested": [{"level": level, "what": what} for level, what in NOT_TESTED],
+        "pairs": [_judgement_json(judgement) for judgement in result.judgements],
+    }
+
+
+def _judgement_json(judgement: Judgement) -> dict[str, Any]:
+    comparison, output, gradient = judgement.comparison, judgement.output, judgement.gradient
+    return {
+        "frameworks": [comparison.first, comparison.other],
+        "same": judgement.same,
+        "outputs": _number(comparison.outputs),
+        "gradients_of_weights": _number(comparison.weights),
+        "first_output": output
+        and {
+            "module": output.at.pair.a.text,
+            "counterpart": output.at.pair.b.text,
+            "after": output.after.pair.a.text if output.after else None,
+            "within": output.within.text if output.within else None,
+        },
+        "first_gradient": gradient
+        and {"module": gradient.pair.a.text, "counterpart": gradient.pair.b.text},
+        "differences": [
+            {name: getattr(difference, name) for name in Difference.__slots__}
+            for difference in judgement.differences
+        ],
+        "modules": [
+            {
+                "module": c.pair.a.text,
+                "counterpart": c.pair.b.text,
+                "kind": c.pair.a.kind,
+                "input": _number(c.inputs),
+                "output": _number(c.outputs),
+                "gradient": _number(c.gradients),
+            }
+            for c in comparison.compared
+        ],
+        "unmatched": {
+            comparison.first: _unmatched(
+                comparison.ours, {c.pair.a.number for c in comparison.compared}
+            ),
+            comparison.other: _unmatched(
+                comparison.theirs, {c.pair.b.number for c in comparison.compared}
+            ),
+        },
+    }
+
+
+def _unmatched(calls: Sequence[Call], taken: set[int]) -> list[str]:
+    return [call.text for call in calls if call.number not in taken]
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,99 @@
+"""A step of a model in one framework: what went in, what came out, and what it holds.
+
+All is as in PyTorch: channels first, canonical tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crosscast_parity.modules.calls import Call
+from crosscast_parity.modules.comparison import Comparison, Place
+from crosscast_parity.weights.model import Part
+
+Arrays = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A module, or the code between two of them (`group` is "" then).
+
+    `x`: what it got; of code between modules, what the modules before it returned, the last one
+    first. `tensors`: by role, in order of execution.
+    """
+
+    group: str
+    x: Arrays
+    y: np.ndarray
+    tensors: Mapping[str, tuple[np.ndarray, ...]]
+    settings: Mapping[str, Any]
+
+    def setting(self, name: str, default: int) -> tuple[int, int]:
+        """Return a setting of two sizes, which may be a single number."""
+        value = self.settings.get(name, default)
+        if isinstance(value, (list, tuple)):
+            numbers = [v for v in value if isinstance(v, int)]
+            return (numbers[0], numbers[-1]) if numbers else (default, default)
+        return (value, value) if type(value) is int else (default, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What canonical tensors are (`roles`), and their values."""
+
+    roles: Mapping[str, Part]
+    values: Mapping[str, np.ndarray]
+
+    def by_role(self, names: frozenset[str]) -> dict[str, tuple[np.ndarray, ...]]:
+        """Return tensors by role, in order of execution."""
+        found: dict[str, list[np.ndarray]] = {}
+        for name, part in self.roles.items():
+            if name in names and name in self.values:
+                found.setdefault(part.role, []).append(self.values[name])
+        return {role: tuple(arrays) for role, arrays in found.items()}
+
+
+def channels_first(array: np.ndarray, call: Call) -> np.ndarray:
+    """Return an array with channels before sizes, if the module has them last."""
+    last = call.settings.get("data_format") in ("channels_last", "NLC", "NHWC", "NDHWC")
+    if call.group == "batch norm" and call.settings.get("axis") in (-1, array.ndim - 1):
+        last = True
+    return np.moveaxis(array, -1, 1) if last and array.ndim > 2 else array
+
+
+def module_step(first: Call, last: Call, held: Held) -> Step:
+    """Return what a module did; `first` gets what `last` returns the result of."""
+    names = first.tensors | last.tensors
+    return Step(
+        group=last.group,
+        x=tuple(channels_first(x, first) for x in first.inputs),
+        y=channels_first(last.outputs[0], last),
+        tensors=held.by_role(names),
+        settings=last.settings,
+    )
+
+
+def steps_at(comparison: Comparison, place: Place, held: Held) -> tuple[Step, Step]:
+    """Return what both frameworks did where their difference begins."""
+    pair = place.at.pair
+    if place.within is None:
+        return (
+            module_step(pair.first_of_a, pair.a, held),
+            module_step(pair.first_of_b, pair.b, held),
+        )
+    sources = [c for c in comparison.compared if c.same_outputs and c.pair.a.end < pair.a.end]
+    sources.sort(key=lambda c: c.pair.a.end, reverse=True)
+    return (
+        _between(pair.first_of_a, [c.pair.a for c in sources]),
+        _between(pair.first_of_b, [c.pair.b for c in sources]),
+    )
+
+
+def _between(at: Call, sources: Sequence[Call]) -> Step:
+    before = tuple(source.outputs[0] for source in sources[:4])
+    y = at.inputs[0] if at.inputs else at.outputs[0]
+    return Step(group="", x=before, y=y, tensors={}, settings=at.settings)

@@ -1,0 +1,187 @@
+"""Planted differences between models are caught and named; other implementations are not."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crosscast.readers.recipe_yaml import load
+from crosscast.weights.document import NAME
+from crosscast.weights.writer import text_of as weights_text
+from crosscast_parity.modules.command import Result, compare_with
+from crosscast_parity.modules.report import as_json, summary, text_of
+from crosscast_parity.weights.command import Request, processes_of
+from crosscast_parity.weights.search import search
+from crosscast_parity.weights.workers import Processes
+from frameworks.module_plants import PLANTS, Plant
+from frameworks.module_programs import ALL, RIGHT, UNMAPPED, Edit, G, Program, R
+from frameworks.subprocesses import require
+from tiers import cases
+
+pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ROWS = 8
+QUICK = ("keras same", "torch momentum", "torch gelu", "paddle mask", "keras gates")
+QUICK_RIGHT = ("fused attention, torch and tensorflow", "convolution as matmul, torch and paddle")
+UNSEEN = ("keras initial",)
+"""Plants whose first module has too few weights to tell: a later one is named."""
+
+
+class Lab:
+    """One process for each framework, in which the models of all tests are built."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._workers: dict[str, Any] = {}
+        self._maps: dict[str, str] = {}
+
+    def compare(
+        self, name: str, example: str, against: Sequence[str], edits: Sequence[Edit], mapped: bool
+    ) -> Result:
+        """Compare the models of an example after some edits."""
+        request = self._request(name, example, against, edits)
+        path = None
+        if mapped:
+            path = request.folder / NAME
+            path.write_text(self._map(example))
+        with self._running(request) as processes:
+            return compare_with(processes, path, request)
+
+    def stop(self) -> None:
+        """End the processes."""
+        for worker in self._workers.values():
+            worker.stop()
+
+    def _map(self, example: str) -> str:
+        if example not in self._maps:
+            with self._running(self._request("clean", example, ALL, ())) as processes:
+                found = search(processes.describe(), processes)
+            self._maps[example] = weights_text(found.known)
+        return self._maps[example]
+
+    @contextmanager
+    def _running(self, request: Request) -> Iterator[Processes]:
+        with processes_of(request) as processes:
+            for framework, worker in processes._workers.items():
+                processes._workers[framework] = self._workers.setdefault(framework, worker)
+            yield processes
+            processes._workers.clear()  # the next test needs them
+
+    def _request(
+        self, name: str, example: str, against: Sequence[str], edits: Sequence[Edit]
+    ) -> Request:
+        # Every program needs modules of its own: processes import a name once.
+        tag = re.sub(r"\W", "_", f"{name}_{example}")
+        folder = self.folder / tag
+        folder.mkdir()
+        text = (EXAMPLES / example / "recipe.yaml").read_text().replace("build_model", "build_tiny")
+        for framework in ALL:
+            model = (EXAMPLES / example / f"model_{framework}.py").read_text()
+            for of, old, new in edits:
+                if of == framework:
+                    assert old in model, old
+                    model = model.replace(old, new)
+            (folder / f"{tag}_{framework}.py").write_text(model)
+            text = text.replace(f"model_{framework}:", f"{tag}_{framework}:")
+        (folder / "recipe.yaml").write_text(text)
+        (folder / "data").mkdir()
+        np.savez(folder / "data" / "train.npz", **rows_of(example))
+        recipe = load(str(folder / "recipe.yaml"))
+        return Request(recipe=recipe, folder=folder, targets=against)
+
+
+def rows_of(example: str) -> dict[str, Any]:
+    """Return rows of an example."""
+    spec = importlib.util.spec_from_file_location("data", EXAMPLES / example / "data.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rows: dict[str, Any] = module.train_rows().rows(range(ROWS))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    for framework in ALL:
+        require(framework)
+    found = Lab(tmp_path_factory.mktemp("modules"))
+    yield found
+    found.stop()
+
+
+def named_modules(result: Result) -> set[str]:
+    """Return the module that is named first, and the one around the code that differs."""
+    (judgement,) = result.judgements
+    certain = [difference for difference in judgement.differences if difference.certain]
+    place = judgement.output
+    found = {certain[0].module} if certain else set()
+    if place is not None:
+        found |= {place.at.pair.a.text} | ({place.within.text} if place.within else set())
+    return found
+
+
+@pytest.mark.parametrize(
+    "plant",
+    cases(
+        [pytest.param(plant, id=plant.name) for plant in PLANTS],
+        [plant for plant in PLANTS if plant.name in QUICK],
+        "the other planted differences of modules",
+    ),
+)
+def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> None:
+    result = lab.compare(plant.name, plant.example, plant.against, plant.edits, True)
+    (judgement,) = result.judgements
+    assert not judgement.same
+    shown = "\n".join(summary(judgement))
+    assert next(d.kind for d in judgement.differences if d.certain) == plant.kind, shown
+    if plant.name not in UNSEEN:
+        assert plant.module in named_modules(result), shown
+
+
+@pytest.mark.parametrize(
+    "program",
+    cases(
+        [pytest.param(program, id=program.name) for program in RIGHT],
+        [program for program in RIGHT if program.name in QUICK_RIGHT],
+        "the other right programs",
+    ),
+)
+def test_another_implementation_is_not_accused(lab: Lab, program: Program) -> None:
+    mapped = not program.name.startswith(UNMAPPED)
+    result = lab.compare(program.name, program.example, program.against, program.edits, mapped)
+    assert result.same, "\n".join(text_of(result))
+
+
+def test_a_stopped_gradient_is_found_in_the_backward_pass(lab: Lab) -> None:
+    edit = ("torch", "+ self.shortcut(x)).relu()", "+ self.shortcut(x.detach())).relu()")
+    result = lab.compare("detached", R, ("torch", "tensorflow"), [edit], True)
+    (judgement,) = result.judgements
+    assert judgement.output is None
+    assert judgement.gradient is not None
+    # What the shortcut of the last stage gets is the sum of two norms; this one is called last.
+    assert judgement.gradient.pair.a.text == "stages.1.0.shortcut.1"
+
+
+def test_the_report_names_draws_and_says_what_is_not_tested(lab: Lab) -> None:
+    edit = ("torch", 'approximate="tanh"', 'approximate="none"')
+    result = lab.compare("report", G, ALL, [edit], False)
+    assert result.matched
+    text = "\n".join(text_of(result))
+    assert "torch and tensorflow: modules DIFFERENT" in text
+    assert "first output: blocks.0.down (Linear; gpt/block_0/down)" in text
+    assert "the cause is in the code of blocks.0 before it" in text
+    assert "torch: GELU by erf; paddle: GELU by tanh" in text
+    assert "<- first output" in text
+    assert "NOT TESTED: L2" in text
+    told = as_json(result)
+    assert [pair["same"] for pair in told["pairs"]] == [False, False]
+    assert told["pairs"][0]["first_output"]["within"] == "blocks.0"
