@@ -249,7 +249,8 @@ def test_the_scripts_train_alike(labs: Lazy[Lab], tmp_path: Path, name: str) -> 
 
 def test_the_gpt_trains_alike_with_given_masks(labs: Lazy[Lab], tmp_path: Path) -> None:
     """With dropout, as it is trained; Keras' layers are not where those of PyTorch are."""
-    problem, runs = PROBLEMS["gpt"], {}
+    problem = PROBLEMS["gpt"]
+    runs: dict[str, Run] = {}
     for framework in FRAMEWORKS:
         folder = tmp_path / framework
         script = written(problem, folder, framework, half=False, dropout=True)
