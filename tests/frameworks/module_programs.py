@@ -22,7 +22,6 @@ class Program:
 
 R, G, L = "resnet-cifar", "gpt", "lstm-forecast"
 HEAD = "        self.head = nn.Linear"
-STAGES = "        for stage in self.stages:"
 KERAS_STAGES = "    for stage, width in enumerate(widths):"
 POOLS: tuple[Edit, ...] = (
     (

@@ -27,8 +27,6 @@ from crosscast_parity.weights.proof import compare as compare_models
 from crosscast_parity.weights.proof import roles_of
 from crosscast_parity.weights.workers import Recorded
 
-STATEFUL = "running statistics"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
