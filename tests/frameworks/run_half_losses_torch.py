@@ -38,7 +38,7 @@ def report(folder: Path) -> dict[str, Any]:
     each = [F.cross_entropy(LOGITS[i].bfloat16(), torch.tensor(i % 3)).item() for i in range(ROWS)]
     loss = train.micro_batch_loss(state.model, batch)
     assert loss.dtype == torch.float32
-    return {"loss": loss.item(), "evaluate": train.evaluate(state, rows)["loss"], "rows": each}
+    return {"loss": loss.item(), "evaluate": train.evaluate(state, [rows])["loss"], "rows": each}
 
 
 def main(folders: list[str]) -> None:

@@ -29,7 +29,7 @@ def measured(folder: Path) -> dict[str, Any]:
     state = script.TrainState(model, script.make_optimizer(model), *place)
     return {
         "loss": float(script.micro_batch_loss(model, script.to_device(rows, *place))),
-        "eval": script.evaluate(state, rows),
+        "eval": script.evaluate(state, [rows]),
     }
 
 

@@ -60,7 +60,7 @@ else:
 state = types.SimpleNamespace(model=model, device=device, amp=False)
 print(json.dumps({
     "loss": float(train.micro_batch_loss(model, tensors)),
-    "eval": train.evaluate(state, arrays)["loss"],
+    "eval": train.evaluate(state, [arrays])["loss"],
 }))
 """
 EACH = pytest.mark.parametrize(
