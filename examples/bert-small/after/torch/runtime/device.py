@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import traceback
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ def process_rank() -> int:
 
 def lost_process(error: Exception) -> bool:
     """Tell whether an error says that another process of this run has ended."""
-    return str(error).startswith("DataLoader worker (pid")
+    # A signal says it, in the middle of any other work.
+    told = traceback.format_exception(type(error), error, error.__traceback__)
+    return any("DataLoader worker (pid" in part for part in told)
 
 
 def leave_processes(state: Any, settings: Settings) -> None:
