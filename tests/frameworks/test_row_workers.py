@@ -137,7 +137,7 @@ def test_a_worker_that_dies_ends_the_run(
     assert done.traceback == ""
     assert done.code == 1
     assert "another process has ended, or cannot be reached: " in done.stderr
-    assert "killed" in done.stderr.lower()
+    assert "DataLoader" in done.stderr  # the words depend on who noticed first
     assert done.status["status"] == "failed"
 
 
