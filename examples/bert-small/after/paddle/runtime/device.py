@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import traceback
 import time
+import traceback
 from typing import Any
 
 import numpy as np
