@@ -105,8 +105,8 @@ PARITY = {
     "runs": "inside recordings checks recipes processes inputs adapters planning judge toy",
     "exercise": "checks levels evidence planning judge toy runs",
     "bisect": "recordings checks levels evidence runs",
-    "compare": "inside recordings checks recipes processes levels planning judge report runs exercise"
-    " bisect toy",
+    "compare": "inside recordings checks recipes processes levels planning judge report runs"
+    " exercise bisect toy",
     "self_test": "checks processes levels planning judge report runs compare",
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs",
     "side_by_side": "processes runs",
