@@ -48,7 +48,7 @@ def bert_paddings() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def own_paddings(counted: bool) -> st.SearchStrategy[dict[str, Any]]:
-    """Data of the padding of arrays for a model of the user's."""
+    """Data of the padding of arrays for a custom model."""
     # Labels are padded only where they are counted; losses have the targets below.
     arrays = st.sampled_from(("x", "y1", "x" * 64, *(("labels", "y") if counted else ())))
     values = st.sampled_from((0.0, -1.0, 0.1, -(2.0**63), 1e-300)) | st.floats(-1e18, 1e18)

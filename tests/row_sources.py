@@ -22,7 +22,7 @@ Columns = Mapping[str, np.ndarray | Sequence[np.ndarray]]
 
 @cache
 def emitted(bert: bool = False) -> dict[str, str]:
-    """Return the texts of a script, of the shipped BERT or of a model of the user's."""
+    """Return the texts of a script, of the shipped BERT or of a custom model."""
     factory = dict.fromkeys(("torch", "tensorflow", "paddle"), "own:build_model")
     own = {"model": {"kind": "custom", "factory": factory}}
     (compiled,) = compile_recipe(tiny_recipe(**({} if bert else own)), ["torch"])
@@ -126,7 +126,7 @@ class Own:
 
 
 def own_columns(columns: Mapping[str, Any]) -> Callable[[], Own]:
-    """Return a function of the user's that opens these columns."""
+    """Return a user's function that opens these columns."""
 
     def make_rows() -> Own:
         return Own(columns)
@@ -162,7 +162,7 @@ def refused_own(use: Callable[[], Any], *words: str, name: str = "make_rows") ->
 
 
 def answers(*batches: Any) -> Callable[[], Any]:
-    """Return a function of the user's whose rows() returns these, one after the other."""
+    """Return a user's function whose rows() returns these, one after the other."""
 
     def make_rows() -> Any:
         left = list(batches)

@@ -72,7 +72,8 @@ FLEET_ROWS = (
         when=wide_norm_eps,
     ),
     _row(path="model", how="the same nn.Layer, built into a program"),
-    _row(path="data", how="npz read with NumPy, the same row order on every framework"),
+    _row(path="data", how="read as NumPy arrays, the same row order on every framework"),
+    _row(path="data.workers", how="processes of paddle.io.DataLoader"),
     _not(
         path="loss",
         how="cross-entropy of `labels`, without smoothing or weights of classes",

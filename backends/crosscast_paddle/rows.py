@@ -21,7 +21,8 @@ ROWS = (
         probe="paddle/test_layer_norm.py::test_epsilon_above_a_thousandth_is_refused",
         when=wide_norm_eps,
     ),
-    Row(path="data", how="npz read with NumPy, the same row order on every framework"),
+    Row(path="data", how="read as NumPy arrays, the same row order on every framework"),
+    Row(path="data.workers", how="processes of paddle.io.DataLoader"),
     Row(path="batch", how="rows of a window cut into micro-batches"),
     Row(
         path="precision",

@@ -1,4 +1,4 @@
-"""Rows of the user's, for scripts with `data.source: custom`."""
+"""The user's rows, for scripts with `data.source: custom`."""
 
 from __future__ import annotations
 

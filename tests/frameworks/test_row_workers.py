@@ -1,4 +1,4 @@
-"""Rows of the user's, read by workers: the same bits, and what becomes of a worker that fails."""
+"""Rows read by workers: the same bits as without, and a message if a worker fails."""
 
 from __future__ import annotations
 

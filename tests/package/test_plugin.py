@@ -202,6 +202,7 @@ def test_is_read_back_as_the_recipe_it_came_from(lab: Lab) -> None:
             "TOY5",
         ),
         ("{steps: 2}", "{steps: 2, normalize_by: token}", "TOY6"),
+        ("sequence_length: 16}", "sequence_length: 16, workers: 2}", "TOY7"),
         ("seed: 7", "seed: 7\nema: {decay: 0.9}", "CC300"),
     ],
 )

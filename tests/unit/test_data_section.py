@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
+from crosscast.recipe.data import PADDED_SOURCES, Data, PaddedData
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 from crosscast.recipe.yaml_text import recipe_text
@@ -175,3 +176,13 @@ def test_requirements_name_the_library(source: str, library: str) -> None:
     (compiled,) = compile_recipe(recipe, ["torch"])
     lines = compiled.files["requirements.txt"].text.splitlines()
     assert library in [re.split(r"[<>=]", line)[0] for line in lines]
+
+
+def test_the_padded_sources_are_named_once() -> None:
+    sources = get_args(get_args(Data)[0])
+    padded_ones = {
+        get_args(source.model_fields["source"].annotation)[0]
+        for source in sources
+        if issubclass(source, PaddedData)
+    }
+    assert set(PADDED_SOURCES) == padded_ones

@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from crosscast.emit.frame import frame_of
 from crosscast.emit.render import render, template_root
+from crosscast.emit.runtime import row_settings
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe.data import FileData, ImageData, PaddedData, SyntheticData
-from crosscast.recipe.document import BertModel, CrossEntropy, Recipe
-from crosscast.recipe.predicates import by_tokens
+from crosscast.recipe.data import FileData, ImageData, SyntheticData
+from crosscast.recipe.document import Recipe
 
 MODULES = ("__init__", "settings", "arrays", "formats", "sources")
 """Modules of an emitted runtime that read rows."""
@@ -33,7 +34,7 @@ from runtime.sources import open_rows
 
 split, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 source = told[split]
-if told["source"] == "custom":
+if told.get("source") == "custom":
     module, _, name = source.partition(":")
     source = getattr(importlib.import_module(module), name)
 try:
@@ -99,35 +100,7 @@ def stored_rows(
 
 def _settings(recipe: Recipe) -> dict[str, Any]:
     """Return what the reading of rows depends on, and stand-ins for the rest of the settings."""
-    data, model, loss = recipe.data, recipe.model, recipe.loss
-    assert not isinstance(data, SyntheticData)
-    told: dict[str, Any] = {
-        "recipe": "",
-        "made_for": "",
-        "since": [0, 0],
-        "train": data.train,
-        "eval": data.eval,
-        "output": "",
-        "seed": recipe.seed,
-        "micro_batch_size": recipe.batch.micro_batch_size,
-        "accumulation_steps": recipe.accumulation.steps,
-        "windows": 1,
-        "checkpoint_every": 1,
-        "source": data.source,
-        "target": loss.target,
-        "classes": isinstance(loss, CrossEntropy),
-        "unlabelled": by_tokens(recipe),
-    }
-    if isinstance(data, PaddedData):
-        told |= {"pad_to_multiple_of": data.pad_to_multiple_of, "pad_values": data.pad_values}
-    if isinstance(data, ImageData):
-        told["image_size"] = data.size
-    if isinstance(model, BertModel):
-        told["limits"] = {
-            "input_ids": model.vocab_size,
-            "attention_mask": 2,
-            "token_type_ids": model.type_vocab_size,
-            "labels": model.labels,
-        }
-        told["max_positions"] = model.max_positions
-    return told
+    text = dict.fromkeys(("recipe", "made_for", "output"), "")
+    numbers = dict.fromkeys(("seed", "micro_batch_size", "accumulation_steps", "windows"), 1)
+    stand_ins = text | numbers | {"since": (0, 0), "checkpoint_every": 1}
+    return stand_ins | row_settings(frame_of(recipe), recipe.accumulation.normalize_by)

@@ -14,6 +14,7 @@ CODES = (
     Code("TOY4", "toygrad has no dropout", "Write dropout: 0.0."),
     Code("TOY5", "toygrad trains in one process", "Use accumulation.steps for large batches."),
     Code("TOY6", "toygrad divides by rows or micro-batches", "Use normalize_by sample."),
+    Code("TOY7", "toygrad reads rows in the process that trains", "Write workers: 0."),
 )
 _PROBE = "package/test_plugin.py::test_what_toygrad_lacks_is_refused"
 
@@ -45,6 +46,10 @@ def _several(recipe: Recipe) -> bool:
     return recipe.processes > 1
 
 
+def _workers(recipe: Recipe) -> bool:
+    return recipe.data.workers > 0
+
+
 def _labels(recipe: Recipe) -> bool:
     return recipe.accumulation.normalize_by == "token"
 
@@ -65,7 +70,8 @@ ROWS = (
     Row(path="seed", how="order of the rows"),
     _no("model.dropout", "there is no dropout", "TOY4", _drops),
     Row(path="model", how="the shipped BERT, layer by layer"),
-    Row(path="data", how="npz files"),
+    _no("data.workers", "there is no loader", "TOY7", _workers),
+    Row(path="data", how="read as NumPy arrays"),
     Row(path="batch", how="windows of micro-batches"),
     _no("precision", "there are no half types", "TOY1", _half),
     Row(path="precision", how="float32 throughout"),

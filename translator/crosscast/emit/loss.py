@@ -25,7 +25,7 @@ class LossView:
     weights: tuple[float, ...]
     """Factors of the classes; empty for none."""
     function: str | None
-    """`package.module:function` of the user's function; None for a loss of the framework's."""
+    """The user's function, `package.module:function`; None for a loss of the framework."""
 
     @property
     def key(self) -> Literal['"labels"', "TARGET"]:

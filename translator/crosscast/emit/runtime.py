@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from crosscast.emit.frame import Frame
 from crosscast.emit.lowering import slot_names
 from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
-from crosscast.plan.operations import Ema, Normalize, Plan, Schedule, UpdateScale
+from crosscast.plan.operations import Ema, LossUnit, Normalize, Plan, Schedule, UpdateScale
 from crosscast.recipe.document import (
     BertModel,
     CrossEntropy,
@@ -78,7 +79,8 @@ def _arguments(plan: Plan, frame: Frame, run: RunView) -> Iterator[tuple[str, st
     yield "since", _pair(run.since)
     if run.until:
         yield "until", _pair(run.until)
-    yield from _data(frame)
+    rows = row_settings(frame, plan.get(Normalize).unit)
+    yield from (_printed(name, rows[name], frame) for name in _OF_SOURCE if name in rows)
     yield "output", py_literal(run.output)
     yield "seed", py_literal(frame.seed)
     yield "micro_batch_size", py_literal(frame.micro_batch_size)
@@ -91,15 +93,7 @@ def _arguments(plan: Plan, frame: Frame, run: RunView) -> Iterator[tuple[str, st
         yield "shuffle", "False"
     if frame.tail != "step":
         yield "tail", py_literal(frame.tail)
-    if isinstance(frame.model, BertModel):
-        yield "limits", "LIMITS"
-        yield "max_positions", "MAX_POSITIONS"
-    if frame.loss.target != "labels":
-        yield "target", "TARGET" if frame.loss.target else "None"
-    if not isinstance(frame.loss, CrossEntropy):
-        yield "classes", "False"
-    if plan.get(Normalize).unit == "token":
-        yield "unlabelled", "True"
+    yield from (_printed(name, rows[name], frame) for name in _OF_ARRAYS if name in rows)
     if slots := slot_names(plan):
         yield "slots", py_literal(slots)
     if run.betas:
@@ -121,28 +115,71 @@ def _pair(version: str) -> str:
     return f"({int(major)}, {int(minor)})"
 
 
-def _data(frame: Frame) -> Iterator[tuple[str, str]]:
+_OF_SOURCE = (
+    *("train", "eval", "data_hint", "source", "workers"),
+    *("pad_to_multiple_of", "pad_values", "image_size"),
+)
+_OF_ARRAYS = ("limits", "max_positions", "target", "classes", "unlabelled")
+_CONSTANTS = {"limits": "LIMITS", "max_positions": "MAX_POSITIONS", "target": "TARGET"}
+"""Settings for which a script has constants."""
+
+
+def row_settings(frame: Frame, unit: LossUnit) -> dict[str, Any]:
+    """Return the settings on which reading rows depends; those at their defaults are left out.
+
+    Args:
+        frame: Model, data and loss.
+        unit: What the loss of a window is divided by.
+    """
+    found = _source_settings(frame)
+    if isinstance(frame.model, BertModel):
+        found["limits"] = {
+            "input_ids": frame.model.vocab_size,
+            "attention_mask": 2,
+            "token_type_ids": frame.model.type_vocab_size,
+            "labels": frame.model.labels,
+        }
+        found["max_positions"] = frame.model.max_positions
+    if frame.loss.target != "labels":
+        found["target"] = frame.loss.target
+    if not isinstance(frame.loss, CrossEntropy):
+        found["classes"] = False
+    if unit == "token":
+        found["unlabelled"] = True
+    return found
+
+
+def _source_settings(frame: Frame) -> dict[str, Any]:
     data = frame.data
+    found: dict[str, Any]
     if isinstance(data, SyntheticData):
-        yield "train", py_literal("data/train.npz")
-        yield "eval", py_literal("data/eval.npz")
-        yield "data_hint", "\n".join(map(py_literal, synthetic_command(frame, data)))
-    elif isinstance(data, CustomData):
-        yield "train", "train_rows"
-        yield "eval", "eval_rows"
+        found = {"train": "data/train.npz", "eval": "data/eval.npz"}
+        found["data_hint"] = synthetic_command(frame, data)
     else:
-        yield "train", py_literal(data.train)
-        yield "eval", py_literal(data.eval)
-    if data.source not in ("synthetic", "npz", "custom"):
-        yield "source", py_literal(data.source)
+        found = {"train": data.train, "eval": data.eval}
+        if data.source != "npz":
+            found["source"] = data.source
     if data.workers:
-        yield "workers", py_literal(data.workers)
-    if isinstance(data, PaddedData) and data.pad_to_multiple_of > 1:
-        yield "pad_to_multiple_of", py_literal(data.pad_to_multiple_of)
-    if isinstance(data, PaddedData) and data.pad_values:
-        yield "pad_values", _pad_values(data.pad_values)
+        found["workers"] = data.workers
+    if isinstance(data, PaddedData):
+        if data.pad_to_multiple_of > 1:
+            found["pad_to_multiple_of"] = data.pad_to_multiple_of
+        if data.pad_values:
+            found["pad_values"] = data.pad_values
     if isinstance(data, ImageData) and data.size:
-        yield "image_size", py_literal(data.size)
+        found["image_size"] = data.size
+    return found
+
+
+def _printed(name: str, value: Any, frame: Frame) -> tuple[str, str]:
+    """Return a setting with its value as code."""
+    if name in ("train", "eval") and isinstance(frame.data, CustomData):
+        return name, f"{name}_rows"
+    if name in _CONSTANTS and value is not None:
+        return name, _CONSTANTS[name]
+    if name == "data_hint":
+        return name, "\n".join(map(py_literal, value))
+    return name, _pad_values(value) if name == "pad_values" else py_literal(value)
 
 
 def _pad_values(values: Mapping[str, float]) -> str:

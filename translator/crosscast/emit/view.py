@@ -194,7 +194,7 @@ class RowsView:
     """The data set."""
 
     functions: Mapping[str, str]
-    """Functions of the user's that open it, `package.module:function` by name in the script."""
+    """The user's functions that open it: name in the script to `package.module:function`."""
     library: tuple[str, ...]
     """What must be installed to read it."""
 
@@ -230,7 +230,7 @@ class ScriptView:
 
     @property
     def own_imports(self) -> tuple[str, ...]:
-        """The statements that import functions of the user's."""
+        """The statements that import the user's functions."""
         places = {"build_model": self.model.factory, "own_losses": self.loss.function}
         own = {name: place for name, place in places.items() if place}
         return import_lines({**own, **self.rows.functions})

@@ -104,10 +104,10 @@ class ImageData(Rows):
 
 
 class CustomData(PaddedData):
-    """Rows of your own, from functions that the emitted script imports. A function takes no
-    arguments and returns an object with `__len__` and `rows(indices)`, which maps an array of row
-    numbers to a dict of arrays by name; rows of varying length are a list of arrays. The result
-    must depend on the numbers alone."""
+    """Your rows, from functions that the emitted script imports. A function takes no arguments and
+    returns an object with `__len__` and `rows(indices)`, which maps an array of row numbers to a
+    dict of arrays by name; rows of varying length are a list of arrays. The result must depend on
+    the numbers alone."""
 
     source: Literal["custom"]
     train: FactoryName
@@ -115,6 +115,8 @@ class CustomData(PaddedData):
     eval: FactoryName
 
 
+PADDED_SOURCES = ("parquet", "datasets", "custom")
+"""The sources with `PaddedData`."""
 Data = Annotated[
     SyntheticData | NpzData | NpyData | ParquetData | DatasetsData | ImageData | CustomData,
     Field(discriminator="source"),

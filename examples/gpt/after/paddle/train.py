@@ -52,6 +52,7 @@ SETTINGS = Settings(
     since=(3, 0),
     train=train_rows,
     eval=eval_rows,
+    source="custom",
     output="runs/gpt-paddle",
     seed=18,
     micro_batch_size=16,

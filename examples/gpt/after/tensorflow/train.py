@@ -53,6 +53,7 @@ SETTINGS = Settings(
     since=(2, 16),
     train=train_rows,
     eval=eval_rows,
+    source="custom",
     output="runs/gpt-tensorflow",
     seed=18,
     micro_batch_size=16,

@@ -36,6 +36,7 @@ SETTINGS = Settings(
     since=(3, 0),
     train=train_rows,
     eval=eval_rows,
+    source="custom",
     output="runs/lstm-forecast-paddle",
     seed=18,
     micro_batch_size=32,

@@ -34,6 +34,7 @@ SETTINGS = Settings(
     since=(2, 4),
     train=train_rows,
     eval=eval_rows,
+    source="custom",
     output="runs/lstm-forecast-torch",
     seed=18,
     micro_batch_size=32,

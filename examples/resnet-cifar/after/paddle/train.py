@@ -37,6 +37,7 @@ SETTINGS = Settings(
     since=(3, 0),
     train=train_rows,
     eval=eval_rows,
+    source="custom",
     output="runs/resnet-cifar-paddle",
     seed=18,
     micro_batch_size=32,

@@ -42,6 +42,7 @@ SETTINGS = Settings(
     since=(2, 16),
     train=train_rows,
     eval=eval_rows,
+    source="custom",
     output="runs/resnet-cifar-tensorflow",
     seed=18,
     micro_batch_size=32,

@@ -35,6 +35,7 @@ SETTINGS = Settings(
     since=(2, 4),
     train=train_rows,
     eval=eval_rows,
+    source="custom",
     output="runs/resnet-cifar-torch",
     seed=18,
     micro_batch_size=32,

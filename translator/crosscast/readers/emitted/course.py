@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact
 from crosscast.readers.emitted.script import Script
+from crosscast.recipe.data import PADDED_SOURCES
 
 _MODEL = {
     "VOCAB_SIZE": "vocab_size",
@@ -20,8 +21,6 @@ _MODEL = {
     "LAYER_NORM_EPS": "layer_norm_eps",
     "INIT_STD": "init_std",
 }
-_PADDED = ("parquet", "datasets", "custom")
-"""Sources whose rows may vary in length."""
 _REMAINING = {
     "1.0 - progress": "linear",
     "(1.0 - progress) ** POWER": "polynomial",
@@ -138,7 +137,7 @@ def _rows(script: Script) -> Iterator[Fact]:
         yield script.fact(f"data.{split}", value, f"SETTINGS.{split}", "SETTINGS")
     if source == "images" and (size := get("SETTINGS.image_size")):
         yield script.fact("data.size", list(size), "SETTINGS.image_size")
-    if source in _PADDED:
+    if source in PADDED_SOURCES:
         multiple = get("SETTINGS.pad_to_multiple_of", 1)
         yield script.fact("data.pad_to_multiple_of", multiple, "SETTINGS.pad_to_multiple_of")
         for name, number in get("SETTINGS.pad_values", {}).items():

@@ -21,9 +21,9 @@ class Settings:
 
     `recipe`: fingerprint; a checkpoint of another one is refused. `made_for`, `since`,
     `until`: versions of the framework. `train`, `eval`, `output`: defaults of the
-    command line; the first two may be functions of your own. `source`: the form of the
-    rows, as in the recipe. `workers`: how many processes read them.
-    `pad_to_multiple_of`, `pad_values`: of rows that vary in length.
+    command line; the first two may be your functions. `source`: where the rows come
+    from, as in the recipe. `workers`: how many processes read them.
+    `pad_to_multiple_of`, `pad_values`: padding of rows that vary in length.
     `image_size`: height and width. `limits`: inputs of the model and the numbers below
     which their values lie; None if every array is taken as it is. `target`: the array
     that the loss takes; None for no such array. `classes`: whether it holds numbers of

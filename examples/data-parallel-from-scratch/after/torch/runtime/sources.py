@@ -1,4 +1,4 @@
-"""Open a data set: files of several forms, or an object of your own."""
+"""Open a data set: files in several formats, or your object."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Checked:
 
 
 def ask(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call code of your own, whose failure ends the run."""
+    """Call your code; if it fails, the run ends."""
     try:
         return function(*arguments)
     except Stop:
@@ -152,7 +152,7 @@ def named(source: Any) -> str:
 
 
 def open_rows(source: Any, settings: Settings, folder: Path) -> Rows:
-    """Open a data set: a file, a folder, or what a function of your own returns.
+    """Open a data set: a file, a folder, or what your function returns.
 
     `folder`: for files that are made from those of the data set.
     """
@@ -175,7 +175,7 @@ def open_rows(source: Any, settings: Settings, folder: Path) -> Rows:
 
 
 def own_rows(name: str, function: Callable[[], Any]) -> Any:
-    """Call a function of your own."""
+    """Call your function."""
     found = ask(name, function)
     if isinstance(found, type):
         message = f"returned the class {found.__qualname__}, no instance of it"
