@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import Layout
 from crosscast_parity.weights.assembly import assemble, unmatched
 from crosscast_parity.weights.drawing import draw_alike
 from crosscast_parity.weights.fingerprints import by_gradients, merged_shapes
 from crosscast_parity.weights.layouts import flattened_kernels, layouts_for
-from crosscast_parity.weights.matching import Pairing, propose
+from crosscast_parity.weights.matching import Pairing, keys_of, propose
 from crosscast_parity.weights.model import Model, Part, Ranks, model_of
 from crosscast_parity.weights.names import words
 from crosscast_parity.weights.packed import cut_alike
-from crosscast_parity.weights.proof import output_distance
+from crosscast_parity.weights.proof import drawn_weights, output_distance
+from crosscast_parity.weights.search import filled
 from crosscast_parity.weights.workers import turned_outputs
 
 TURNED = Layout(axes=(1, 0))
@@ -131,6 +133,13 @@ def test_names_come_before_order() -> None:
     assert pairs(propose(first, second)) == {"x.weight": "x/kernel", "y.weight": "y/kernel"}
 
 
+def test_a_layer_of_which_the_name_is_in_that_of_its_tensor() -> None:
+    """`w` stands in `weight` too; cut out there, the rest is another word."""
+    first = [part(f"{name}.weight", (4, 4), "", known=False) for name in "vw"]
+    second = [part(f"{name}/kernel", (4, 4)) for name in "wv"]
+    assert keys_of(first)[::-1] == keys_of(second)
+
+
 def test_order_decides_without_names() -> None:
     first = model("a", [part(f"{name}.weight", (4, 4)) for name in "xyz"])
     second = model("b", [part(f"d_{n}/kernel", (4, 4)) for n in (7, 9, 8)])
@@ -186,6 +195,20 @@ def test_one_term_alone_is_no_sum() -> None:
     (entry,) = known.entries
     assert entry.places["b"].layout == Layout()
     assert known.left == {"a": (), "b": ()}
+
+
+def test_counters_in_an_edited_map_keep_their_values() -> None:
+    models = [
+        replace(model(name, [part("w", (2,))]), counters=("n",), shapes={"w": (2,), "n": ()})
+        for name in "ab"
+    ]
+    entries = [
+        Entry(name=name, shape=shape, places={m.framework: Place(name=name) for m in models})
+        for name, shape in models[0].shapes.items()
+    ]
+    known = WeightsMap(frameworks=("a", "b"), entries=tuple(entries))
+    assert filled(known, models) == {"n"}
+    assert set(drawn_weights(known, models, filled(known, models))) == {"w"}
 
 
 # gradients

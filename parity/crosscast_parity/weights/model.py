@@ -8,8 +8,8 @@ from typing import Any
 
 from crosscast.messages.diagnostics import failure
 from crosscast.weights.layout import Layout, Shape
+from crosscast_parity.inside.tensor_rows import STATISTICS
 
-STATISTICS = ("mean", "variance")
 _GROUPS = {
     "embedding": "kernel",
     "kernel_ih": "kernel",
@@ -81,6 +81,12 @@ class Model:
     outputs: tuple[Shape, ...]
     drawn: Mapping[str, tuple[float, ...]]
     """Mean, standard deviation and kurtosis of the initial values of tensors."""
+
+    @property
+    def fixed(self) -> set[str]:
+        """Names of tensors that the model fills by itself; a map of weights need not name them."""
+        held = [name for p in self.parts if p.fixed for name in (p.tensor, *p.also)]
+        return {*held, *self.counters}
 
     def with_parts(self, parts: Sequence[Part]) -> Model:
         """Return the model with other canonical tensors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -83,18 +84,24 @@ def drawn_weights(
 
 
 def roles_of(known: WeightsMap, models: Sequence[Model]) -> dict[str, Part]:
-    """Return for every canonical tensor the part that tells its role: of a known layer, if any."""
-    by_tensor = {m.framework: {(p.tensor, p.suffix): p for p in m.parts} for m in models}
+    """Return for every canonical tensor the part that tells its role: of a known layer, if any.
+
+    Counters have none.
+    """
+    by_tensor: dict[tuple[str, str], list[Part]] = defaultdict(list)
+    for model in models:
+        for part in model.parts:
+            by_tensor[model.framework, part.tensor].append(part)
     found = {}
     for entry in known.entries:
         parts = [
             part
             for framework, place in entry.places.items()
-            for (tensor, _), part in by_tensor[framework].items()
-            if tensor == place.name
+            for part in by_tensor.get((framework, place.name), ())
         ]
-        best = next((part for part in parts if part.known), parts[0])
-        found[entry.name] = replace(best, shape=entry.shape)
+        if parts:
+            best = next((part for part in parts if part.known), parts[0])
+            found[entry.name] = replace(best, shape=entry.shape)
     return found
 
 
