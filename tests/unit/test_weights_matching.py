@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import Layout
+from crosscast_parity.inside.tensor_rows import Part as TensorPart
 from crosscast_parity.weights.assembly import assemble, unmatched
 from crosscast_parity.weights.drawing import draw_alike
 from crosscast_parity.weights.fingerprints import by_gradients, merged_shapes
@@ -19,9 +21,9 @@ from crosscast_parity.weights.matching import Pairing, keys_of, propose
 from crosscast_parity.weights.model import Model, Part, Ranks, model_of
 from crosscast_parity.weights.names import words
 from crosscast_parity.weights.packed import cut_alike
-from crosscast_parity.weights.proof import drawn_weights, output_distance
+from crosscast_parity.weights.proof import drawn_weights, output_distance, prove
 from crosscast_parity.weights.search import filled
-from crosscast_parity.weights.workers import turned_outputs
+from crosscast_parity.weights.workers import Computed, turned_outputs
 
 TURNED = Layout(axes=(1, 0))
 
@@ -284,6 +286,31 @@ def test_layers_that_are_not_called_rank_with_the_one_around_them() -> None:
     ranks = Ranks(["", "b", "a", "b", "a.c"])
     assert [ranks.of(path) for path in ("b", "a", "a.c", "a.d", "a.d.e", "z")] == [1, 2, 4, 2, 2, 0]
     assert Ranks(["net", "net/a"]).of("net/b/c") == 0
+
+
+class Alike:
+    """Processes whose models all compute the same, and have no gradients."""
+
+    def compute(self, weights: Any, models: Sequence[Model]) -> dict[str, Computed]:
+        return {found.framework: Computed((np.ones(2),), {}) for found in models}
+
+
+@pytest.mark.parametrize(("order", "silent"), [(["norm"], set()), ([""], {"norm.mean"})])
+def test_statistics_of_layers_that_are_not_called_are_not_proved(
+    order: list[str], silent: set[str]
+) -> None:
+    mean = TensorPart("mean", [2])
+    tensor = {
+        **{"name": "norm.mean", "also": [], "shape": [2], "dtype": "float32"},
+        **{"trainable": False, "buffer": True, "layer": "norm", "kind": "", "counts": False},
+        **{"parts": [mean._asdict()], "drawn": [0.0, 1.0, 3.0]},
+    }
+    answer = {"tensors": [tensor], "order": order, "outputs": [[2]]}
+    models = [model_of(name, answer) for name in "ab"]
+    known = assemble(models[0], [propose(*models)])
+    proof = prove(known, models, Alike(), frozenset())  # type: ignore[arg-type]
+    assert proof.silent == silent
+    assert proof.whole(known)
 
 
 def test_two_tensors_of_one_name_are_refused() -> None:

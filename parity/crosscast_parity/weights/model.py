@@ -25,6 +25,7 @@ class Part:
 
     `tensor`: name of the framework's tensor. `known`: whether its layout is that of a known layer.
     `rank`: place in the order of execution. `fixed`: a buffer that the model fills by itself.
+    `called`: whether its layer is called.
     """
 
     tensor: str
@@ -40,6 +41,7 @@ class Part:
     rank: int
     trainable: bool
     fixed: bool
+    called: bool = True
 
     @property
     def name(self) -> str:
@@ -112,7 +114,8 @@ def model_of(framework: str, answer: Mapping[str, Any]) -> Model:
             counters += [tensor["name"], *tensor["also"]]
             continue
         rank = ranks.of(tensor["layer"])
-        parts += [(rank, number, _part(tensor, part)) for part in tensor["parts"]]
+        called = ranks.called(tensor["layer"])
+        parts += [(rank, number, _part(tensor, part, called)) for part in tensor["parts"]]
     parts.sort(key=lambda item: item[:2])
     ordered = (replace(part, rank=rank) for rank, (_, _, part) in enumerate(parts))
     return Model(
@@ -125,7 +128,7 @@ def model_of(framework: str, answer: Mapping[str, Any]) -> Model:
     )
 
 
-def _part(tensor: Mapping[str, Any], part: Mapping[str, Any]) -> Part:
+def _part(tensor: Mapping[str, Any], part: Mapping[str, Any], called: bool) -> Part:
     fields = {
         name: None if part[name] is None else tuple(part[name])
         for name in ("axes", "part", "gates", "term")
@@ -145,6 +148,7 @@ def _part(tensor: Mapping[str, Any], part: Mapping[str, Any]) -> Part:
         rank=0,
         trainable=tensor["trainable"],
         fixed=tensor["buffer"] and not statistic,
+        called=called,
     )
 
 
@@ -156,6 +160,10 @@ class Ranks:
         for number, path in enumerate(order):
             self._first.setdefault(path, number)
         self._last = len(order)
+
+    def called(self, path: str) -> bool:
+        """Whether a layer itself was called."""
+        return path in self._first
 
     def of(self, path: str) -> int:
         """Return the rank of a layer, or of the nearest one around it that was called."""

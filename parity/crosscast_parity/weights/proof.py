@@ -68,7 +68,23 @@ def prove(
     drawn = drawn_weights(known, models, fixed)
     weights = {f: framework_arrays(drawn, known, f) for f in known.frameworks}
     computed = processes.compute(weights, models)
-    return compare(known, computed)
+    proof = compare(known, computed)
+    return replace(proof, silent=proof.silent | uncalled_statistics(known, models))
+
+
+def uncalled_statistics(known: WeightsMap, models: Sequence[Model]) -> set[str]:
+    """Return the running statistics of layers that no model calls; no gradient shows these."""
+    uncalled = {
+        (model.framework, part.tensor)
+        for model in models
+        for part in model.parts
+        if part.statistic and not part.called
+    }
+    return {
+        entry.name
+        for entry in known.entries
+        if all((framework, place.name) in uncalled for framework, place in entry.places.items())
+    }
 
 
 def drawn_weights(
