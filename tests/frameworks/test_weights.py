@@ -87,6 +87,8 @@ def test_arrays_are_converted(matched: tuple[Path, Found]) -> None:
     back = converted(there, found.known, "torch", "paddle")
     own = found.known.of("paddle")  # not the other names of tied ones, which are random, too
     assert all(np.array_equal(ours[name], back[name]) for name in own)
+    for name, held in own.items():
+        assert all(np.array_equal(back[name], back[o]) for _, place in held for o in place.also)
 
 
 SWAPS = {

@@ -15,7 +15,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.readers.recipe_yaml import load
 from crosscast.state.container import open_container
 from crosscast.state.convert import Outcome, convert
-from crosscast.state.emitted import read_emitted
+from crosscast.state.emitted import check, read_emitted
 from crosscast.state.own_weights import apply_weights
 from crosscast.state.sources import Request
 from crosscast.state.store import write_state
@@ -123,6 +123,37 @@ def test_frozen_weights_have_no_moments(tmp_path: Path) -> None:
     assert set(found.moments["exp_avg"]) == set(found.averages) == {"net/fc/kernel"}
 
 
+def test_frozen_weights_have_no_factored_moments(tmp_path: Path) -> None:
+    folder, state = prepared(tmp_path, MAP.replace("axes: [1, 0]}", "axes: [1, 0], frozen: true}"))
+    moments = {
+        "row_var": {"fc.weight": np.ones((2, 1))},
+        "col_var": {"fc.weight": np.ones((1, 3))},
+        "variance": {"fc.bias": np.ones(2)},
+    }
+    known = read_weights(str(folder / "weights.yaml"))
+    state = replace(state, moments=moments)
+    found, _ = apply_weights(state, known, "torch", "tensorflow", Account(), like=False)
+    assert {slot: set(arrays) for slot, arrays in found.moments.items()} == {
+        "row_var": set(),
+        "col_var": set(),
+        "variance": {"net/fc/bias"},
+    }
+
+
+def test_factored_moments_of_a_flat_tensor_do_not_follow(tmp_path: Path) -> None:
+    text = MAP.replace("{name: net/fc/kernel, axes: [1, 0]}", "{name: net/fc/kernel, shape: [6]}")
+    folder, state = prepared(tmp_path, text)
+    moments = {
+        "row_var": {"fc.weight": np.ones((2, 1))},
+        "col_var": {"fc.weight": np.ones((1, 3))},
+    }
+    known = read_weights(str(folder / "weights.yaml"))
+    with pytest.raises(DiagnosticError, match=r"CC964.*swap"):
+        apply_weights(
+            replace(state, moments=moments), known, "torch", "tensorflow", Account(), like=False
+        )
+
+
 def test_what_was_not_proved_is_said(tmp_path: Path) -> None:
     folder, _ = prepared(tmp_path, MAP.replace("proved: true", "proved: false", 1))
     (note,) = converted(folder).notes
@@ -133,16 +164,19 @@ def test_what_was_not_proved_is_said(tmp_path: Path) -> None:
 def test_rows_and_columns_of_factored_moments_are_swapped(tmp_path: Path) -> None:
     folder, state = prepared(tmp_path)
     moments = {
-        "row_var": {"fc.weight": np.ones(2)},
-        "col_var": {"fc.weight": np.ones(3)},
+        "row_var": {"fc.weight": np.array([[1.0], [2.0]])},
+        "col_var": {"fc.weight": np.array([[3.0, 4.0, 5.0]])},
         "variance": {"fc.bias": np.ones(2)},
     }
     known = read_weights(str(folder / "weights.yaml"))
     factored = replace(state, moments=moments)
     found, _ = apply_weights(factored, known, "torch", "tensorflow", Account(), like=False)
-    assert found.moments["row_var"]["net/fc/kernel"].shape == (3,)
-    assert found.moments["col_var"]["net/fc/kernel"].shape == (2,)
+    assert found.moments["row_var"]["net/fc/kernel"].tolist() == [[3], [4], [5]]
+    assert found.moments["col_var"]["net/fc/kernel"].tolist() == [[1, 2]]
     assert set(found.moments["variance"]) == {"net/fc/bias"}
+    assert list(check(found)) == []
+    back, _ = apply_weights(found, known, "tensorflow", "torch", Account(), like=True)
+    assert back.moments["row_var"]["fc.weight"].tolist() == [[1], [2]]
     text = MAP.replace("[2, 3]", "[2, 1, 3]").replace("[1, 0]", "[2, 1, 0]")
     (folder / "weights.yaml").write_text(text)
     weights = {**state.weights, "fc.weight": state.weights["fc.weight"][:, None]}

@@ -48,7 +48,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert known.left == {"one": ("counter",)}
 
 
-@pytest.mark.parametrize("name", ["a: b", "true", "1", "a#b", "- x", "µ", "a\\b", '"', "[x]", "~"])
+@pytest.mark.parametrize(
+    "name", ["a: b", "true", "1", "a#b", "- x", "µ", "a\\b", '"', "[x]", "~", "😀"]
+)
 def test_names_of_any_kind_are_written(tmp_path: Path, name: str) -> None:
     places = {"one": Place(name=name, also=(name + "x",)), "two": Place(name=name)}
     entry = Entry(name=name, shape=(2,), places=places)

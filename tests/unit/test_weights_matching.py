@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import Layout
+from crosscast_parity.inside.tensor_rows import Part as TensorPart
 from crosscast_parity.weights.assembly import assemble, unmatched
 from crosscast_parity.weights.drawing import draw_alike
 from crosscast_parity.weights.fingerprints import by_gradients, merged_shapes
 from crosscast_parity.weights.layouts import flattened_kernels, layouts_for
-from crosscast_parity.weights.matching import Pairing, propose
+from crosscast_parity.weights.matching import Pairing, keys_of, propose
 from crosscast_parity.weights.model import Model, Part, Ranks, model_of
 from crosscast_parity.weights.names import words
 from crosscast_parity.weights.packed import cut_alike
-from crosscast_parity.weights.proof import output_distance
-from crosscast_parity.weights.workers import turned_outputs
+from crosscast_parity.weights.proof import drawn_weights, output_distance, prove
+from crosscast_parity.weights.search import filled
+from crosscast_parity.weights.workers import Computed, turned_outputs
 
 TURNED = Layout(axes=(1, 0))
 
@@ -131,6 +135,13 @@ def test_names_come_before_order() -> None:
     assert pairs(propose(first, second)) == {"x.weight": "x/kernel", "y.weight": "y/kernel"}
 
 
+def test_a_layer_of_which_the_name_is_in_that_of_its_tensor() -> None:
+    """`w` stands in `weight` too; cut out there, the rest is another word."""
+    first = [part(f"{name}.weight", (4, 4), "", known=False) for name in "vw"]
+    second = [part(f"{name}/kernel", (4, 4)) for name in "wv"]
+    assert keys_of(first)[::-1] == keys_of(second)
+
+
 def test_order_decides_without_names() -> None:
     first = model("a", [part(f"{name}.weight", (4, 4)) for name in "xyz"])
     second = model("b", [part(f"d_{n}/kernel", (4, 4)) for n in (7, 9, 8)])
@@ -186,6 +197,20 @@ def test_one_term_alone_is_no_sum() -> None:
     (entry,) = known.entries
     assert entry.places["b"].layout == Layout()
     assert known.left == {"a": (), "b": ()}
+
+
+def test_counters_in_an_edited_map_keep_their_values() -> None:
+    models = [
+        replace(model(name, [part("w", (2,))]), counters=("n",), shapes={"w": (2,), "n": ()})
+        for name in "ab"
+    ]
+    entries = [
+        Entry(name=name, shape=shape, places={m.framework: Place(name=name) for m in models})
+        for name, shape in models[0].shapes.items()
+    ]
+    known = WeightsMap(frameworks=("a", "b"), entries=tuple(entries))
+    assert filled(known, models) == {"n"}
+    assert set(drawn_weights(known, models, filled(known, models))) == {"w"}
 
 
 # gradients
@@ -261,6 +286,31 @@ def test_layers_that_are_not_called_rank_with_the_one_around_them() -> None:
     ranks = Ranks(["", "b", "a", "b", "a.c"])
     assert [ranks.of(path) for path in ("b", "a", "a.c", "a.d", "a.d.e", "z")] == [1, 2, 4, 2, 2, 0]
     assert Ranks(["net", "net/a"]).of("net/b/c") == 0
+
+
+class Alike:
+    """Processes whose models all compute the same, and have no gradients."""
+
+    def compute(self, weights: Any, models: Sequence[Model]) -> dict[str, Computed]:
+        return {found.framework: Computed((np.ones(2),), {}) for found in models}
+
+
+@pytest.mark.parametrize(("order", "silent"), [(["norm"], set()), ([""], {"norm.mean"})])
+def test_statistics_of_layers_that_are_not_called_are_not_proved(
+    order: list[str], silent: set[str]
+) -> None:
+    mean = TensorPart("mean", [2])
+    tensor = {
+        **{"name": "norm.mean", "also": [], "shape": [2], "dtype": "float32"},
+        **{"trainable": False, "buffer": True, "layer": "norm", "kind": "", "counts": False},
+        **{"parts": [mean._asdict()], "drawn": [0.0, 1.0, 3.0]},
+    }
+    answer = {"tensors": [tensor], "order": order, "outputs": [[2]]}
+    models = [model_of(name, answer) for name in "ab"]
+    known = assemble(models[0], [propose(*models)])
+    proof = prove(known, models, Alike(), frozenset())  # type: ignore[arg-type]
+    assert proof.silent == silent
+    assert proof.whole(known)
 
 
 def test_two_tensors_of_one_name_are_refused() -> None:

@@ -6,7 +6,7 @@ are [in, out], all else has PyTorch's layout, LSTM and GRU with its gates, too.
 
 from __future__ import annotations
 
-from crosscast_parity.inside.tensor_rows import Table, as_it_is, flat, moved
+from crosscast_parity.inside.tensor_rows import RNN, RNN_CELL, Table, as_it_is, flat, moved
 
 _NORM = {
     "weight": as_it_is("scale"),
@@ -14,18 +14,6 @@ _NORM = {
     "bias": as_it_is("bias"),
     "_mean": as_it_is("mean"),
     "_variance": as_it_is("variance"),
-}
-_CELL = {
-    f"{kind}_{of}": as_it_is(f"{role}_{of}")
-    for kind, role in (("weight", "kernel"), ("bias", "bias"))
-    for of in ("ih", "hh")
-}
-_MOST_LAYERS = 16
-_STACKED = {
-    f"{name}_l{number}{way}": row
-    for name, row in _CELL.items()
-    for number in range(_MOST_LAYERS)
-    for way in ("", "_reverse")
 }
 TABLE: Table = {
     **dict.fromkeys(
@@ -36,8 +24,8 @@ TABLE: Table = {
     "Linear": {"weight": moved("kernel", (1, 0)), "bias": as_it_is("bias")},
     "_ConvNd": {"weight": as_it_is("kernel"), "bias": as_it_is("bias")},
     "Embedding": {"weight": as_it_is("embedding")},
-    "RNNBase": _STACKED,
-    "RNNCellBase": _CELL,
+    "RNNBase": RNN,
+    "RNNCellBase": RNN_CELL,
 }
 PACKAGES = ("paddle.",)
 """Where the classes of the table are defined; those of the user may have the same names."""

@@ -1,4 +1,4 @@
-"""Models of the user's in Paddle: `python -m crosscast_paddle.inside.weights`."""
+"""The user's models in Paddle: `python -m crosscast_paddle.inside.weights`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import paddle
 from crosscast_paddle.inside.layers import PACKAGES, TABLE
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
-from crosscast_parity.inside.tensor_rows import parts_of
+from crosscast_parity.inside.tensor_rows import own_classes, parts_of
 
 
 class Paddle:
@@ -93,7 +93,7 @@ class Paddle:
         return list(found.values())
 
     def _tensor(self, name: str, leaf: str, tensor: Any, path: str, layer: Any) -> Tensor:
-        classes, shape = _own_classes(layer), list(tensor.shape)
+        classes, shape = own_classes(layer, PACKAGES), list(tensor.shape)
         trainable = not tensor.stop_gradient
         return Tensor(
             handle=tensor,
@@ -126,7 +126,7 @@ class Paddle:
 
     def base(self, layer: Any) -> str:
         """Return the name of Paddle's class that a layer is."""
-        return _own_classes(layer)[0]
+        return own_classes(layer, PACKAGES)[0]
 
     def gradients(
         self,
@@ -155,12 +155,6 @@ class Paddle:
     def takes(self, model: Any) -> str:
         """Return the arguments of `forward`."""
         return str(inspect.signature(type(model).forward)).replace("(self, ", "(")
-
-
-def _own_classes(layer: Any) -> list[str]:
-    """Return the names of the classes of a layer that are Paddle's, the nearest first."""
-    own = (kind for kind in type(layer).__mro__ if kind.__module__.startswith(PACKAGES))
-    return [kind.__name__ for kind in own]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Models of the user's in Keras 3: `python -m crosscast_tensorflow.inside.weights`."""
+"""The user's models in Keras 3: `python -m crosscast_tensorflow.inside.weights`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tensorflow as tf
 # isort: split
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
-from crosscast_parity.inside.tensor_rows import STATISTICS, parts_of
+from crosscast_parity.inside.tensor_rows import STATISTICS, own_classes, parts_of
 from crosscast_tensorflow.inside.layers import PACKAGES, TABLE
 
 
@@ -70,7 +70,7 @@ class TensorFlow:
         found = []
         for variable in model.weights:
             layer = owners[id(variable)]
-            classes, shape = _own_classes(layer), list(variable.shape)
+            classes, shape = own_classes(layer, PACKAGES), list(variable.shape)
             trainable = id(variable) in trained
             parts = parts_of(TABLE, classes, variable.name, shape, layer, trainable)
             statistics = any(part.role in STATISTICS for part in parts)
@@ -108,7 +108,7 @@ class TensorFlow:
 
     def base(self, layer: Any) -> str:
         """Return the name of the class of Keras that a layer is."""
-        return _own_classes(layer)[0]
+        return own_classes(layer, PACKAGES)[0]
 
     def gradients(
         self,
@@ -142,12 +142,6 @@ class TensorFlow:
 
 def _path(layer: Any) -> str:
     return str(getattr(layer, "path", None) or layer.name)
-
-
-def _own_classes(layer: Any) -> list[str]:
-    """Return the names of the classes of a layer that are of Keras, the nearest first."""
-    own = (kind for kind in type(layer).__mro__ if kind.__module__.startswith(PACKAGES))
-    return [kind.__name__ for kind in own]
 
 
 if __name__ == "__main__":

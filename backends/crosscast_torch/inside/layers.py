@@ -5,7 +5,7 @@ Source: the section "Variables" of each class in the documentation of `torch.nn`
 
 from __future__ import annotations
 
-from crosscast_parity.inside.tensor_rows import Table, as_it_is, moved, packed
+from crosscast_parity.inside.tensor_rows import RNN, RNN_CELL, Table, as_it_is, moved, packed
 
 _NORM = {
     "weight": as_it_is("scale"),
@@ -15,18 +15,6 @@ _NORM = {
 }
 _LINEAR = {"weight": as_it_is("kernel"), "bias": as_it_is("bias")}
 _QUERIES = ("query", "key", "value")
-_CELL = {
-    f"{kind}_{of}": as_it_is(f"{role}_{of}")
-    for kind, role in (("weight", "kernel"), ("bias", "bias"))
-    for of in ("ih", "hh")
-}
-_MOST_LAYERS = 16
-_STACKED = {
-    f"{name}_l{number}{way}": row
-    for name, row in _CELL.items()
-    for number in range(_MOST_LAYERS)
-    for way in ("", "_reverse")
-}
 TABLE: Table = {
     **dict.fromkeys(("_NormBase", "LayerNorm", "GroupNorm", "RMSNorm"), _NORM),
     **dict.fromkeys(("Linear", "_ConvNd"), _LINEAR),
@@ -37,8 +25,8 @@ TABLE: Table = {
         "in_proj_bias": packed("bias", _QUERIES),
         **{f"{letter}_proj_weight": as_it_is("kernel") for letter in "qkv"},
     },
-    "RNNBase": _STACKED,
-    "RNNCellBase": _CELL,
+    "RNNBase": RNN,
+    "RNNCellBase": RNN_CELL,
     # transformers.pytorch_utils.Conv1D, of GPT-2: "Basically works like a linear layer but the
     # weights are transposed."
     "Conv1D": {"weight": moved("kernel", (1, 0)), "bias": as_it_is("bias")},

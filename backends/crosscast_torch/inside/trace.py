@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_leaves
 
 from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
-from crosscast_parity.inside.user_code import failure_of
+from crosscast_parity.inside.user_code import failure_of, search_in
 
 SIZES = (2, 4)
 """Rows of the two traces; not 1, for which kernels have ways of their own."""
@@ -206,7 +206,7 @@ def check_lines(lines: list[tuple[str, int, int, int]], points: list[tuple[str, 
 def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Return the results of a trace of the model."""
     torch.nn.Module.to = stay(torch.nn.Module.to)
-    sys.path.insert(0, options["folder"])
+    search_in(options["folder"])
     script = load_script(path)
     gc.disable()
     few, many = (trace(script, options, rows) for rows in SIZES)

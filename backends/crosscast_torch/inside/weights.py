@@ -1,4 +1,4 @@
-"""Models of the user's in PyTorch: `python -m crosscast_torch.inside.weights`."""
+"""The user's models in PyTorch: `python -m crosscast_torch.inside.weights`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import nn
 # isort: split
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
-from crosscast_parity.inside.tensor_rows import parts_of
+from crosscast_parity.inside.tensor_rows import own_classes, parts_of
 from crosscast_torch.inside.layers import COUNTERS, PACKAGES, TABLE
 
 
@@ -94,7 +94,7 @@ class Torch:
         return list(found.values())
 
     def _tensor(self, name: str, leaf: str, tensor: Any, path: str, module: Any) -> Tensor:
-        classes, shape = _own_classes(module), list(tensor.shape)
+        classes, shape = own_classes(module, PACKAGES), list(tensor.shape)
         return Tensor(
             handle=tensor,
             name=name,
@@ -128,7 +128,7 @@ class Torch:
 
     def base(self, layer: Any) -> str:
         """Return the name of PyTorch's class that a module is."""
-        return _own_classes(layer)[0]
+        return own_classes(layer, PACKAGES)[0]
 
     def gradients(
         self,
@@ -157,12 +157,6 @@ class Torch:
     def takes(self, model: Any) -> str:
         """Return the arguments of `forward`."""
         return str(inspect.signature(type(model).forward)).replace("(self, ", "(")
-
-
-def _own_classes(module: Any) -> list[str]:
-    """Return the names of the classes of a module that are PyTorch's, the nearest first."""
-    own = (kind for kind in type(module).__mro__ if kind.__module__.startswith(PACKAGES))
-    return [kind.__name__ for kind in own]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A model of the user's in its framework's process: what it holds, and what it computes.
+"""The user's model in its framework's process: what it holds, and what it computes.
 
 The module `weights` of a backend calls `serve` with what only the framework can do. Jobs and
 answers are lines of JSON, arrays are in npz files:
@@ -137,13 +137,16 @@ class Own:
         rows = load(job["rows"])
         model = self._built(job)
         framework = self._framework
+        function = self._function(job)
         try:
-            function = named(job["loss"]) if job["loss"] else framework.call
             feeds = framework.feeds(rows)
 
             def compute() -> list[Any]:
                 framework.evaluate(model)
-                return flat(function(model, feeds), framework)
+                outputs = flat(function(model, feeds), framework)
+                if not outputs:
+                    raise TypeError("it returns no tensors of floating-point numbers")
+                return outputs
 
             if job["action"] in ("run", "modules"):
                 return self._run(job, compute)
@@ -174,6 +177,15 @@ class Own:
                 raise Failed("factory", error) from error
             self._named = wanted
         return self._model
+
+    def _function(self, job: Mapping[str, Any]) -> Any:
+        """Return what computes outputs of a model and rows."""
+        if not job["loss"]:
+            return self._framework.call
+        try:
+            return named(job["loss"])
+        except BaseException as error:
+            raise Failed("loss", error) from error
 
     def _run(self, job: Mapping[str, Any], compute: Any) -> dict[str, Any]:
         framework, tensors = self._framework, self._with_weights(job)

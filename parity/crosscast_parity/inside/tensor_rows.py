@@ -63,6 +63,22 @@ def depthwise_last(shape: Shape, layer: Any) -> list[Part]:
     return [Part("kernel", [shape[-2] * shape[-1], 1, *sizes], axes=axes)]
 
 
+RNN_CELL = {
+    f"{kind}_{of}": as_it_is(f"{role}_{of}")
+    for kind, role in (("weight", "kernel"), ("bias", "bias"))
+    for of in ("ih", "hh")
+}
+"""The tensors of a recurrent cell in the canonical layout."""
+MOST_LAYERS = 16
+RNN = {
+    f"{name}_l{number}{way}": row
+    for name, row in RNN_CELL.items()
+    for number in range(MOST_LAYERS)
+    for way in ("", "_reverse")
+}
+"""Those of stacked recurrent layers, in one or both directions."""
+
+
 def packed(role: str, names: Sequence[str]) -> Row:
     """Return the row of equal parts along the first axis."""
 
@@ -105,6 +121,15 @@ GUESSES = {
 }
 """Roles of tensors of other layers by their names; statistics only where nothing trains them."""
 STATISTICS = ("mean", "variance")
+
+
+def own_classes(layer: Any, packages: tuple[str, ...]) -> list[str]:
+    """Return the names of the classes of a layer that are the framework's own, the nearest first.
+
+    `packages`: beginnings of the modules that define them.
+    """
+    own = (kind for kind in type(layer).__mro__ if kind.__module__.startswith(packages))
+    return [kind.__name__ for kind in own]
 
 
 def parts_of(

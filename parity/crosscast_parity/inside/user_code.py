@@ -17,8 +17,7 @@ def named(text: str) -> Any:
 
 def search_in(folder: str) -> None:
     """Let modules be found in a folder first, as scripts that lie there find them."""
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
 
 
 def failure_of(error: BaseException, folder: Path) -> dict[str, Any]:

@@ -63,8 +63,7 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
     else:
         known = _of_models(read_weights(str(path)), models)
         for model in models:
-            fixed = {part.tensor for part in model.parts if part.fixed}
-            check_against(known, model.framework, model.shapes, {*fixed, *model.counters})
+            check_against(known, model.framework, model.shapes, model.fixed)
     drawn = drawn_weights(known, models, filled(known, models))
     weights = {name: framework_arrays(drawn, known, name) for name in known.frameworks}
     evaluated = processes.record("modules", weights, models)

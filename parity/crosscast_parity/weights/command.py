@@ -63,8 +63,7 @@ def check(request: Request, path: str) -> Checked:
     with processes_of(replace(request, targets=targets)) as processes:
         models = processes.describe()
         for model in models:
-            fixed = {part.tensor for part in model.parts if part.fixed}
-            check_against(known, model.framework, model.shapes, {*fixed, *model.counters})
+            check_against(known, model.framework, model.shapes, model.fixed)
         proof = prove(known, models, processes, filled(known, models))
         found = [] if proof.whole(known) else corrections(known, search(models, processes))
     return Checked(known=marked(known, proof), proof=proof, corrections=found)
@@ -79,8 +78,10 @@ def corrections(known: WeightsMap, found: Found) -> list[Diagnostic]:
     diagnostics = []
     for entry in known.entries:
         other = searched.get(_key(entry, first))
-        for framework, place in entry.places.items() if other else ():
-            there = other.places.get(framework) if other else None
+        if other is None:
+            continue
+        for framework, place in entry.places.items():
+            there = other.places.get(framework)
             if there is None or (there.name, there.layout) == (place.name, place.layout):
                 continue
             name = there.name if there.name != place.name else f"another layout of {place.name}"

@@ -78,7 +78,7 @@ def keys_of(parts: Sequence[Part]) -> list[tuple[str, ...]]:
 def _role(part: Part) -> str:
     if part.role and part.role != "embedding":
         return part.role
-    leaf = words(part.tensor.replace(part.layer, ""))[-1:] or ("",)
+    leaf = words(part.tensor.removeprefix(part.layer))[-1:] or ("",)
     return "kernel" if part.role or leaf[0] == "weight" else leaf[0]
 
 

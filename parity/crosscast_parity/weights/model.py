@@ -25,6 +25,7 @@ class Part:
 
     `tensor`: name of the framework's tensor. `known`: whether its layout is that of a known layer.
     `rank`: place in the order of execution. `fixed`: a buffer that the model fills by itself.
+    `called`: whether its layer is called.
     """
 
     tensor: str
@@ -40,6 +41,7 @@ class Part:
     rank: int
     trainable: bool
     fixed: bool
+    called: bool = True
 
     @property
     def name(self) -> str:
@@ -82,6 +84,12 @@ class Model:
     drawn: Mapping[str, tuple[float, ...]]
     """Mean, standard deviation and kurtosis of the initial values of tensors."""
 
+    @property
+    def fixed(self) -> set[str]:
+        """Names of tensors that the model fills by itself; a map of weights need not name them."""
+        held = [name for p in self.parts if p.fixed for name in (p.tensor, *p.also)]
+        return {*held, *self.counters}
+
     def with_parts(self, parts: Sequence[Part]) -> Model:
         """Return the model with other canonical tensors."""
         return replace(self, parts=tuple(parts))
@@ -106,7 +114,8 @@ def model_of(framework: str, answer: Mapping[str, Any]) -> Model:
             counters += [tensor["name"], *tensor["also"]]
             continue
         rank = ranks.of(tensor["layer"])
-        parts += [(rank, number, _part(tensor, part)) for part in tensor["parts"]]
+        called = ranks.called(tensor["layer"])
+        parts += [(rank, number, _part(tensor, part, called)) for part in tensor["parts"]]
     parts.sort(key=lambda item: item[:2])
     ordered = (replace(part, rank=rank) for rank, (_, _, part) in enumerate(parts))
     return Model(
@@ -119,7 +128,7 @@ def model_of(framework: str, answer: Mapping[str, Any]) -> Model:
     )
 
 
-def _part(tensor: Mapping[str, Any], part: Mapping[str, Any]) -> Part:
+def _part(tensor: Mapping[str, Any], part: Mapping[str, Any], called: bool) -> Part:
     fields = {
         name: None if part[name] is None else tuple(part[name])
         for name in ("axes", "part", "gates", "term")
@@ -139,6 +148,7 @@ def _part(tensor: Mapping[str, Any], part: Mapping[str, Any]) -> Part:
         rank=0,
         trainable=tensor["trainable"],
         fixed=tensor["buffer"] and not statistic,
+        called=called,
     )
 
 
@@ -150,6 +160,10 @@ class Ranks:
         for number, path in enumerate(order):
             self._first.setdefault(path, number)
         self._last = len(order)
+
+    def called(self, path: str) -> bool:
+        """Whether a layer itself was called."""
+        return path in self._first
 
     def of(self, path: str) -> int:
         """Return the rank of a layer, or of the nearest one around it that was called."""

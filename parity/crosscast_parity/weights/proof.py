@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -67,7 +68,23 @@ def prove(
     drawn = drawn_weights(known, models, fixed)
     weights = {f: framework_arrays(drawn, known, f) for f in known.frameworks}
     computed = processes.compute(weights, models)
-    return compare(known, computed)
+    proof = compare(known, computed)
+    return replace(proof, silent=proof.silent | uncalled_statistics(known, models))
+
+
+def uncalled_statistics(known: WeightsMap, models: Sequence[Model]) -> set[str]:
+    """Return the running statistics of layers that no model calls; no gradient shows these."""
+    uncalled = {
+        (model.framework, part.tensor)
+        for model in models
+        for part in model.parts
+        if part.statistic and not part.called
+    }
+    return {
+        entry.name
+        for entry in known.entries
+        if all((framework, place.name) in uncalled for framework, place in entry.places.items())
+    }
 
 
 def drawn_weights(
@@ -83,18 +100,24 @@ def drawn_weights(
 
 
 def roles_of(known: WeightsMap, models: Sequence[Model]) -> dict[str, Part]:
-    """Return for every canonical tensor the part that tells its role: of a known layer, if any."""
-    by_tensor = {m.framework: {(p.tensor, p.suffix): p for p in m.parts} for m in models}
+    """Return for every canonical tensor the part that tells its role: of a known layer, if any.
+
+    Counters have none.
+    """
+    by_tensor: dict[tuple[str, str], list[Part]] = defaultdict(list)
+    for model in models:
+        for part in model.parts:
+            by_tensor[model.framework, part.tensor].append(part)
     found = {}
     for entry in known.entries:
         parts = [
             part
             for framework, place in entry.places.items()
-            for (tensor, _), part in by_tensor[framework].items()
-            if tensor == place.name
+            for part in by_tensor.get((framework, place.name), ())
         ]
-        best = next((part for part in parts if part.known), parts[0])
-        found[entry.name] = replace(best, shape=entry.shape)
+        if parts:
+            best = next((part for part in parts if part.known), parts[0])
+            found[entry.name] = replace(best, shape=entry.shape)
     return found
 
 

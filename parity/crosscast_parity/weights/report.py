@@ -79,7 +79,7 @@ def found_problems(found: Found) -> list[Diagnostic]:
 
 
 def table(found: Found) -> list[tuple[str, ...]]:
-    """Return the rows (framework, tensors, matched, by, left) of the report."""
+    """Return the rows (framework, tensors, matched, how) of the report."""
     rows: list[tuple[str, ...]] = []
     for model in found.models:
         name = model.framework

@@ -70,8 +70,8 @@ def _proved(models: list[Model], pairings: Sequence[Pairing], processes: Process
 
 
 def filled(known: WeightsMap, models: Sequence[Model]) -> frozenset[str]:
-    """Return the canonical tensors that all models fill by themselves."""
-    fixed = {m.framework: {part.tensor for part in m.parts if part.fixed} for m in models}
+    """Return the canonical tensors that all models fill by themselves, counters among them."""
+    fixed = {m.framework: m.fixed for m in models}
     return frozenset(
         entry.name
         for entry in known.entries

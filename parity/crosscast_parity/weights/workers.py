@@ -21,6 +21,12 @@ from crosscast_parity.weights.drawing import projection
 from crosscast_parity.weights.model import Model, model_of
 
 Rows = Mapping[str, np.ndarray]
+_USERS = {
+    "factory": ("the factory", "model.factory", ""),
+    "model": ("the model", "model.factory", "it"),
+    "loss": ("the loss function", "loss.function", "the model"),
+}
+"""The user's code that can fail: what it is called, its field, and who takes the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +186,17 @@ class Processes:
     def _failed(self, name: str, failed: Mapping[str, Any]) -> Diagnostic:
         reason = f"{failed['type']}: {failed['words']}"
         hint = " <- ".join(reversed(failed["frames"]))
-        if failed["stage"] == "factory":
+        called = "loss" if isinstance(self._recipe.loss, CustomLoss) else "model"
+        stage = failed["stage"]
+        what, path, taker = _USERS[called if stage == "call" else stage]
+        if stage != "call":
             if failed["module"]:
                 hint = f"modules are searched in {self._folder} and in the interpreter"
-            message = f"{name}: the factory fails: {reason}"
-            return _at("CC761", message, failed["place"], f"model.factory.{name}", hint)
+            message = f"{name}: {what} fails: {reason}"
+            return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
         given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in self._rows.items())
-        message = f"{name}: the model fails on rows {given}; it takes {failed['takes']}: {reason}"
-        return _at("CC762", message, failed["place"], f"model.factory.{name}", hint)
+        message = f"{name}: {what} fails on rows {given}; {taker} takes {failed['takes']}: {reason}"
+        return _at("CC762", message, failed["place"], f"{path}.{name}", hint)
 
 
 def _at(code: str, message: str, place: Mapping[str, Any], path: str, hint: str) -> Diagnostic:

@@ -239,7 +239,8 @@ RUN_CODES = (
     Code(
         "CC761",
         "model cannot be built",
-        "Your factory raised an error, or its process ended. The message has the place.",
+        "Your factory raised an error, your loss function cannot be imported, or the process "
+        "ended. The message has the place.",
     ),
     Code(
         "CC762",

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 from crosscast.messages.diagnostics import Collector, DiagnosticError, failure
 from crosscast.messages.source import read_source
 from crosscast.state.problems import DamagedError, leads_away, listed, several, strict_json
+from crosscast.state.slots import FACTORED
 from crosscast.state.training_state import Account, Arrays, TrainingState
 
 if TYPE_CHECKING:
     import numpy as np
 
 _MAX_BYTES = 4 * 2**20
-_FACTORED = {"row_var": "col_var", "col_var": "row_var"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _splits(place: Place, state: TrainingState, name: str) -> bool:
 
 def _transposed_slot(slot: str, place: Place) -> str:
     turned = place.axes is not None and list(place.axes) != sorted(place.axes)
-    return _FACTORED.get(slot, slot) if turned else slot
+    return FACTORED.get(slot, slot) if turned else slot
 
 
 def _transposed(array: np.ndarray, place: Place) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity, failure
 from crosscast.state.problems import listed, several
+from crosscast.state.slots import FACTORED
 from crosscast.state.training_state import Account, TrainingState
 from crosscast.weights.convert import converted, doubled
 from crosscast.weights.document import NAME, WeightsMap
@@ -18,7 +19,6 @@ from crosscast.weights.reader import check_against, read_weights
 if TYPE_CHECKING:
     import numpy as np
 
-_SWAPPED = {"row_var": "col_var", "col_var": "row_var"}
 _TURNED = Layout(axes=(1, 0))
 _BY = "by weights.yaml"
 
@@ -81,16 +81,17 @@ def _moments(
     """Return moments by slot; a tied weight has one, by its first name."""
     first = known.of(to)
     found: dict[str, dict[str, np.ndarray]] = {slot: {} for slot in moments}
-    factored = set(moments.get("row_var", {}))
+    factored = {name for slot in FACTORED for name in moments.get(slot, {})}
     pairs, problems = _swaps(known, of, to, factored)
     if problems:
         raise DiagnosticError(*several("CC964", (f"{known.file}: {text}" for text in problems)))
     for slot, arrays in moments.items():
-        if slot in _SWAPPED:
+        if slot in FACTORED:
             for name, array in arrays.items():
-                other, swapped = pairs[name]
-                own = _SWAPPED[slot] if swapped else slot
-                found.setdefault(own, {})[other] = array
+                if name in pairs:
+                    other, swapped = pairs[name]
+                    own = FACTORED[slot] if swapped else slot
+                    found.setdefault(own, {})[other] = array.T if swapped else array
             continue
         there = converted(arrays, known, of, to, "gradients")
         found[slot] = {n: a for n, a in _trained(there, known, to).items() if n in first}
@@ -108,18 +109,19 @@ def _trained(
 def _swaps(
     known: WeightsMap, of: str, to: str, factored: set[str]
 ) -> tuple[dict[str, tuple[str, bool]], list[str]]:
-    """Return for factored moments the weight's other name and whether rows become columns."""
+    """Return for factored moments of weights that both train the other name, and whether rows
+    become columns."""
     found: dict[str, tuple[str, bool]] = {}
     problems = []
     for name in sorted(factored):
         held = known.of(of).get(name, [])
-        layouts = []
+        places = []
         if len(held) == 1 and to in held[0][0].places:
-            layouts = [held[0][1].layout, held[0][0].places[to].layout]
-        if not layouts or any(layout not in (SAME, _TURNED) for layout in layouts):
+            places = [held[0][1], held[0][0].places[to]]
+        if not places or any(p.layout not in (SAME, _TURNED) or p.shape for p in places):
             problems.append(f"{name!r}: its factored moments allow only a swap of two axes")
-            continue
-        found[name] = held[0][0].places[to].name, layouts[0] != layouts[1]
+        elif not places[1].frozen:
+            found[name] = places[1].name, places[0].layout != places[1].layout
     return found, problems
 
 

@@ -34,3 +34,7 @@ def slot_shape(slot: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if slot == "col_var" and len(shape) > 1:
         return (*shape[:-2], 1, shape[-1])
     return shape
+
+
+FACTORED = {"row_var": "col_var", "col_var": "row_var"}
+"""Factored moments, and what becomes of them where a weight swaps its last two axes."""

@@ -62,4 +62,4 @@ def _scalar(value: object) -> str:
     """Return a number or a name; names with other characters are quoted."""
     text = str(value)
     plain = isinstance(value, int) or (_PLAIN.fullmatch(text) and text.lower() not in _WORDS)
-    return text if plain else json.dumps(text)
+    return text if plain else json.dumps(text, ensure_ascii=False)
