@@ -340,10 +340,28 @@ def test_the_command_writes_a_report_and_says_that_levels_are_not_tested(
     assert {path.name for path in out.iterdir()} == {"modules.json", "modules.txt", "weights.yaml"}
 
 
-@pytest.mark.parametrize("option", ["--stress", "--bisect", "--self-test", "--fault=0:0=inf"])
-def test_options_that_need_a_training_are_refused(recipe: str, tmp_path: Path, option: str) -> None:
+UNUSED = (
+    "--stress",
+    "--bisect",
+    "--self-test",
+    "--fault=0:0=inf",
+    "--check=quick",
+    "--windows=8",
+    "--twins=3",
+    "--half=auto",
+    "--device=gpu",
+    "--threads=1",
+    "--jobs=1",
+    "--memory=0",
+    "--cache=runs",
+)
+
+
+@pytest.mark.parametrize("option", UNUSED)
+def test_options_without_an_effect_are_refused(recipe: str, tmp_path: Path, option: str) -> None:
     ran = CliRunner().invoke(
         app, ["parity", recipe, "--to", "torch,paddle", "-o", str(tmp_path / "out"), option]
     )
     assert ran.exit_code not in (0, 3)
     assert "CC704" in ran.output
+    assert option.partition("=")[0] in ran.output
