@@ -284,8 +284,8 @@ def test_what_fits_no_formula_is_not_explained(odd: str) -> None:
 
 def test_a_module_that_gets_no_numbers_is_not_explained() -> None:
     tensors = {"kernel_ih": (np.ones((8, 3)),), "kernel_hh": (np.ones((8, 2)),)}
-    sides = [Step(group="lstm", x=(), y=X * n, tensors=tensors, settings={}) for n in (1, 2)]
-    assert explained(*sides) is None
+    a, b = (Step(group="lstm", x=(), y=X * n, tensors=tensors, settings={}) for n in (1, 2))
+    assert explained(a, b) is None
 
 
 def test_a_single_number_between_modules_is_not_explained() -> None:
@@ -383,7 +383,10 @@ def test_the_command_writes_a_report_and_says_that_levels_are_not_tested(
     ran = CliRunner().invoke(app, ["parity", recipe, "--to", "torch,paddle", "-o", str(out)])
     assert ran.exit_code == 3, ran.output
     assert "NOT TESTED: L2" in ran.output
-    assert json.loads((out / "modules.json").read_text())["same"] is True
+    assert "NOT TESTED: modules: running statistics" in ran.output
+    told = json.loads((out / "modules.json").read_text())
+    assert told["same"] is True
+    assert [found["level"] for found in told["not_tested"]][:2] == ["modules", "L0a-L0c"]
     assert {path.name for path in out.iterdir()} == {"modules.json", "modules.txt", "weights.yaml"}
 
 
