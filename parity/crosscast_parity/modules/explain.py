@@ -30,7 +30,7 @@ class Named:
 def explained(ours: Step, theirs: Step, table: Sequence[Hypothesis] = TABLE) -> Named | None:
     """Return the known difference between two steps.
 
-    None if no row of the table has it, or if one of them got nothing, as an embedding does.
+    None if no row of the table explains it, or if one of them got nothing, as an embedding does.
     """
     if not ours.x or not theirs.x:
         return None
