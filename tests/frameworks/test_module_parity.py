@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from crosscast_parity.modules.command import Result, compare_with
 from crosscast_parity.modules.report import as_json, summary, text_of
 from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.search import search
-from crosscast_parity.weights.workers import Processes
+from crosscast_parity.weights.workers import Processes, workers_of
 from frameworks.module_plants import PLANTS, Plant
 from frameworks.module_programs import ALL, RIGHT, UNMAPPED, Edit, G, Program, R
 from frameworks.subprocesses import require
@@ -42,18 +41,23 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._workers: dict[str, Any] = {}
+        self._workers = workers_of(ALL, {})
         self._maps: dict[str, str] = {}
 
     def compare(
-        self, name: str, example: str, against: Sequence[str], edits: Sequence[Edit], mapped: bool
+        self,
+        name: str,
+        example: str,
+        against: Sequence[str],
+        edits: Sequence[Edit],
+        weights: str | None,
     ) -> Result:
-        """Compare the models of an example after some edits."""
+        """Compare the models of an example after some edits, with a map of weights."""
         request = self._request(name, example, against, edits)
         path = None
-        if mapped:
+        if weights is not None:
             path = request.folder / NAME
-            path.write_text(self._map(example))
+            path.write_text(weights)
         with self._running(request) as processes:
             return compare_with(processes, path, request)
 
@@ -62,20 +66,16 @@ class Lab:
         for worker in self._workers.values():
             worker.stop()
 
-    def _map(self, example: str) -> str:
+    def map(self, example: str) -> str:
+        """Return the map of the models as they are."""
         if example not in self._maps:
             with self._running(self._request("clean", example, ALL, ())) as processes:
                 found = search(processes.describe(), processes)
             self._maps[example] = weights_text(found.known)
         return self._maps[example]
 
-    @contextmanager
-    def _running(self, request: Request) -> Iterator[Processes]:
-        with processes_of(request) as processes:
-            for framework, worker in processes._workers.items():
-                processes._workers[framework] = self._workers.setdefault(framework, worker)
-            yield processes
-            processes._workers.clear()  # the next test needs them
+    def _running(self, request: Request) -> Processes:
+        return processes_of(request, {name: self._workers[name] for name in request.targets})
 
     def _request(
         self, name: str, example: str, against: Sequence[str], edits: Sequence[Edit]
@@ -140,7 +140,9 @@ def named_modules(result: Result) -> set[str]:
     ),
 )
 def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> None:
-    result = lab.compare(plant.name, plant.example, plant.against, plant.edits, True)
+    result = lab.compare(
+        plant.name, plant.example, plant.against, plant.edits, lab.map(plant.example)
+    )
     (judgement,) = result.judgements
     assert not judgement.same
     shown = "\n".join(summary(judgement))
@@ -158,14 +160,14 @@ def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> Non
     ),
 )
 def test_another_implementation_is_not_accused(lab: Lab, program: Program) -> None:
-    mapped = not program.name.startswith(UNMAPPED)
-    result = lab.compare(program.name, program.example, program.against, program.edits, mapped)
+    known = None if program.name.startswith(UNMAPPED) else lab.map(program.example)
+    result = lab.compare(program.name, program.example, program.against, program.edits, known)
     assert result.same, "\n".join(text_of(result))
 
 
 def test_a_stopped_gradient_is_found_in_the_backward_pass(lab: Lab) -> None:
     edit = ("torch", "+ self.shortcut(x)).relu()", "+ self.shortcut(x.detach())).relu()")
-    result = lab.compare("detached", R, ("torch", "tensorflow"), [edit], True)
+    result = lab.compare("detached", R, ("torch", "tensorflow"), [edit], lab.map(R))
     (judgement,) = result.judgements
     assert judgement.output is None
     assert judgement.gradient is not None
@@ -173,9 +175,19 @@ def test_a_stopped_gradient_is_found_in_the_backward_pass(lab: Lab) -> None:
     assert judgement.gradient.pair.a.text == "stages.1.0.shortcut.1"
 
 
+def test_a_weight_that_a_file_leaves_out_is_a_difference_too(lab: Lab) -> None:
+    edit = ("torch", "self.norm = ", "self.spare = nn.Linear(3, 5)\n        self.norm = ")
+    against = ("torch", "tensorflow")
+    searched = lab.compare("spare", G, against, [edit], None)
+    written = lab.compare("spare again", G, against, [edit], weights_text(searched.known))
+    for result in (searched, written):
+        assert result.left == {"torch": ["spare.weight", "spare.bias"]}
+        assert not result.same
+
+
 def test_the_report_names_draws_and_says_what_is_not_tested(lab: Lab) -> None:
     edit = ("torch", 'approximate="tanh"', 'approximate="none"')
-    result = lab.compare("report", G, ALL, [edit], False)
+    result = lab.compare("report", G, ALL, [edit], None)
     assert result.matched
     text = "\n".join(text_of(result))
     assert "torch and tensorflow: modules DIFFERENT" in text

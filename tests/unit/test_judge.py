@@ -113,6 +113,44 @@ def test_of_paired_seeds_only_the_machine_is_compared() -> None:
     assert ("L0c", "gradient norm") in failed(checks)
 
 
+def masks_of(path: Path, *rates: float, lost: Sequence[str] = ()) -> Path:
+    """Return the folder of a run whose dropout calls had such rates."""
+    path.mkdir()
+    calls = [{"module": f"d{n}", "shape": [2, 4], "rate": rate} for n, rate in enumerate(rates)]
+    document = {"calls": calls, "out_of_reach": list(lost)}
+    (path / "masks.json").write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rates", "lost", "result"),
+    [
+        ((0.1, 0.1), (), "pass"),
+        ((0.1, 0.2), (), "fail"),
+        ((0.1,), (), "unclear"),
+        ((0.1, 0.1), ("lstm",), "not tested"),
+    ],
+)
+def test_with_other_masks_losses_are_not_compared(
+    rates: tuple[float, ...], lost: tuple[str, ...], result: str, tmp_path: Path
+) -> None:
+    recipe = make_recipe(data={"train_rows": 640}, model={"dropout": 0.1})
+    found = stage_of({("torch", "main"): good_rows(), ("paddle", "main"): LATE}, recipe=recipe)
+    folders = {
+        "torch": masks_of(tmp_path / "torch", 0.1, 0.1),
+        "paddle": masks_of(tmp_path / "paddle", *rates, lost=lost),
+    }
+    for (name, run), made in list(found.made.items()):
+        found.made[name, run] = replace(made, folder=folders[name])
+    checks, _, differences = pair_checks(found, "paddle", "torch", stage_envelope(found, "torch"))
+    (dropout,) = (check for check in checks if check.name == "dropout")
+    assert dropout.result == result
+    compared = result in ("pass", "fail")
+    assert {check.level for check in checks} > {"L0a"}
+    assert ("L0c" in {check.level for check in checks}) == compared
+    assert bool(differences) == compared
+
+
 def test_of_paired_seeds_the_machine_still_counts() -> None:
     rows = changed([6], lambda r: replace(r, rows=12))
     result = stage_of({("torch", "main"): good_rows(), ("paddle", "main"): rows}, seed=7)

@@ -169,7 +169,7 @@ PLAIN = given(((4, 8, 32), 0.1), ((4, 32), 0.1))
         (given(((4, 256, 1), 0.1), ((4, 32), 0.1)), "pass", "2 calls"),
         (given(((16, 64), 0.1), ((4, 32), 0.1)), "unclear", "call 1"),
         (given(lost=("lstm",)), "not tested", "lstm"),
-        (None, "not tested", "no place for masks"),
+        (None, "not tested", "compare it with `model.dropout: 0`"),
     ],
 )
 def test_dropout_of_two_programs(ours: GivenMasks | None, result: str, words: str) -> None:

@@ -246,6 +246,53 @@ def test_attention_and_activations_between_modules() -> None:
     assert both("", X, X**3, X**2) is None
 
 
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_kernel_may_be_larger_than_its_image(size: int) -> None:
+    kernel = RNG.normal(size=(4, 3, 3, 3)).astype(np.float32)
+    x = IMAGE[:, :, :size, :size]
+    y = formulas.convolution(x, kernel, (1, 1), [(1, 1), (1, 1)], 1)
+    tensors = {"kernel": (kernel,)}
+    assert both("convolution", x, y, y * 2, tensors=tensors) is None
+    settings = {"kernel_size": 3, "stride": 1, "padding": 1}
+    for group in ("average pool", "max pool"):
+        assert both(group, x, x, x * 2, settings=settings) is None
+
+
+def test_a_transposed_convolution_is_not_explained() -> None:
+    kernel, bias = np.ones((8, 4, 3, 3), np.float32), np.ones(4, np.float32)
+    x, y = np.ones((2, 8, 6, 6), np.float32), np.ones((2, 4, 8, 8), np.float32)
+    tensors = {"kernel": (kernel,), "bias": (bias,)}
+    assert both("convolution", x, y, y * 2, tensors=tensors) is None
+
+
+ODD: dict[str, tuple[str, tuple[int, ...], dict[str, tuple[int, ...]]]] = {
+    "a convolution of one image": ("convolution", (3, 6, 6), {"kernel": (4, 3, 3, 3)}),
+    "an LSTM in both directions": ("lstm", (2, 4, 3), {"kernel_ih": (8, 3), "kernel_hh": (8, 2)}),
+    "a BatchNorm within others": ("mine", (2, 3), {"mean": (3,), "variance": (3,), "scale": (5,)}),
+    "a LayerNorm with a bias beside it": ("mine", (2, 3), {"scale": (3,), "bias": (5,)}),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_fits_no_formula_is_not_explained(odd: str) -> None:
+    group, size, shapes = ODD[odd]
+    each = 2 if "directions" in odd else 1
+    tensors = {role: (np.ones(shape),) * each for role, shape in shapes.items()}
+    x = np.ones(size, np.float32)
+    assert both(group, x, x, x * 2, tensors=tensors) is None
+
+
+def test_a_module_that_gets_no_numbers_is_not_explained() -> None:
+    tensors = {"kernel_ih": (np.ones((8, 3)),), "kernel_hh": (np.ones((8, 2)),)}
+    a, b = (Step(group="lstm", x=(), y=X * n, tensors=tensors, settings={}) for n in (1, 2))
+    assert explained(a, b) is None
+
+
+def test_a_single_number_between_modules_is_not_explained() -> None:
+    one = np.float32(3.0) * np.ones((), np.float32)
+    assert both("", one, one**2, one**3) is None
+
+
 def test_order_of_gates() -> None:
     x = RNG.normal(size=(2, 4, 3))
     ih, hh = RNG.normal(size=(8, 3)), RNG.normal(size=(8, 2))
@@ -336,14 +383,35 @@ def test_the_command_writes_a_report_and_says_that_levels_are_not_tested(
     ran = CliRunner().invoke(app, ["parity", recipe, "--to", "torch,paddle", "-o", str(out)])
     assert ran.exit_code == 3, ran.output
     assert "NOT TESTED: L2" in ran.output
-    assert json.loads((out / "modules.json").read_text())["same"] is True
+    assert "NOT TESTED: modules: running statistics" in ran.output
+    told = json.loads((out / "modules.json").read_text())
+    assert told["same"] is True
+    assert [found["level"] for found in told["not_tested"]][:2] == ["modules", "L0a-L0c"]
     assert {path.name for path in out.iterdir()} == {"modules.json", "modules.txt", "weights.yaml"}
 
 
-@pytest.mark.parametrize("option", ["--stress", "--bisect", "--self-test", "--fault=0:0=inf"])
-def test_options_that_need_a_training_are_refused(recipe: str, tmp_path: Path, option: str) -> None:
+UNUSED = (
+    "--stress",
+    "--bisect",
+    "--self-test",
+    "--fault=0:0=inf",
+    "--check=quick",
+    "--windows=8",
+    "--twins=3",
+    "--half=auto",
+    "--device=gpu",
+    "--threads=1",
+    "--jobs=1",
+    "--memory=0",
+    "--cache=runs",
+)
+
+
+@pytest.mark.parametrize("option", UNUSED)
+def test_options_without_an_effect_are_refused(recipe: str, tmp_path: Path, option: str) -> None:
     ran = CliRunner().invoke(
         app, ["parity", recipe, "--to", "torch,paddle", "-o", str(tmp_path / "out"), option]
     )
     assert ran.exit_code not in (0, 3)
     assert "CC704" in ran.output
+    assert option.partition("=")[0] in ran.output

@@ -109,7 +109,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
-    """Attention written out, as PyTorch's documentation has it."""
+    """Return attention, by the formula in PyTorch's documentation."""
     if enable_gqa:
         groups = query.size(-3) // key.size(-3)
         key, value = (array.repeat_interleave(groups, -3) for array in (key, value))

@@ -10,6 +10,8 @@ from typing import Any
 
 PARTS = ("settings", "rows", "sources", "device", "state", "checkpoint", "run")
 """Modules of `runtime/`."""
+SEAMS = ("micro_batch_loss", "train_window")
+"""Functions of train.py that are wrapped: without them nothing is recorded, injected or given."""
 NEEDS = {"ema_arrays": "averages", "scaler_counters": "scale"}
 """Functions of `runtime/` that tell nothing of some recipes, and the setting of the others."""
 

@@ -35,10 +35,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from crosscast_parity.inside.emitted import SEAMS
 from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.philox import uniform
 
-SEAMS = ("train_window", "micro_batch_loss")
 FILE = "masks.json"
 
 

@@ -82,7 +82,7 @@ from typing import Any
 import numpy as np
 
 from crosscast_parity.inside import observed_files as files
-from crosscast_parity.inside.emitted import layout_of, offered, traced
+from crosscast_parity.inside.emitted import SEAMS, layout_of, offered, traced
 from crosscast_parity.inside.manifest import Tap
 from crosscast_parity.inside.modules import module_of
 from crosscast_parity.inside.observed_types import ObservedTypes
@@ -90,8 +90,6 @@ from crosscast_parity.inside.watcher import Array, Blind, Seen, Watcher
 
 MANY_WEIGHTS = 2_000_000
 """Models of so many weights are recorded without `first`."""
-SEAMS = ("micro_batch_loss", "train_window")
-"""Functions that are wrapped; of a script without them nothing is recorded."""
 
 
 class Observer:

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast_parity.inside import toy
+from crosscast_parity.inside.emitted import SEAMS
 from crosscast_parity.inside.emulate import install as emulate
 from crosscast_parity.inside.emulate import without_autocast
 from crosscast_parity.inside.inject import make_injector, parse_fault
@@ -44,7 +45,6 @@ from crosscast_parity.inside.steps import StepRecorder
 
 Adapt = Callable[[Any], None]
 CANNOT_RUN = 3
-SEAMS = ("train_window", "micro_batch_loss")
 GENERATED = "__autograph_generated_file"
 """What AutoGraph writes from a script while it runs: another temporary file every time."""
 RUNNER = Path(__file__).resolve().parents[1]

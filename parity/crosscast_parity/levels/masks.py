@@ -8,7 +8,10 @@ from crosscast_parity.checks.check import Check, Result
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.masks import DropoutCall, GivenMasks
 
-NO_PLACE = "the script has no place for masks: it lacks micro_batch_loss or train_window"
+NO_PLACE = (
+    "a script without micro_batch_loss and train_window cannot be given masks; "
+    "compare it with `model.dropout: 0`"
+)
 
 
 def compare_masks(ours: GivenMasks | None, theirs: GivenMasks | None) -> Check:

@@ -1,4 +1,4 @@
-"""Compare the modules of a recipe's own models, with the weights that `weights.yaml` says."""
+"""Compare the modules of a recipe's custom models, with the weights that `weights.yaml` says."""
 
 from __future__ import annotations
 
@@ -54,12 +54,9 @@ def compare_modules(request: Request) -> Result:
 def compare_with(processes: Processes, path: Path | None, request: Request) -> Result:
     """Compare modules in processes that run; without a file the weights are matched first."""
     models: Sequence[Model] = processes.describe()
-    left: dict[str, list[str]] = {}
     if path is None:
         found = search(models, processes)
         known, models = found.known, found.models
-        parts = unmatched(known, models)
-        left = {name: [part.text for part in rest] for name, rest in parts.items() if rest}
     else:
         known = _of_models(read_weights(str(path)), models)
         for model in models:
@@ -67,13 +64,17 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
     drawn = drawn_weights(known, models, filled(known, models))
     weights = {name: framework_arrays(drawn, known, name) for name in known.frameworks}
     evaluated = processes.record("modules", weights, models)
-    # A function of the user's for the loss calls the model by itself: nobody can say how.
+    # A custom loss calls the model itself: how it would in training is not known.
     state = not isinstance(request.recipe.loss, CustomLoss)
     trained = processes.record("train", weights, models) if state else {}
     return Result(
         known=known,
         matched=path is None,
-        left=left,
+        left={
+            name: [part.text for part in rest]
+            for name, rest in unmatched(known, models).items()
+            if rest
+        },
         state=state,
         judgements=judge(known, models, drawn, evaluated, trained),
     )
@@ -81,7 +82,6 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
 
 def _of_models(known: WeightsMap, models: Sequence[Model]) -> WeightsMap:
     """Return the map of these frameworks, in their order."""
-
     names = tuple(model.framework for model in models)
     entries = []
     for entry in known.entries:

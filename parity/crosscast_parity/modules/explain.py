@@ -28,7 +28,12 @@ class Named:
 
 
 def explained(ours: Step, theirs: Step, table: Sequence[Hypothesis] = TABLE) -> Named | None:
-    """Return the known difference between two steps; None if no row of the table has it."""
+    """Return the known difference between two steps.
+
+    None if no row of the table explains it, or if one of them got nothing, as an embedding does.
+    """
+    if not ours.x or not theirs.x:
+        return None
     for row in table:
         a, b = fits_of(row, ours), fits_of(row, theirs)
         if not a or not b:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,8 @@ HEADS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A kind of difference. `choices` yields nothing for a step that it does not know."""
+    """A kind of difference. `choices` yields nothing for a step that it does not know; it is asked
+    about steps that got something."""
 
     kind: str
     choices: Callable[[Step], Choices]
@@ -38,14 +39,20 @@ def paddings(step: Step) -> Choices:
     Zeros around the input are padding, too: a layer before the convolution may have added them.
     """
     kernels = step.tensors.get("kernel", ())
-    if len(kernels) != 1 or kernels[0].ndim != 4 or step.group != "convolution":
+    if step.group != "convolution" or len(kernels) != 1:
+        return
+    if kernels[0].ndim != 4 or step.x[0].ndim != 4:
         return
     (x, given), kernel, stride = _stripped(step.x[0]), kernels[0], step.setting("stride", 1)
     if step.setting("dilation", 1) != (1, 1) or x.shape[1] % kernel.shape[1]:
         return
     bias = step.tensors.get("bias", (np.zeros(kernel.shape[0]),))[0].reshape(1, -1, 1, 1)
+    if bias.size != kernel.shape[0]:  # of a transposed convolution, whose kernel is [in, out, …]
+        return
     groups = x.shape[1] // kernel.shape[1]
-    for name, pads in _pads(x.shape[2:], kernel.shape[2:], stride, given):
+    named = _pads(x.shape[2:], kernel.shape[2:], stride)
+    named["as the layer before has padded"] = given
+    for name, pads in _fitting(named, x.shape[2:], kernel.shape[2:]):
         yield name, formulas.convolution(x, kernel, stride, pads, groups) + bias
 
 
@@ -62,17 +69,24 @@ def _stripped(x: np.ndarray) -> tuple[np.ndarray, formulas.Pads]:
 
 
 def _pads(
-    shape: tuple[int, ...],
-    size: tuple[int, ...],
-    stride: tuple[int, int],
-    given: formulas.Pads = ((0, 0), (0, 0)),
-) -> Iterator[tuple[str, formulas.Pads]]:
+    shape: tuple[int, ...], size: tuple[int, ...], stride: tuple[int, int]
+) -> dict[str, formulas.Pads]:
     same = list(formulas.same_pads(shape, size, stride))
-    yield "all sides", [(k // 2, k // 2) for k in size]
-    yield "more at the end (`same`)", same
-    yield "more at the beginning", [(b, a) for a, b in same]
-    yield "none", [(0, 0) for _ in size]
-    yield "as the layer before has padded", given
+    return {
+        "all sides": [(k // 2, k // 2) for k in size],
+        "more at the end (`same`)": same,
+        "more at the beginning": [(b, a) for a, b in same],
+        "none": [(0, 0) for _ in size],
+    }
+
+
+def _fitting(
+    named: Mapping[str, formulas.Pads], shape: tuple[int, ...], size: tuple[int, ...]
+) -> Iterator[tuple[str, formulas.Pads]]:
+    """Yield paddings with which the window fits at least once."""
+    for name, pads in named.items():
+        if all(n + sum(pad) >= k for n, pad, k in zip(shape, pads, size, strict=True)):
+            yield name, pads
 
 
 def pools(step: Step) -> Choices:
@@ -81,8 +95,8 @@ def pools(step: Step) -> Choices:
         return
     x, size = step.x[0], step.setting("kernel_size", 2)
     stride = step.setting("stride", size[0])
-    given = step.setting("padding", 0)
-    pads = [("", [(p, p) for p in given]), *_pads(x.shape[2:], size, stride)]
+    given = {"": [(p, p) for p in step.setting("padding", 0)]}
+    pads = _fitting({**given, **_pads(x.shape[2:], size, stride)}, x.shape[2:], size)
     if step.group == "max pool":
         for name, chosen in pads:
             yield (
@@ -98,7 +112,7 @@ def pools(step: Step) -> Choices:
 
 def resizes(step: Step) -> Choices:
     """Yield images resized by each rule."""
-    if step.group != "resize" or step.x[0].ndim != 4:
+    if step.group != "resize" or (step.x[0].ndim, step.y.ndim) != (4, 4):
         return
     sizes = step.y.shape[2:]
     yield "bilinear, half-pixel centers", formulas.resized(step.x[0], sizes, "half pixel")
@@ -118,6 +132,8 @@ def batch_norms(step: Step) -> Choices:
         return
     mean, variance = (arrays[0].astype(np.float64).reshape(shape) for arrays in found)
     scale, shift = _affine(step, x.shape[1])
+    if {scale.size, shift.size} != {x.shape[1]}:
+        return
     for eps in EPSILONS:
         y = formulas.normalized(x, mean, variance, eps)
         yield f"{eps:g}", y * scale.reshape(shape) + shift.reshape(shape)
@@ -134,6 +150,8 @@ def layer_norms(step: Step) -> Choices:
     if len(step.tensors["scale"]) != 1 or x.shape[-1] != step.tensors["scale"][0].size:
         return
     scale, shift = _affine(step, x.shape[-1])
+    if shift.size != x.shape[-1]:
+        return
     mean = x.mean(-1, keepdims=True)
     for eps in EPSILONS:
         variance = x.var(-1, keepdims=True)
@@ -154,7 +172,7 @@ def _affine(step: Step, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def activations(step: Step) -> Choices:
     """Yield what each activation makes of the last result."""
-    if step.group not in ("", "activation") or not step.x or step.x[0].shape != step.y.shape:
+    if step.group not in ("", "activation") or step.x[0].shape != step.y.shape:
         return
     x = step.x[0].astype(np.float64)
     yield "GELU by erf", formulas.gelu_erf(x)
@@ -173,7 +191,7 @@ def activations(step: Step) -> Choices:
 
 def attentions(step: Step) -> Choices:
     """Yield attention with each scale and mask, from packed or separate projections."""
-    if step.group != "" or not step.x:
+    if step.group != "":
         return
     for heads, (query, key, value) in _projections(step):
         size, width = query.shape[-1], query.shape[-1] * heads
@@ -236,6 +254,9 @@ def lstms(step: Step) -> Choices:
     biases = [step.tensors.get(role, zero) for role in ("bias_ih", "bias_hh")]
     if any(len(found) != len(ih) for found in biases) or step.x[0].ndim != 3:
         return
+    widths = [step.x[0].shape[-1], *(a.shape[1] for a in hh)]
+    if any(a.shape[1] != width for a, width in zip(ih, widths, strict=False)):
+        return  # both directions of one layer, say
     usual = (0, 1, 2, 3)
     orders = list(itertools.permutations(usual))
     chosen = [(order,) * len(ih) for order in orders]
@@ -270,7 +291,7 @@ def _gates_text(gates: tuple[tuple[int, ...], ...]) -> str:
 
 def scaled(step: Step) -> Choices:
     """Yield the last result times a factor."""
-    if step.group != "" or not step.x or step.x[0].shape != step.y.shape:
+    if step.group != "" or step.x[0].shape != step.y.shape or not step.y.ndim:
         return
     width = step.x[0].shape[-1]
     for name, factor in (

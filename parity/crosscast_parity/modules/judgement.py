@@ -64,23 +64,23 @@ def judge(
     computed = {
         name: recorded.computed for name, recorded in evaluated.items() if recorded.computed
     }
-    proof = compare_models(known, computed)
     calls = {m.framework: calls_of(evaluated[m.framework], known, m) for m in models}
     first = models[0]
     found = []
     for model in models[1:]:
         names = first.framework, model.framework
-        alone = compare_models(_two(known, names), {name: computed[name] for name in names})
+        both = _two(known, names)
+        proof = compare_models(both, {name: computed[name] for name in names})
         comparison = compare(
             names,
             calls[names[0]],
             calls[names[1]],
             outputs=proof.outputs[model.framework],
-            weights=max(alone.gradients.values(), default=0.0),
+            weights=max(proof.gradients.values(), default=0.0),
         )
         differences = [*_numbers(comparison, held), *compare_settings(comparison)]
         differences += compare_dropout(comparison)
-        differences += compare_biases(_two(known, names), models)
+        differences += compare_biases(both, models)
         differences += compare_initial(known, models, model.framework)
         if trained:
             differences += compare_state(
@@ -101,8 +101,7 @@ def judge(
 
 
 def _two(known: WeightsMap, names: tuple[str, str]) -> WeightsMap:
-    """Return the map of two frameworks alone."""
-
+    """Return the map of the tensors that two frameworks share."""
     entries = []
     for entry in known.entries:
         places = {name: place for name, place in entry.places.items() if name in names}

@@ -24,7 +24,8 @@ NOT_TESTED = (
     ("L2", "losses along a training"),
     ("L3", "results of paired seeds"),
 )
-"""Levels of `parity` that own models do not have yet."""
+"""Levels of `parity` that custom models do not have yet."""
+NO_STATE = ("modules", "running statistics, because `loss.kind: custom` calls the model")
 
 
 def text_of(result: Result) -> list[str]:
@@ -36,10 +37,13 @@ def text_of(result: Result) -> list[str]:
             lines += [*drawing(judgement), ""]
     for framework, left in result.left.items():
         lines.append(f"{framework}: weights without counterpart: {', '.join(left)}")
-    if not result.state:
-        lines.append("NOT TESTED: running statistics, because `loss.kind: custom` calls the model")
-    lines += [f"NOT TESTED: {level}: {words}" for level, words in NOT_TESTED]
+    lines += [f"NOT TESTED: {level}: {words}" for level, words in not_tested(result)]
     return lines
+
+
+def not_tested(result: Result) -> list[tuple[str, str]]:
+    """Return levels, or `modules`, and what of them was not tested."""
+    return [*([] if result.state else [NO_STATE]), *NOT_TESTED]
 
 
 def summary(judgement: Judgement) -> list[str]:
@@ -146,7 +150,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "matched": result.matched,
         "same": result.same,
         "left": {name: list(left) for name, left in result.left.items()},
-        "not_tested": [{"level": level, "what": what} for level, what in NOT_TESTED],
+        "not_tested": [{"level": level, "what": what} for level, what in not_tested(result)],
         "pairs": [_judgement_json(judgement) for judgement in result.judgements],
     }
 

@@ -10,6 +10,7 @@ from crosscast.messages.diagnostics import Diagnostic, failure
 from crosscast.recipe.document import CustomLoss, CustomModel, Recipe
 from crosscast.weights.document import Entry, WeightsMap
 from crosscast.weights.reader import check_against, read_weights
+from crosscast_parity.toy.worker import Worker
 from crosscast_parity.weights.proof import Proof, marked, prove
 from crosscast_parity.weights.report import heading
 from crosscast_parity.weights.rows import ROWS, rows_of, sample_rows
@@ -117,8 +118,12 @@ def targets_of_models(request: Request) -> list[str]:
     return targets
 
 
-def processes_of(request: Request) -> Processes:
+def processes_of(request: Request, workers: Mapping[str, Worker] | None = None) -> Processes:
     """Return the processes of the models of a request.
+
+    Args:
+        request: The recipe and its models.
+        workers: By framework, to go on afterwards; by default they end with the processes.
 
     Raises:
         DiagnosticError: CC760 for a recipe without models to compare, CC601, CC602 for its rows.
@@ -130,6 +135,7 @@ def processes_of(request: Request) -> Processes:
         _rows(request),
         python=request.python,
         timeout=request.timeout,
+        workers=workers,
     )
 
 

@@ -46,8 +46,32 @@ class Recorded:
     computed: Computed | None
 
 
+def workers_of(targets: Sequence[str], python: Mapping[str, str]) -> dict[str, Worker]:
+    """Return a worker for the models of each framework; it starts at its first job.
+
+    Args:
+        targets: One of each framework.
+        python: Interpreters by target, where it is not this one.
+
+    Raises:
+        DiagnosticError: CC760 for a framework whose backend has no program for it.
+    """
+    found = {}
+    for target in targets:
+        name = target.partition("@")[0]
+        harness = harness_of(name)
+        if harness is None or not harness.has("weights"):
+            raise failure("CC760", f"{name}: weights of its models cannot be matched")
+        program = f"{harness.inside}.weights"
+        found[name] = Worker(target, python.get(target, sys.executable), program=program)
+    return found
+
+
 class Processes:
-    """One process for each framework; they end with the block."""
+    """One process for each framework.
+
+    They end with the block, except for `workers` that are given, which others use afterwards.
+    """
 
     def __init__(
         self,
@@ -58,19 +82,12 @@ class Processes:
         *,
         python: Mapping[str, str],
         timeout: float,
+        workers: Mapping[str, Worker] | None = None,
     ) -> None:
         self._recipe, self._folder, self._rows = recipe, folder.absolute(), rows
         self._timeout = timeout
-        self._workers = {}
-        for target in targets:
-            name = target.partition("@")[0]
-            harness = harness_of(name)
-            if harness is None or not harness.has("weights"):
-                raise failure("CC760", f"{name}: weights of its models cannot be matched")
-            program = f"{harness.inside}.weights"
-            self._workers[name] = Worker(
-                target, python.get(target, sys.executable), program=program
-            )
+        self._own = workers_of(targets, python) if workers is None else {}
+        self._workers = self._own if workers is None else workers
         self._place = tempfile.TemporaryDirectory(prefix="crosscast-")
         self._files = Path(self._place.name)
 
@@ -84,7 +101,7 @@ class Processes:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for worker in self._workers.values():
+        for worker in self._own.values():
             worker.stop()
         self._place.cleanup()
 

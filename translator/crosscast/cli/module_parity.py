@@ -1,9 +1,9 @@
-"""`crosscast parity` for a recipe with models of the user's: where do they differ?"""
+"""`crosscast parity` for a recipe with custom models: where do they differ?"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ def compare_models(
     *,
     python: Sequence[str],
     timeout: float,
-    refused: Mapping[str, object],
+    unused: Sequence[str],
 ) -> int:
     """Compare the models of a recipe module by module, write the report, print it.
 
@@ -36,18 +36,17 @@ def compare_models(
         output: Folder for the report.
         python: Interpreters, TARGET=PATH.
         timeout: Of a step of a process, in seconds.
-        refused: Options that need a training, by name; the set ones are refused.
+        unused: Options of the command line that have no effect on this comparison.
 
     Returns:
         1 if models differ; else 3, because the levels that train are not tested.
 
     Raises:
-        DiagnosticError: CC704 for such options, CC760 to CC763 for the models.
+        DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
     """
-    for name, value in refused.items():
-        if value:
-            hint = "models of your own are compared module by module; nothing is trained"
-            raise failure("CC704", f"{name} needs a recipe with model.kind: bert", hint)
+    if unused:
+        hint = "your models are compared module by module, on a CPU in float32; nothing is trained"
+        raise failure("CC704", f"{', '.join(unused)}: only with model.kind: bert", hint)
     try:
         from crosscast_parity.modules.command import compare_modules
         from crosscast_parity.modules.report import as_json, text_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
 
 ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
+OF_MODULES = ("recipe", "to", "output", "python", "timeout")
+"""Parameters that a comparison of custom models uses."""
 
 
 def parity(
+    context: typer.Context,
     recipe: RecipeArgument,
     to: ToOption,
     output: Annotated[
@@ -111,16 +115,7 @@ def parity(
             output,
             python=python or (),
             timeout=timeout,
-            refused={
-                "--add": add,
-                "--bisect": bisect,
-                "--fault": fault,
-                "--reference": reference,
-                "--reference-run": reference_run,
-                "--save-reference": save_reference,
-                "--self-test": self_test,
-                "--stress": stress,
-            },
+            unused=_given(context, OF_MODULES),
         )
     try:
         from crosscast_parity.compare import command
@@ -167,6 +162,17 @@ def parity(
             return passed
         typed = shlex.join(["crosscast", *sys.argv[1:]])
         return command.parity_command(contestants, **arguments, command=typed)
+
+
+def _given(context: typer.Context, without: Collection[str]) -> list[str]:
+    """Return the options on the command line, except for some parameters."""
+    return [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in (None, *without)
+        and (source := context.get_parameter_source(parameter.name)) is not None
+        and source.name == "COMMANDLINE"
+    ]
 
 
 def _read(path: Path) -> Recipe:

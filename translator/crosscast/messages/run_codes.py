@@ -153,8 +153,8 @@ RUN_CODES = (
     Code(
         "CC704",
         "parity cannot run this recipe",
-        "Programs with the shipped BERT are trained and compared in one process. Models of your "
-        "own are compared module by module, without options that need a training.",
+        "Programs with the shipped BERT are trained and compared in one process. Your models "
+        "are compared module by module, without options that need a training.",
     ),
     Code("CC705", "invalid fault", "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
     Code(
