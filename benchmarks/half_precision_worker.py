@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 # isort: split
-from crosscast_parity.inside.emitted import arguments_of, offered, prepared
+from crosscast_parity.inside.emitted import arguments_of, batches, offered, prepared
 
 
 class Training:
@@ -32,11 +32,7 @@ class Training:
         self.device = offered(self.script, "select_device")(args, settings)
         self.state = prepared(self.script, self.device, flags)
         rows = offered(self.script, "read_rows")(folder / "train.npz", settings)
-        n_rows = len(rows["labels"])
-        self.windows = (
-            [{name: array[numbers] for name, array in rows.items()} for numbers in window]
-            for window in offered(self.script, "row_numbers")(n_rows, settings)
-        )
+        self.windows = batches(offered(self.script, "row_numbers"), rows, settings)
         self.types: set[str] = set()
         for layer in self.state.model.modules():
             if isinstance(layer, torch.nn.Linear):

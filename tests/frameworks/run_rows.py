@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from crosscast_parity.inside.emitted import offered
-from emitted_batches import batches
+from crosscast_parity.inside.emitted import batches, offered
 
 
 def first_loss(train: Any, framework: str, state: Any) -> Callable[[dict[str, Any]], float]:

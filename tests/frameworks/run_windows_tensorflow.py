@@ -16,9 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from crosscast_parity.inside.emitted import offered, prepared, traced
+from crosscast_parity.inside.emitted import batches, offered, prepared, traced
 from crosscast_parity.inside.script import load_script
-from emitted_batches import batches
 
 COMPILED = ("full_window", "micro_step", "window_step")
 FETCHES = ("numpy", "__array__", "__float__", "__int__", "__bool__", "__index__")

@@ -29,7 +29,7 @@ def main(folder: Path, output: Path, steps: int, mode: str) -> list[float]:
     from runtime.sources import read_rows
     from safetensors.numpy import load_file
 
-    from emitted_batches import batches
+    from crosscast_parity.inside.emitted import batches
 
     half = mode == "half"
     torch.set_num_threads(1)

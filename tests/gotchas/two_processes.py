@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.emitted import batches, offered
 from crosscast_parity.inside.script import load_script
 from gotchas.small_training import WINDOWS, data
 
@@ -27,7 +27,7 @@ def train(folder: Path, processes: int) -> dict[str, Any]:
     wrapped = torch.nn.parallel.DistributedDataParallel(model) if processes > 1 else model
     state = script.TrainState(wrapped, optimizer, torch.device("cpu"))
     rank = int(os.environ["RANK"])
-    windows = offered(script, "batches")(data(), script.SETTINGS, rank=rank)
+    windows = batches(offered(script, "row_numbers"), data(), script.SETTINGS, rank=rank)
     rows = [
         script.train_window(state, next(windows), script.micro_batch_loss) for _ in range(WINDOWS)
     ]

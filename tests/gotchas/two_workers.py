@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from crosscast_parity.inside.emitted import offered
+from crosscast_parity.inside.emitted import batches, offered
 from crosscast_parity.inside.script import load_script
 from gotchas.small_training import WINDOWS, data
 
@@ -47,7 +47,9 @@ def train(folder: Path, strategy: Any, rank: int) -> dict[str, Any]:
         state = script.TrainState(model, optimizer, strategy)
     finite, model_arrays = offered(script, "finite"), offered(script, "model_arrays")
     alone = strategy is None
-    windows = offered(script, "batches")(data(), script.SETTINGS, rank=0 if alone else rank)
+    windows = batches(
+        offered(script, "row_numbers"), data(), script.SETTINGS, rank=0 if alone else rank
+    )
     rows = []
     for window in range(WINDOWS):
         overflows = window == 1 and (rank == 1 or alone)

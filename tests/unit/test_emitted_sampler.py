@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosscast.emit.compiler import compile_recipe
-from emitted_batches import batches
+from crosscast_parity.inside.emitted import batches
 from frameworks.emitted_script import tiny_recipe
 from property_settings import examples
 from runtime_texts import rows_module, settings_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -69,3 +69,24 @@ def prepared(script: Any, device: Any, argv: Sequence[str] = ()) -> Any:
     run = offered(script, "Run")(script.SETTINGS, arguments_of(script, argv))
     run.device = device
     return script.make_state(run)
+
+
+def batches(
+    row_numbers: Callable[..., Iterator[list[Any]]],
+    rows: Mapping[str, Any],
+    settings: Any,
+    start: int = 0,
+    rank: int = 0,
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield windows of micro-batches of rows in memory, for ever, in the order of a script.
+
+    Args:
+        row_numbers: The function of the script's runtime.
+        rows: Arrays by name.
+        settings: The script's `SETTINGS`.
+        start: Number of the first window.
+        rank: Number of the data-parallel process.
+    """
+    n_rows = len(next(iter(rows.values())))
+    for window in row_numbers(n_rows, settings, start, rank):
+        yield [{name: array[numbers] for name, array in rows.items()} for numbers in window]

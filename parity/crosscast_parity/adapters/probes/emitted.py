@@ -18,7 +18,7 @@ from crosscast.emit.compiler import compile_recipe
 from crosscast.messages.output import write_files
 from crosscast.readers.recipe_yaml import load
 from crosscast_parity.adapters.cases import Case, Seen
-from crosscast_parity.inside.emitted import offered, part_of
+from crosscast_parity.inside.emitted import batches, offered, part_of
 from crosscast_parity.inside.script import load_script as load_path
 
 RECIPE = """
@@ -93,7 +93,7 @@ def train(
     runner = part_of(module, "run")
     assert runner is not None  # every emitted script has one
     run = runner.Run(module.SETTINGS, None)
-    windows = offered(module, "batches")(rows, module.SETTINGS)
+    windows = batches(offered(module, "row_numbers"), rows, module.SETTINGS)
     seen = Seen.nothing()
     weight, slots = look()
     for _ in range(case.windows * case.epochs):
