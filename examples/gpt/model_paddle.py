@@ -24,8 +24,8 @@ def embedding(rows: int, width: int) -> nn.Embedding:
 class Attention(nn.Layer):
     """Causal attention of several heads.
 
-    It is written out, because the dropout of a fused attention is not a layer: nobody could look
-    at its mask or give it one.
+    It is written out, because the dropout of a fused attention is not a layer: its mask could not
+    be recorded or given.
     """
 
     def __init__(self, width: int, heads: int, out_std: float) -> None:

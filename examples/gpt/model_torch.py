@@ -12,8 +12,8 @@ VOCABULARY, CONTEXT, DROPOUT, STD = 64, 64, 0.1, 0.02
 class Attention(nn.Module):
     """Causal attention of several heads.
 
-    It is written out, because the dropout of a fused attention is not a module: nobody could look
-    at its mask or give it one.
+    It is written out, because the dropout of a fused attention is not a module: its mask could
+    not be recorded or given.
     """
 
     def __init__(self, width: int, heads: int) -> None:

@@ -1,4 +1,4 @@
-"""The losses of emitted TensorFlow scripts, for models of the user's own, against NumPy."""
+"""The losses of emitted TensorFlow scripts, for your models, against NumPy."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_frozen_weights_have_no_moments(tmp_path: Path) -> None:
 
 def test_frozen_weights_have_no_factored_moments(tmp_path: Path) -> None:
     folder, state = prepared(tmp_path, MAP.replace("axes: [1, 0]}", "axes: [1, 0], frozen: true}"))
-    moments = {
+    moments: dict[str, dict[str, np.ndarray]] = {
         "row_var": {"fc.weight": np.ones((2, 1))},
         "col_var": {"fc.weight": np.ones((1, 3))},
         "variance": {"fc.bias": np.ones(2)},

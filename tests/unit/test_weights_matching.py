@@ -307,7 +307,7 @@ def test_statistics_of_layers_that_are_not_called_are_not_proved(
     }
     answer = {"tensors": [tensor], "order": order, "outputs": [[2]]}
     models = [model_of(name, answer) for name in "ab"]
-    known = assemble(models[0], [propose(*models)])
+    known = assemble(models[0], [propose(models[0], models[1])])
     proof = prove(known, models, Alike(), frozenset())  # type: ignore[arg-type]
     assert proof.silent == silent
     assert proof.whole(known)

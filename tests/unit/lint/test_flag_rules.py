@@ -77,6 +77,41 @@ def test_a_flag_that_takes_one_value_has_the_effect_to_refuse_others(
 
 
 @pytest.mark.parametrize(
+    ("imported", "type_", "codes"),
+    [
+        ("from flags import false", "false", []),
+        ("from .flags import false as only", "only", []),
+        ("import flags", "flags.false", []),
+        ("from . import flags", "flags.false", []),
+        ("from distutils.util import strtobool", "strtobool", ["CL912"]),
+        ("from accelerate.utils import str_to_bool", "str_to_bool", ["CL912"]),
+        ("import torch.cuda", "torch.cuda.device", ["CL912"]),
+        ("from pathlib import Path", "Path", ["CL912"]),
+        ("text = lambda given: given", "text", ["CL912"]),
+        ("from flags import read", "str", ["CL912"]),
+    ],
+)
+def test_a_type_that_no_file_defines_may_refuse_values(
+    imported: str, type_: str, codes: list[str]
+) -> None:
+    flag = f'parser.add_argument("--use_fp16", type={type_}, default=False)'
+    assert [code for code, _ in found(program(f"{imported}\n{flag}"))] == codes
+
+
+@pytest.mark.parametrize(("value", "codes"), [("False", []), ("bool(text)", ["CL912"])])
+@pytest.mark.parametrize(
+    ("imported", "type_"),
+    [("from helper import false as x", "x"), ("import helper", "helper.false")],
+)
+def test_a_type_is_looked_up_in_the_module_that_defines_it(
+    imported: str, type_: str, value: str, codes: list[str]
+) -> None:
+    flag = f'parser.add_argument("--use_fp16", type={type_}, default=False)'
+    helper = f"import argparse\n{ONLY_FALSE.format(value=value)}"
+    assert [code for code, _ in found(program(f"{imported}\n{flag}"), helper)] == codes
+
+
+@pytest.mark.parametrize(
     "flag", ["--fp16", "--use-amp", "--loss-scale", "--warmup_steps", "--max-norm"]
 )
 def test_flags_of_the_step_that_nothing_reads(flag: str) -> None:

@@ -241,3 +241,57 @@ def test_losses_that_keras_compiles(loss: str, kind: str) -> None:
 )
 def test_losses_of_a_tape(loss: str, kind: str) -> None:
     assert losses(TAPE.format(loss=loss)) == {"loss.kind": kind}
+
+
+TWICE = """
+import torch
+from torch.nn import functional as F
+
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+def step(x, labels):
+    return {returned}
+
+for inputs, labels in loader:
+    optimizer.zero_grad()
+    if amp:
+        with torch.autocast("cuda"):
+            {taken} = step(inputs, labels)
+    else:
+        {taken} = step(inputs, labels)
+    {loss}.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "taken", "loss"),
+    [
+        ("{value}", "loss", "loss"),
+        ("{value}, 1", "loss, _", "loss"),
+        ("{{'loss': {value}}}", "out", "out['loss']"),
+    ],
+)
+def test_a_function_that_is_called_twice(returned: str, taken: str, loss: str) -> None:
+    value = returned.format(value="F.cross_entropy(model(x), labels)")
+    text = TWICE.format(returned=value, taken=taken, loss=loss)
+    assert losses(text) == CROSS_ENTROPY
+
+
+@pytest.mark.parametrize("loss", ["follow(inputs)", "follow(inputs)[0]"])
+def test_a_function_that_calls_itself_often(loss: str) -> None:
+    branches = "".join(f"    if x == {i}:\n        return follow(x)\n" for i in range(30))
+    text = f"def follow(x):\n{branches}    return unknown(x)\n"
+    assert losses(text + TORCH.format(criterion="None", loss=loss, backward="loss.backward()")) == {
+        "loss.kind": "?"
+    }
+
+
+@pytest.mark.parametrize(
+    ("reduction", "kind"),
+    [("sum_over_batch_size", "mse"), ("auto", "mse"), ("sum", "?"), ("none", "?")],
+)
+def test_reductions_of_keras(reduction: str, kind: str) -> None:
+    loss = f"keras.losses.MeanSquaredError(reduction='{reduction}')"
+    text = f"import keras\nmodel = keras.Sequential([])\nmodel.compile('adam', {loss})\n"
+    assert losses(text, KERAS_MODELS) == {"loss.kind": kind}

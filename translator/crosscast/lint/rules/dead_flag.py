@@ -12,7 +12,9 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.libraries.public_names import KNOWN
 from crosscast.pysource.programs.flag import Flag
+from crosscast.pysource.programs.module import Function, Module
 from crosscast.sources.subject import Subject
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
@@ -21,6 +23,8 @@ _READS_STEP = re.compile(
     r"optim|sched|amp\b|amp_|clip|scal|precis|step|apex|fp16|trainer|engine|solver|\*\*|vars|getattr",
     re.IGNORECASE,
 )
+_LIBRARIES = KNOWN | sys.stdlib_module_names | {"distutils"}
+"""Modules whose functions are known; distutils belonged to Python until 3.11."""
 _BENIGN = re.compile(_DATA, re.IGNORECASE)
 _BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
 
@@ -48,8 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             or flag.dest in use.read
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)
-            or _takes_one_value(flag)
-            or _has_unseen_type(flag)
+            or _may_refuse_values(flag)
         ):
             continue
         if use.escapes and flag.dest in small:
@@ -81,27 +84,35 @@ def _is_known_dead(flag: Flag) -> bool:
     return False
 
 
-def _takes_one_value(flag: Flag) -> bool:
-    """Whether the flag's type is a function that accepts one value only."""
-    for node in ast.walk(flag.module.tree):
-        if isinstance(node, ast.FunctionDef) and node.name == flag.type:
-            inside = [*ast.walk(node)]
-            returned = [child.value for child in inside if isinstance(child, ast.Return)]
-            raises = any(isinstance(child, ast.Raise) for child in inside)
-            return raises and len(returned) == 1 and isinstance(returned[0], ast.Constant)
-    return False
+def _may_refuse_values(flag: Flag) -> bool:
+    """Whether the flag's type is a function that accepts one value only or that no file defines."""
+    node = _type_of(flag)
+    name = flag.module.resolve(node) if node is not None else ""
+    program = flag.module.program
+    found = program.function_named(name) if program is not None else None
+    if found is not None:
+        return _takes_one_value(found[1])
+    root, _, inside = name.partition(".")
+    unseen = bool(inside) and ":" not in name and root not in _LIBRARIES
+    return unseen or (not name and _is_imported_from_package(flag.type, flag.module))
 
 
-def _has_unseen_type(flag: Flag) -> bool:
-    """Whether the flag's type is a function of a module of the user's, which may do anything."""
-    for node in flag.module.tree.body:
-        match node:
-            case ast.ImportFrom(module=module, level=level, names=names):
-                root = (module or "").partition(".")[0]
-                known = not level and root in sys.stdlib_module_names
-                if not known and any((n.asname or n.name) == flag.type for n in names):
-                    return True
-    return False
+def _is_imported_from_package(text: str, module: Module) -> bool:
+    """Whether a name comes from the package of its module: such a name has no meaning unseen."""
+    bindings = module.scope.bindings.get(text.partition(".")[0], ())
+    return any(each.kind == "import" and each.target.startswith(".") for each in bindings)
+
+
+def _type_of(flag: Flag) -> ast.expr | None:
+    keywords = flag.node.keywords if isinstance(flag.node, ast.Call) else []
+    return next((each.value for each in keywords if each.arg == "type"), None)
+
+
+def _takes_one_value(function: Function) -> bool:
+    inside = [*ast.walk(function)]
+    returned = [child.value for child in inside if isinstance(child, ast.Return)]
+    raises = any(isinstance(child, ast.Raise) for child in inside)
+    return raises and len(returned) == 1 and isinstance(returned[0], ast.Constant)
 
 
 def _expected(topic: str | None) -> str:

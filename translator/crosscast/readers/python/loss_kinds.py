@@ -43,6 +43,8 @@ not among them: it takes probabilities."""
 _OF_KERAS = {"mse": "mse", "mean_squared_error": "mse", "MSE": "mse"}
 """Names that `compile` takes and that mean the same as a kind; others take probabilities."""
 _BY_ELEMENT = frozenset({"square_error_cost", "sigmoid_cross_entropy_with_logits"})
+_MEANS = ("mean", "sum_over_batch_size", "auto")
+"""Reductions that are a mean, by the words of PyTorch, Paddle and Keras."""
 _SMOOTHED = re.compile(rf"{_LAYERS}label_smooth")
 _ONE_HOT = re.compile(r"paddle\.(?:nn\.functional|fluid|fluid\.layers|fluid\.input)\.one_hot")
 _EPSILON = 0.1
@@ -136,7 +138,7 @@ def _exact(kind: str, name: str, maker: Call, call: Call, place: Span | None = N
     if maker.has_star or not _means(kind, name, maker):
         return Found("", text, where)
     by_element = kind != "cross_entropy" and (
-        last(name) in _BY_ELEMENT or not _is(maker, "reduction", "mean")
+        last(name) in _BY_ELEMENT or not _is(maker, "reduction", *_MEANS)
     )
     return Found(kind, text, where, maker, by_element)
 

@@ -36,11 +36,13 @@ _REDUCED = re.compile(
 _FACTOR = re.compile(r"paddle\.(?:fluid\.layers\.)?scale")
 """A function that multiplies, unlike the method of a scaler."""
 _DATA = frozenset({"x", "input", "input_tensor"})
+Seen = dict[tuple[ast.expr, str | int | None], list[Found]]
+"""What values, or the entries of containers, come from; empty while it is being followed."""
 
 
 def sources(node: ast.expr, module: Module) -> list[Found]:
     """Return what the value of a loss comes from."""
-    return _sources(node, module, 0, set())
+    return _sources(node, module, 0, {})
 
 
 def returned_sources(module: Module, function: Function, key: str | int) -> list[Found]:
@@ -62,14 +64,22 @@ def _given_back(node: ast.expr, module: Module, key: str | int) -> list[Found]:
     if isinstance(node, ast.IfExp):
         branches = (node.body, node.orelse)
         return [found for each in branches for found in _given_back(each, module, key)]
-    return _part(node, module, key, 0, set()) or _sources(node, module, 0, set())
+    return _part(node, module, key, 0, {}) or _sources(node, module, 0, {})
 
 
-def _sources(node: ast.expr, module: Module, depth: int, seen: set[int]) -> list[Found]:
-    """Return what the value of a loss comes from; empty for what is already followed."""
-    if id(node) in seen:
-        return []
-    seen.add(id(node))
+def _sources(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Found]:
+    """Return what the value of a loss comes from; empty while it is being followed."""
+    if (node, None) not in seen:
+        seen[node, None] = []
+        seen[node, None] = _distinct(_sources_of(node, module, depth, seen))
+    return seen[node, None]
+
+
+def _distinct(found: list[Found]) -> list[Found]:
+    return list(dict.fromkeys(found))
+
+
+def _sources_of(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Found]:
     other = [Found("", module.text(node), module.span(node))]
     if depth > _DEEPEST:
         return other
@@ -90,7 +100,7 @@ def _sources(node: ast.expr, module: Module, depth: int, seen: set[int]) -> list
     return other
 
 
-def _of_name(node: ast.expr, module: Module, depth: int, seen: set[int]) -> list[Found]:
+def _of_name(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Found]:
     found: list[Found] = []
     for binding in definitions(node, module):
         statement, value = binding.node, binding.value
@@ -111,10 +121,15 @@ def _of_name(node: ast.expr, module: Module, depth: int, seen: set[int]) -> list
     return found
 
 
-def _part(
-    node: ast.expr, module: Module, key: str | int, depth: int, seen: set[int]
-) -> list[Found]:
+def _part(node: ast.expr, module: Module, key: str | int, depth: int, seen: Seen) -> list[Found]:
     """Return what an entry of a container comes from; empty if any of its values is unknown."""
+    if (node, key) not in seen:
+        seen[node, key] = []
+        seen[node, key] = _distinct(_part_of(node, module, key, depth, seen))
+    return seen[node, key]
+
+
+def _part_of(node: ast.expr, module: Module, key: str | int, depth: int, seen: Seen) -> list[Found]:
     if depth > _DEEPEST:
         return []
     match node:
@@ -129,14 +144,14 @@ def _part(
     return []
 
 
-def _part_assigned(binding: Binding, key: str | int, depth: int, seen: set[int]) -> list[Found]:
+def _part_assigned(binding: Binding, key: str | int, depth: int, seen: Seen) -> list[Found]:
     if binding.kind != "assign" or binding.value is None or binding.path:
         return []
     return _part(binding.value, binding.module, key, depth + 1, seen)
 
 
 def _part_returned(
-    node: ast.Call, module: Module, key: str | int, depth: int, seen: set[int]
+    node: ast.Call, module: Module, key: str | int, depth: int, seen: Seen
 ) -> list[Found]:
     call = module.call(node)
     loss = loss_of_call(call)
@@ -162,7 +177,7 @@ def _is_assigned(node: ast.expr, key: str | int, module: Module) -> bool:
     return path is not None and (path[0], (*path[1], key)) in module.path_homes
 
 
-def _of_call(node: ast.Call, module: Module, depth: int, seen: set[int]) -> list[Found]:
+def _of_call(node: ast.Call, module: Module, depth: int, seen: Seen) -> list[Found]:
     call = module.call(node)
     loss = loss_of_call(call)
     if loss is not None:
@@ -176,7 +191,7 @@ def _of_call(node: ast.Call, module: Module, depth: int, seen: set[int]) -> list
     return _of_method(call, depth, seen)
 
 
-def _of_method(call: Call, depth: int, seen: set[int]) -> list[Found]:
+def _of_method(call: Call, depth: int, seen: Seen) -> list[Found]:
     """Return what a loss comes from that is reduced, cast or scaled by a scaler."""
     node, module = call.node, call.module
     attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -205,7 +220,7 @@ def _reduced(found: Found, by: str, whole: bool) -> Found:
     return Found("", found.text, found.place)
 
 
-def _returned(module: Module, function: ast.AST, depth: int, seen: set[int]) -> list[Found]:
+def _returned(module: Module, function: ast.AST, depth: int, seen: Seen) -> list[Found]:
     """Return what a function of the program returns, if every return is followed."""
     found: list[Found] = []
     for node in _returns(module, function):
