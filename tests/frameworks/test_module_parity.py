@@ -181,7 +181,7 @@ def test_a_weight_that_a_file_leaves_out_is_a_difference_too(lab: Lab) -> None:
     searched = lab.compare("spare", G, against, [edit], None)
     written = lab.compare("spare again", G, against, [edit], weights_text(searched.known))
     for result in (searched, written):
-        assert result.left == {"torch": ["spare.weight", "spare.bias"]}
+        assert result.left == {"torch": ["spare.weight [5, 3]", "spare.bias [5]"]}
         assert not result.same
 
 

@@ -131,8 +131,8 @@ def test_frozen_weights_have_no_factored_moments(tmp_path: Path) -> None:
         "variance": {"fc.bias": np.ones(2)},
     }
     known = read_weights(str(folder / "weights.yaml"))
-    state = replace(state, moments=moments)
-    found, _ = apply_weights(state, known, "torch", "tensorflow", Account(), like=False)
+    factored = replace(state, moments=moments)
+    found, _ = apply_weights(factored, known, "torch", "tensorflow", Account(), like=False)
     assert {slot: set(arrays) for slot, arrays in found.moments.items()} == {
         "row_var": set(),
         "col_var": set(),
@@ -143,7 +143,7 @@ def test_frozen_weights_have_no_factored_moments(tmp_path: Path) -> None:
 def test_factored_moments_of_a_flat_tensor_do_not_follow(tmp_path: Path) -> None:
     text = MAP.replace("{name: net/fc/kernel, axes: [1, 0]}", "{name: net/fc/kernel, shape: [6]}")
     folder, state = prepared(tmp_path, text)
-    moments = {
+    moments: dict[str, dict[str, np.ndarray]] = {
         "row_var": {"fc.weight": np.ones((2, 1))},
         "col_var": {"fc.weight": np.ones((1, 3))},
     }
@@ -163,7 +163,7 @@ def test_what_was_not_proved_is_said(tmp_path: Path) -> None:
 
 def test_rows_and_columns_of_factored_moments_are_swapped(tmp_path: Path) -> None:
     folder, state = prepared(tmp_path)
-    moments = {
+    moments: dict[str, dict[str, np.ndarray]] = {
         "row_var": {"fc.weight": np.array([[1.0], [2.0]])},
         "col_var": {"fc.weight": np.array([[3.0, 4.0, 5.0]])},
         "variance": {"fc.bias": np.ones(2)},

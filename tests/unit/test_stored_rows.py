@@ -23,7 +23,8 @@ class Rows:
         return 5
 
     def rows(self, indices):
-        return {"x": [np.full(i + 1, i / 2) for i in indices], "labels": np.array(indices) % 2}
+        x = [np.full(i + 1, i / 2) for i in indices]
+        return {"x": x, "labels": np.array(indices) % 2, "file": np.ones(len(indices))}
 
 
 def train_rows():
@@ -77,6 +78,7 @@ def test_rows_of_a_function_are_read_in_a_process(tmp_path: Path, count: int) ->
     with np.load(path) as file:
         assert file["labels"].tolist() == [0, 1, 0, 1, 0][: count or 5]
         assert file["x"].dtype == np.float32
+        assert file["file"].tolist() == [1.0] * (count or 5)
         assert file["x"][-1].tolist() == ([2.0] * 5 if not count else [0.5, 0.5])
 
 

@@ -306,8 +306,8 @@ def test_statistics_of_layers_that_are_not_called_are_not_proved(
         **{"parts": [mean._asdict()], "drawn": [0.0, 1.0, 3.0]},
     }
     answer = {"tensors": [tensor], "order": order, "outputs": [[2]]}
-    models = [model_of(name, answer) for name in "ab"]
-    known = assemble(models[0], [propose(models[0], models[1])])
+    models = first, second = model_of("a", answer), model_of("b", answer)
+    known = assemble(first, [propose(first, second)])
     proof = prove(known, models, Alike(), frozenset())  # type: ignore[arg-type]
     assert proof.silent == silent
     assert proof.whole(known)

@@ -23,6 +23,7 @@ PROGRAM = '''\
 import importlib
 import json
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,10 @@ if told.get("source") == "custom":
 try:
     rows = open_rows(source, Settings(**told), here)
     numbers = np.arange(min(count, len(rows)) if count else len(rows))
-    np.savez(here / f"{split}.npz", **rows.rows(numbers))
+    with zipfile.ZipFile(here / f"{split}.npz", "w") as archive:
+        for name, array in rows.rows(numbers).items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 except Stop as stop:
     sys.exit(str(stop))
 '''

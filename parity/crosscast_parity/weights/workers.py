@@ -16,6 +16,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span, fa
 from crosscast.recipe.document import CustomLoss, CustomModel, Recipe
 from crosscast.targets.backend import harness_of
 from crosscast.weights.layout import Shape, inverse
+from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.toy.worker import Worker, WorkerFailure
 from crosscast_parity.weights.drawing import projection
 from crosscast_parity.weights.model import Model, model_of
@@ -92,7 +93,7 @@ class Processes:
         self._files = Path(self._place.name)
 
     def __enter__(self) -> Processes:
-        np.savez(self._files / "rows.npz", **self._rows)  # type: ignore[arg-type]
+        save_npz(self._files / "rows.npz", self._rows)
         return self
 
     def __exit__(
@@ -159,7 +160,7 @@ class Processes:
                 key: str(self._files / f"{name}-{key}.npz")
                 for key in ("weights", "projections", "result")
             }
-            np.savez(files["weights"], **weights[name])  # type: ignore[arg-type]
+            save_npz(files["weights"], weights[name])
             axes[name] = turned_outputs(models[0].outputs, model.outputs)
             factors = {
                 f"{n:03d}": projection(n, models[0].outputs[n]).transpose(inverse(order))
@@ -167,7 +168,7 @@ class Processes:
                 else projection(n, model.outputs[n])
                 for n, order in enumerate(axes[name])
             }
-            np.savez(files["projections"], **factors)  # type: ignore[arg-type]
+            save_npz(files["projections"], factors)
             jobs[name] = {"action": action, **files}
         return jobs, axes
 
