@@ -14,4 +14,4 @@ def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+                np.save(member, array, allow_pickle=False)
