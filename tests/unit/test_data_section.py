@@ -10,7 +10,8 @@ import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
-from crosscast.recipe.data import PADDED_SOURCES, Data, PaddedData
+from crosscast.readers.emitted.course import PADDED_SOURCES
+from crosscast.recipe.data import Data, PaddedData
 from crosscast.recipe.validate import build_recipe
 from crosscast.recipe.yaml_source import parse
 from crosscast.recipe.yaml_text import recipe_text

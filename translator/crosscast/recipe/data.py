@@ -115,8 +115,6 @@ class CustomData(PaddedData):
     eval: FactoryName
 
 
-PADDED_SOURCES = ("parquet", "datasets", "custom")
-"""The sources with `PaddedData`."""
 Data = Annotated[
     SyntheticData | NpzData | NpyData | ParquetData | DatasetsData | ImageData | CustomData,
     Field(discriminator="source"),

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact
 from crosscast.readers.emitted.script import Script
-from crosscast.recipe.data import PADDED_SOURCES
 
 _MODEL = {
     "VOCAB_SIZE": "vocab_size",
@@ -21,6 +20,8 @@ _MODEL = {
     "LAYER_NORM_EPS": "layer_norm_eps",
     "INIT_STD": "init_std",
 }
+PADDED_SOURCES = ("parquet", "datasets", "custom")
+"""Sources whose rows may vary in length: their sections of the recipe are `PaddedData`."""
 _REMAINING = {
     "1.0 - progress": "linear",
     "(1.0 - progress) ** POWER": "polynomial",
