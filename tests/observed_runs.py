@@ -23,13 +23,13 @@ from crosscast.reference.interpreter import Forward, MicroBatch, State, initial,
 from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.inputs.weights import Style, bert_weights
 from crosscast_parity.inside.inject import Fault
-from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.row_weights import micro_sizes
 from crosscast_parity.planning.recorded_windows import recorded_windows
 from crosscast_parity.planning.runs import RECORDED_LATE
 from crosscast_parity.recipes.derived import at_stress_scale, in_float32, is_half
 from crosscast_parity.recipes.window_rows import expected_counts
 from crosscast_parity.recordings.observations import HeldState, Observation, ObservedWindow
+from crosscast_parity.recordings.roles import roles_of
 from crosscast_parity.recordings.trace import Row
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
 

@@ -21,8 +21,8 @@ from crosscast.reference.data import MicroBatch
 from crosscast.reference.operations import Attempt, Micro, perform
 from crosscast.reference.optimizer_formulas import slot_shapes
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.recordings.observations import HeldState, Observation, ObservedWindow
+from crosscast_parity.recordings.roles import roles_of
 from crosscast_parity.recordings.trace import Row
 from recipe_texts import recipe_of
 

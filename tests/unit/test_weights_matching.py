@@ -48,6 +48,7 @@ def part(
         known=known,
         layer=tensor.rpartition("/" if "/" in tensor else ".")[0],
         kind="",
+        base="",
         rank=0,
         trainable=True,
         fixed=False,

@@ -21,6 +21,10 @@ from crosscast_parity.inside.tensor_rows import own_classes, parts_of
 class Paddle:
     """What Paddle does for `own_model`."""
 
+    def seed(self, number: int) -> None:
+        """Seed the generator that draws weights."""
+        paddle.seed(number)
+
     def feeds(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return rows as tensors."""
         return {name: paddle.to_tensor(array) for name, array in rows.items()}
@@ -105,6 +109,7 @@ class Paddle:
             buffer=leaf in layer._buffers,
             layer=path,
             kind=type(layer).__name__,
+            base=classes[0],
             parts=parts_of(TABLE, classes, leaf, shape, layer, trainable),
         )
 

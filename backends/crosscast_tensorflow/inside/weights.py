@@ -22,6 +22,10 @@ from crosscast_tensorflow.inside.layers import PACKAGES, TABLE
 class TensorFlow:
     """What Keras does for `own_model`."""
 
+    def seed(self, number: int) -> None:
+        """Seed the generator that draws weights."""
+        keras.utils.set_random_seed(number)
+
     def feeds(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return rows as tensors."""
         return {name: tf.convert_to_tensor(array) for name, array in rows.items()}
@@ -85,6 +89,7 @@ class TensorFlow:
                     buffer=not trainable and statistics,
                     layer=_path(layer),
                     kind=type(layer).__name__,
+                    base=classes[0],
                     parts=parts,
                 )
             )

@@ -21,6 +21,10 @@ from crosscast_torch.inside.layers import COUNTERS, PACKAGES, TABLE
 class Torch:
     """What PyTorch does for `own_model`."""
 
+    def seed(self, number: int) -> None:
+        """Seed the generator that draws weights."""
+        torch.manual_seed(number)
+
     def feeds(self, rows: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Return rows as tensors."""
         return {name: torch.as_tensor(array) for name, array in rows.items()}
@@ -105,6 +109,7 @@ class Torch:
             buffer=not isinstance(tensor, nn.Parameter),
             layer=path,
             kind=type(module).__name__,
+            base=classes[0],
             parts=parts_of(TABLE, classes, leaf, shape, module, tensor.requires_grad),
             counts=leaf in COUNTERS,
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosscast_parity.compare.harness import OnProgress, compare, ignore
+from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.judge.records import ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
@@ -23,6 +24,7 @@ def parity_command(
     compile_to: CompileTo,
     on_progress: OnProgress = ignore,
     command: str = "",
+    custom: CustomModels | None = None,
 ) -> int:
     """Compare programs, write the report, print the result.
 
@@ -32,6 +34,7 @@ def parity_command(
         compile_to: the compiler; writes one folder per target.
         on_progress: called whenever a run begins or ends.
         command: what the user typed, for the report.
+        custom: see `compare`.
 
     Returns:
         0 if all programs are equivalent, 1 if a pair is different, inconclusive or ended in an
@@ -40,7 +43,13 @@ def parity_command(
     Raises:
         DiagnosticError: the recipe or the options make a comparison impossible.
     """
-    report = compare(contestants, options=options, compile_to=compile_to, on_progress=on_progress)
+    report = compare(
+        contestants,
+        options=options,
+        compile_to=compile_to,
+        on_progress=on_progress,
+        custom=custom,
+    )
     report = replace(report, command=command)
     page = write_report(report, options.workdir)
     print_summary(report, files=[page])

@@ -12,6 +12,7 @@ from crosscast_parity.compare.bisection import bisect_pairs
 from crosscast_parity.compare.findings import Findings
 from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.compare.stage_checks import run_checks
+from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
 from crosscast_parity.planning.contestants import Contestant, check_names, refuse
@@ -20,7 +21,13 @@ from crosscast_parity.planning.masks import with_masks
 from crosscast_parity.planning.options import Options, choose_reference_name
 from crosscast_parity.planning.overflows import choose_faults
 from crosscast_parity.planning.runs import Stage
-from crosscast_parity.planning.stages import make_stages, own_stage, own_toy_stage, toy_stages
+from crosscast_parity.planning.stages import (
+    custom_stages,
+    make_stages,
+    own_stage,
+    own_toy_stage,
+    toy_stages,
+)
 from crosscast_parity.processes.freed_memory import keep_freed_memory
 from crosscast_parity.processes.work_done import (
     OnProgress,
@@ -48,6 +55,7 @@ def compare(
     on_progress: OnProgress = ignore,
     stages: Sequence[Stage] | None = None,
     inputs: Recipe | None = None,
+    custom: CustomModels | None = None,
 ) -> ParityReport:
     """Run programs and compare their traces, gradients, updates and results.
 
@@ -60,6 +68,7 @@ def compare(
             programs were judged.
         stages: instead of those of `options.check`.
         inputs: recipe that rows and weights are made for, instead of the reference's.
+        custom: the models of a recipe with `model.kind: custom`.
 
     Raises:
         DiagnosticError: a recipe cannot be compared, or nothing could be written. What happens
@@ -69,7 +78,9 @@ def compare(
     check_seeds(contestants)
     keep_freed_memory()
     try:
-        return _Comparison(contestants, options, compile_to, on_progress, stages, inputs).run()
+        return _Comparison(
+            contestants, options, compile_to, on_progress, stages, inputs, custom
+        ).run()
     except OSError as error:
         where = error.filename or options.workdir
         raise DiagnosticError(
@@ -86,14 +97,15 @@ class _Comparison:
         on_progress: OnProgress,
         stages: Sequence[Stage] | None,
         inputs: Recipe | None,
+        custom: CustomModels | None,
     ) -> None:
         names = [contestant.name for contestant in contestants]
         self.wanted = choose_reference_name(names, options.reference)
         self.options = options
         self.contestants = {contestant.name: contestant for contestant in contestants}
         self.recipe = self.contestants[self.wanted].recipe
-        self.work = Workspace(options, compile_to)
-        self.inputs = inputs
+        self.work = Workspace(options, compile_to, custom)
+        self.inputs, self.custom = inputs, custom
         self.compile_to = compile_to
         self.work_counter = WorkCounter(on_progress)
         asked = stages if stages is not None else self._stages()
@@ -108,6 +120,10 @@ class _Comparison:
         own = any(contestant.own for contestant in self.contestants.values())
         if options.stress:
             self._refuse_stress(own)
+        if self.custom is not None:
+            return custom_stages(
+                self.recipe, self.custom.count, options.check, options.windows, options.twins
+            )
         if own:
             trained = own_stage(self.recipe, options.windows, options.twins)
             return [trained, own_toy_stage(self.recipe)]
@@ -145,7 +161,14 @@ class _Comparison:
         if "faults" in stage.parts:
             faults = self._faults(recipe, stage)
         frameworks = {name: program.framework for name, program in self.contestants.items()}
-        return StageResult(stage, recipes, faults, frameworks, judgements=self.work.judgements)
+        return StageResult(
+            stage,
+            recipes,
+            faults,
+            frameworks,
+            judgements=self.work.judgements,
+            custom=None if stage.toy else self.custom,
+        )
 
     def _faults(self, recipe: Recipe, stage: Stage) -> tuple[Fault, ...]:
         if not recipe.scaling_on and (self.recipe.scaling_on or self.inputs is not None):

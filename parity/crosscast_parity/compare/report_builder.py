@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from crosscast.recipe.document import BertModel
 from crosscast_parity.bisect.unobservable_fields import hidden_in
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.paired_seeds import seed_checks
@@ -27,7 +28,7 @@ from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.half_precision import Execution
 from crosscast_parity.planning.options import Options
 from crosscast_parity.processes.run_cache import folder_hash, versions
-from crosscast_parity.recipes.derived import comparable, weights_of, without_dropout
+from crosscast_parity.recipes.derived import comparable, without_dropout
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.runs.workspace import Workspace
 from crosscast_parity.toy.model import WEIGHTS
@@ -136,11 +137,11 @@ def _stage(
         for made in result.made.values()
         for fault in applied_faults(made.spec.faults, made.run.rows, made.injected)
     }
-    weights = WEIGHTS if result.stage.toy else weights_of(recipe)
+    weights = WEIGHTS if result.stage.toy else _weights(result)
     model = recipe.model
     size = f"{weights / 1e6:.2g} million weights" if weights >= 1e5 else f"{weights} weights"
-    layers = getattr(model, "layers", 0)
-    what = "the toy" if result.stage.toy else f"{layers} layers, {size}"
+    layers = f"{model.layers} layers" if isinstance(model, BertModel) else "custom model"
+    what = "the toy" if result.stage.toy else f"{layers}, {size}"
     return StageRecord(
         name=result.stage.name,
         title=f"{what}, {recipe.precision.compute_dtype}, seed {recipe.seed}",
@@ -152,6 +153,10 @@ def _stage(
         seed=result.stage.seed,
         envelope=envelopes[result.stage.name],
     )
+
+
+def _weights(result: StageResult) -> int:
+    return next(made.spec.inputs.count for made in result.made.values())
 
 
 def _pair(

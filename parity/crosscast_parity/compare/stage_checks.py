@@ -118,10 +118,12 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
         return ()
 
     def files() -> tuple[Check, ...]:
-        rows, seen = made.run.rows, result.observation(made).windows if spec.record else ()
-        found = check_files(made.folder, rows, seen)
+        rows = made.run.rows
+        whole = result.everything(made).windows if spec.record else ()
+        found = check_files(made.folder, rows, whole, result.counters(made))
         if not spec.checkpoint:
             return tuple(found)
+        seen = result.observation(made).windows if spec.record else ()
         return (*found, *check_checkpoint(made.folder, canonical_plan(spec.recipe), rows, seen))
 
     def evaluation() -> tuple[Check, ...]:
@@ -299,7 +301,7 @@ def _models(
     sizes: TensorErrors = {}
 
     def judged() -> tuple[tuple[Check, ...], TensorErrors]:
-        ours, theirs = result.observation(made), result.observation(other)
+        ours, theirs = result.canonical(made), result.canonical(other)
         return compare_models(ours, theirs, dtype=dtype, init=init)
 
     def compared() -> tuple[Check, ...]:

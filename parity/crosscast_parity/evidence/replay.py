@@ -15,7 +15,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.reference.data import Roles
 from crosscast_parity.checks.check import Check
 from crosscast_parity.levels.applied import check_applied, check_norm, clips_by_itself
-from crosscast_parity.levels.recompute import Source, roles_of, with_moments
+from crosscast_parity.levels.recompute import Source, with_moments
 from crosscast_parity.levels.replay import UPDATE_LIMIT, check_average, check_factors
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested
 from crosscast_parity.levels.updates import (
@@ -89,7 +89,7 @@ class Replayed:
 
     @cached_property
     def _roles(self) -> Roles:
-        return roles_of(self._seen[0].before)
+        return self._seen[0].roles
 
     @cached_property
     def _inside(self) -> bool:

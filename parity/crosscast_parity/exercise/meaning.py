@@ -9,7 +9,7 @@ from crosscast.plan.operations import Normalize, Op, Schedule, Step
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.reference.optimizer_formulas import settings_of
-from crosscast_parity.levels.recompute import roles_of
+from crosscast_parity.recordings.roles import roles_of
 
 FULL = ("drop", "carry")
 """Tails without a short window; which rows are left out is no matter of a step."""

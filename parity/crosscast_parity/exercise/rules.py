@@ -16,7 +16,7 @@ from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.evidence.recorded_run import RecordedRun
-from crosscast_parity.levels.recompute import roles_of
+from crosscast_parity.recordings.roles import roles_of
 
 Needs = Literal["nothing", "gradients", "bert gradients", "half types", "dropout", "never"]
 
@@ -76,7 +76,13 @@ def _size(name: str) -> Rule:
 RULES = (
     *map(_size, ("kind", "layers", "hidden_size", "intermediate_size", "vocab_size")),
     *map(_size, ("max_positions", "type_vocab_size", "labels")),
-    Rule("model.factory.", "", "never", "", "the harness runs the shipped BERT only"),
+    Rule(
+        "model.factory.",
+        "L1a",
+        "gradients",
+        "a different model changes the gradient",
+        _NO_GRADIENTS,
+    ),
     Rule(
         "model.attention_heads",
         "L1a",
@@ -100,7 +106,6 @@ RULES = (
         "not every program can be given the same masks, so dropout was off",
     ),
     Rule("model.init_std", "", "never", "", "every program starts from the same given weights"),
-    Rule("loss.function.", "", "never", "", "the harness runs the shipped BERT only"),
     Rule("loss.target", "", "never", "", _GIVEN),
     Rule("loss.", "L1a", "gradients", "a different loss changes the gradient", _NO_GRADIENTS),
     Rule("data.source", "", "never", "", _GIVEN),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from crosscast.recipe.document import BertModel, Recipe, SyntheticData
 from crosscast.recipe.predicates import by_tokens
 from crosscast_parity.inputs.stored import stored_rows
 from crosscast_parity.inputs.weights import bert_weights, perturb, save
-from crosscast_parity.recipes.derived import bert_of
+from crosscast_parity.recipes.derived import bert_of, weights_of
 from crosscast_parity.recipes.window_rows import brief_rows
 
 FEW_ROWS = 8
@@ -27,7 +27,8 @@ class Inputs:
     `bert_weights`), and one perturbed set of the first for every twin.
 
     `brief`: rows of `train` for an epoch of two windows. `few`: some rows of `eval`, for runs whose
-    evaluation is of no interest. `held`: some whose last micro-batch is short.
+    evaluation is of no interest. `held`: some whose last micro-batch is short. `count`: of the
+    model's weights; 0 of the toy, whose number is known.
     """
 
     train: Path
@@ -38,6 +39,20 @@ class Inputs:
     weights: Path
     stress: Path
     twins: tuple[Path, ...] = ()
+    count: int = 0
+
+    def of(self, framework: str) -> Inputs:
+        """Return the inputs for a framework, whose custom model has names of its own."""
+
+        def own(path: Path) -> Path:
+            return path.parents[1] / framework / path.name
+
+        return replace(
+            self,
+            weights=own(self.weights),
+            stress=own(self.stress),
+            twins=tuple(map(own, self.twins)),
+        )
 
     @classmethod
     def of_toy(cls, path: Path) -> Inputs:
@@ -70,17 +85,25 @@ def write_inputs(recipe: Recipe, folder: Path, twins: int) -> Inputs:
     save(paths[1], stress)
     for number, path in enumerate(paths[2:]):
         save(path, perturb(weights, seed=recipe.seed + 1 + number))
-    rows, micro = Dataset.load(evaluation), recipe.batch.micro_batch_size
+    rows = Dataset.load(evaluation)
+    few, held = shares_of_eval(recipe)
     return Inputs(
         train=train,
         brief=_first(Dataset.load(train), brief_rows(recipe), folder / "brief.npz"),
         eval=evaluation,
-        few=_first(rows, FEW_ROWS, folder / "few.npz"),
-        held=_first(rows, 2 * micro + -(-micro // 2), folder / "held.npz"),
+        few=_first(rows, few, folder / "few.npz"),
+        held=_first(rows, held, folder / "held.npz"),
         weights=paths[0],
         stress=paths[1],
         twins=paths[2:],
+        count=weights_of(recipe),
     )
+
+
+def shares_of_eval(recipe: Recipe) -> tuple[int, int]:
+    """Return how many rows of `eval` are `few`, and how many are `held`."""
+    micro = recipe.batch.micro_batch_size
+    return FEW_ROWS, 2 * micro + -(-micro // 2)
 
 
 def _first(rows: Dataset, count: int, path: Path) -> Path:

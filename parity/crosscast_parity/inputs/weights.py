@@ -16,6 +16,7 @@ from safetensors.numpy import save_file
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import ModelSizes, bert_shapes
+from crosscast_parity.recordings.left_files import COUNTS
 
 Weights = dict[str, np.ndarray]
 Style = Literal["bert", "stress"]
@@ -85,7 +86,7 @@ def save(path: Path, weights: Mapping[str, np.ndarray]) -> None:
 
 
 def load(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Weights:
-    """Read a safetensors file of float32 weights.
+    """Read the float32 weights of a safetensors file; a custom model may have counters beside them.
 
     With `shapes` (see `bert_shapes`) the file must hold exactly these parameters.
 
@@ -97,8 +98,9 @@ def load(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Wei
         raise _failure("CC710", path, "is not a file")
     try:
         with safe_open(path, framework="numpy") as file:
-            names = file.keys()
-            problems = _dtype_problems({name: file.get_slice(name).get_dtype() for name in names})
+            dtypes = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+            names = [name for name, dtype in dtypes.items() if dtype not in COUNTS]
+            problems = _dtype_problems({name: dtypes[name] for name in names})
             if problems:
                 raise _failure("CC711", path, problems)
             weights: Weights = {name: file.get_tensor(name) for name in names}

@@ -3,10 +3,13 @@
 The module `weights` of a backend calls `serve` with what only the framework can do. Jobs and
 answers are lines of JSON, arrays are in npz files:
 
-    {"action": "describe", "folder": ..., "factory": "own:build_model", "rows": "rows.npz"}
+    {"action": "describe", "folder": ..., "factory": "own:build_model", "seed": 7,
+     "rows": "rows.npz", "initial": "initial.npz"}
     {"action": "run", …, "weights": "w.npz", "projections": "p.npz", "result": "out.npz"}
     {"action": "modules", …}
     {"action": "train", …}
+
+A description leaves in `initial` all tensors as the factory draws them after `seed`.
 
 A run sets weights, evaluates the model, and leaves its outputs and the gradients of the sum of all
 products of outputs and projections. `loss` names a function that is called instead of the model.
@@ -48,6 +51,8 @@ class Tensor(NamedTuple):
     """Path of the layer that holds it."""
     kind: str
     """Class of that layer."""
+    base: str
+    """The framework's class that it is."""
     parts: list[Part]
     counts: bool = False
     """Whether it only counts, and no output depends on it."""
@@ -67,6 +72,9 @@ class Tensor(NamedTuple):
 
 class Framework(Protocol):
     """What a framework does for `serve`."""
+
+    def seed(self, number: int) -> None:
+        """Seed the generator of a factory."""
 
     def feeds(self, rows: Arrays) -> dict[str, Any]:
         """Return rows as tensors."""
@@ -157,14 +165,20 @@ class Own:
                 outputs = compute()
         except Exception as error:
             raise Failed("call", error, framework.takes(model)) from error
+        tensors = framework.tensors(model)
+        np.savez(job["initial"], **{f"tensor/{t.name}": self._whole(t) for t in tensors})  # type: ignore[arg-type]
         return {
             "tensors": [
                 {**tensor.record(), "drawn": drawn(framework.array(tensor.handle))}
-                for tensor in framework.tensors(model)
+                for tensor in tensors
             ],
             "order": calls.order,
             "outputs": [list(framework.array(value).shape) for value in outputs],
         }
+
+    def _whole(self, tensor: Tensor) -> np.ndarray:
+        array = self._framework.array(tensor.handle)
+        return array if "float" in tensor.dtype else array.astype(tensor.dtype)
 
     def _built(self, job: Mapping[str, Any]) -> Any:
         wanted = job["folder"], job["factory"]
@@ -172,6 +186,7 @@ class Own:
             os.chdir(job["folder"])
             search_in(job["folder"])
             try:
+                self._framework.seed(job["seed"])
                 self._model = named(job["factory"])()
             except BaseException as error:  # sys.exit, too
                 raise Failed("factory", error) from error

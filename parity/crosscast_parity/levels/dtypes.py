@@ -22,15 +22,15 @@ from typing import Literal
 import numpy as np
 
 from crosscast.plan.operations import Dtype
-from crosscast.recipe.document import Recipe
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
 from crosscast_parity.checks.own_kinds import OFF_GRID, ON_GRID
 from crosscast_parity.checks.table import limit_of
-from crosscast_parity.levels.recompute import roles_of
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
+from crosscast_parity.recordings.roles import Roles
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
 
 LEVEL: Level = "L0d"
@@ -72,6 +72,7 @@ def check_dtypes(recipe: Recipe, observation: Observation, *, emulated: bool) ->
 
 Operations = Mapping[str, tuple[Operation, ...]]
 """By class of `precision.ops`."""
+MATMUL = "matmul"
 CASTS = "casts"
 """Class of what changes types and computes nothing; it shows in what is computed afterwards."""
 
@@ -110,6 +111,8 @@ def _verdict(name: str, problems: list[str], fine: str, value: float | None = No
 
 def _operations(recipe: Recipe, name: str, operations: Operations, emulated: bool) -> Check:
     operations = _computing(operations)
+    if not isinstance(recipe.model, BertModel):  # the rest is the model's own, or autocast's
+        operations = {kind: some for kind, some in operations.items() if kind == MATMUL}
     found = [operation for some in operations.values() for operation in some]
     if not found:
         return untested(LEVEL, name, "no operations were recorded")
@@ -139,7 +142,7 @@ def _allowed(recipe: Recipe, kind: str, operation: Operation) -> tuple[str, ...]
     if not half:
         return ("float32",)
     own = half if getattr(types, kind, "float32") == "compute" else "float32"
-    if kind == "matmul" or operation.name in TOLD.get(kind, ()):
+    if kind == MATMUL or operation.name in TOLD.get(kind, ()):
         return (own,)
     chosen = {types.pointwise, types.reductions, types.embeddings}
     scaled = operation.name == "div" and types.matmul == "compute"  # of attention: by a constant
@@ -159,16 +162,16 @@ def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
         return untested(LEVEL, name, "the gradients of the backward pass were not observed")
     problems = [
         f"window {window.window}, {tensor}: {dtype}, not {expected}"
-        for window in windows
+        for window, roles in ((window, window.roles) for window in windows)
         for tensor, dtype in window.gradient_dtypes.items()
-        if dtype != (expected := _weight_type(recipe, tensor))
+        if dtype != (expected := _weight_type(recipe, roles.get(tensor, frozenset())))
     ]
     return _verdict(name, problems, "as the recipe's weights")
 
 
-def _weight_type(recipe: Recipe, name: str) -> str:
+def _weight_type(recipe: Recipe, roles: frozenset[str]) -> str:
     """The type of a weight that the model computes with."""
-    half = recipe.precision.mode == "full" and "layer_norm" not in roles_of([name])[name]
+    half = recipe.precision.mode == "full" and "layer_norm" not in roles
     return recipe.half if half and recipe.half else "float32"
 
 
@@ -200,7 +203,7 @@ def _grid(recipe: Recipe, name: str, windows: tuple[ObservedWindow, ...]) -> Che
         (window.window, tensor, share)
         for window in windows
         if not window.row.skipped
-        for tensor, share in _shares(_of_one_batch(window), least)
+        for tensor, share in _shares(_of_one_batch(window), window.roles, least)
     ]
     if not shares:
         seen = any(_of_one_batch(window) for window in windows if not window.row.skipped)
@@ -230,13 +233,15 @@ def _of_one_batch(window: ObservedWindow) -> Tensors:
     return window.total if len(window.micro_rows) == 1 else {}
 
 
-def _shares(tensors: Tensors, least: float) -> Iterator[tuple[str, Mapping[str, float]]]:
+def _shares(
+    tensors: Tensors, roles: Roles, least: float
+) -> Iterator[tuple[str, Mapping[str, float]]]:
     """Yield for gradients of dense kernels the share of entries on every half grid.
 
     Entries below `least` and zeros do not count.
     """
     for name in tensors:
-        if roles_of([name])[name]:
+        if roles[name]:
             continue
         array = tensors[name]
         used = array[np.isfinite(array) & (array != 0) & (np.abs(array) >= least)]

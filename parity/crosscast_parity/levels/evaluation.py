@@ -12,7 +12,7 @@ import numpy as np
 from crosscast.data.npz import Dataset
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import OpTypes, Recipe
+from crosscast.recipe.document import BertModel, OpTypes, Recipe
 from crosscast_parity.checks.check import Check, number
 from crosscast_parity.inputs.weights import Weights
 from crosscast_parity.levels.bert import Bert, row_losses
@@ -82,6 +82,9 @@ def check_evaluations(
     """
     if reported is None:
         yield untested("L1d", "evaluation loss", "the run reports none")
+        return
+    if not isinstance(recipe.model, BertModel):
+        yield untested("L1d", "evaluation loss", "nothing else evaluates a custom model")
         return
     found = [("evaluation", WEIGHTS, reported)]
     if recipe.ema.decay:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,6 @@ from crosscast_parity.levels.recompute import (
     norm,
     ratio,
     replays,
-    roles_of,
     with_moments,
 )
 from crosscast_parity.levels.tensor_checks import TensorError, judge_tensors, untested, which
@@ -41,17 +40,21 @@ Tensors = Mapping[str, np.ndarray]
 Windows = Sequence[ObservedWindow]
 
 
-def check_files(folder: Path, rows: Sequence[Row], seen: Windows) -> Iterator[Check]:
+def check_files(
+    folder: Path, rows: Sequence[Row], seen: Windows, counters: Collection[str] = ()
+) -> Iterator[Check]:
     """Check weights and averages of a finished run against its last window, bit for bit.
 
-    Nothing is said of a run whose last window was not recorded.
+    Nothing is said of a run whose last window was not recorded. `counters`: tensors that only
+    count, which are whole numbers in the files.
     """
     if not seen or seen[-1].window != len(rows) - 1:
         return
     last = seen[-1]
-    yield _same(folder / WEIGHTS, "weights", last.after, last)
+    after = {name: last.after[name] for name in last.after if name not in counters}
+    yield _same(folder / WEIGHTS, "weights", after, last)
     if last.average:
-        yield _same(folder / AVERAGES, "averages", {**last.after, **last.average}, last)
+        yield _same(folder / AVERAGES, "averages", {**after, **last.average}, last)
 
 
 def _same(path: Path, what: str, wanted: Tensors, last: ObservedWindow) -> Check:
@@ -142,7 +145,7 @@ def check_moments(checkpoint: Checkpoint, plan: Plan, seen: Windows) -> Check:
         source = "applied"  # there are none, and nothing has moved
     if source is None:
         return untested("L1d", name, "the gradients were not recorded")
-    roles = roles_of(seen[0].before)
+    roles = seen[0].roles
     checks = []
     for origin in dict.fromkeys((source, "total" if seen[0].total else source)):
         optimizer = Optimizer(plan, roles)

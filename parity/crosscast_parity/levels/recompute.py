@@ -45,20 +45,6 @@ NO_PART = 1e-6
 _EXPONENT, _ULP, _SMALLEST = np.uint32(0x7F800000), np.float32(2.0**-23), np.float32(2.0**-149)
 
 
-def roles_of(names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the roles of parameters by their canonical names."""
-    return {name: frozenset(_roles(name)) for name in names}
-
-
-def _roles(name: str) -> Iterator[str]:
-    if name.endswith(".bias"):
-        yield "bias"
-    if "LayerNorm" in name:
-        yield "layer_norm"
-    if name.endswith("_embeddings.weight"):
-        yield "embedding"
-
-
 def loss_factor(plan: Plan, window: ObservedWindow) -> float:
     """Return what the loss of a micro-batch is multiplied by before the backward pass."""
     attempt = _attempt(plan, {}, window, {}, "float64")

@@ -27,7 +27,6 @@ from crosscast_parity.levels.recompute import (
     loss_factor,
     norm,
     ratio,
-    roles_of,
     rounding_room,
     with_moments,
 )
@@ -61,7 +60,7 @@ def replay_run(recipe: Recipe, observation: Observation) -> tuple[Check, ...]:
     plan, seen = canonical_plan(recipe), observation.windows
     if not seen:
         return (untested("L1b", "update", "no window was observed"),)
-    factors, roles = check_factors(plan, seen), roles_of(seen[0].before)
+    factors, roles = check_factors(plan, seen), seen[0].roles
     applied, source = check_applied(plan, roles, seen), choose_source(seen)
     update, *lost = check_update(plan, roles, seen, source)
     if applied.result == update.result == "fail" and source == "applied":
@@ -182,7 +181,11 @@ def check_average(plan: Plan, seen: Windows) -> Check:
         for tensor, weight in window.after.items():
             start = held[tensor].astype(np.float64)
             new = start if window.row.skipped else op.decay * start + (1.0 - op.decay) * weight
-            error = _average_error(window.average[tensor], new, start)
+            error = (
+                _average_error(window.average[tensor], new, start)
+                if tensor in window.average
+                else math.inf
+            )
             errors.append(TensorError(window.window, tensor, error))
             resolved = max(resolved, ratio(norm(new - start), norm(rounding_room(start))))
     nothing = "the averages before the recorded windows are not known"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import Level
-from crosscast_parity.levels.recompute import roles_of
+from crosscast_parity.recordings.roles import roles_of
 
 UNSEEN = 1e-2
 """Share of its own step, or gradient, by which no tensor may be off without a word."""

@@ -10,7 +10,9 @@ from crosscast.recipe.document import CustomLoss
 from crosscast.weights.convert import framework_arrays
 from crosscast.weights.document import NAME, WeightsMap
 from crosscast.weights.reader import check_against, read_weights
+from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.modules.judgement import Judgement, judge
+from crosscast_parity.modules.training import custom_models
 from crosscast_parity.weights.assembly import unmatched
 from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.model import Model
@@ -25,7 +27,7 @@ class Result:
 
     `known`: the map of weights. `matched`: whether it was searched, because there was no file.
     `left`: by framework the tensors that have no counterpart. `state`: whether the state that
-    training changes was compared.
+    training changes was compared. `trained`: what runs of the models begin with.
     """
 
     known: WeightsMap
@@ -33,6 +35,7 @@ class Result:
     left: dict[str, list[str]]
     state: bool
     judgements: Sequence[Judgement]
+    trained: CustomModels | None = None
 
     @property
     def same(self) -> bool:
@@ -63,6 +66,7 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
             check_against(known, model.framework, model.shapes, model.fixed)
     drawn = drawn_weights(known, models, filled(known, models))
     weights = {name: framework_arrays(drawn, known, name) for name in known.frameworks}
+    initial = {name: processes.initial(name) for name in known.frameworks}
     evaluated = processes.record("modules", weights, models)
     # A custom loss calls the model itself: how it would in training is not known.
     state = not isinstance(request.recipe.loss, CustomLoss)
@@ -77,6 +81,7 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
         },
         state=state,
         judgements=judge(known, models, drawn, evaluated, trained),
+        trained=custom_models(known, models, initial, drawn, request.folder),
     )
 
 

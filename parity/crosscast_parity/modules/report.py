@@ -14,17 +14,7 @@ from crosscast_parity.modules.judgement import Judgement
 
 MOST = 12
 """Differences that are listed; the rest is counted."""
-NOT_TESTED = (
-    ("L0a-L0c", "sizes of windows, the state machine of the training step"),
-    ("L0d", "types of operations"),
-    ("L1a", "the first loss; gradients are compared module by module"),
-    ("L1b", "updates of the weights"),
-    ("L1c", "runs from stress weights, which exist for BERT only"),
-    ("L1d", "evaluation and files, whose oracle in NumPy is a BERT"),
-    ("L2", "losses along a training"),
-    ("L3", "results of paired seeds"),
-)
-"""Levels of `parity` that custom models do not have yet."""
+NO_TRAINING = ("levels", "everything that trains, because the models differ")
 NO_STATE = ("modules", "running statistics, because `loss.kind: custom` calls the model")
 
 
@@ -42,8 +32,8 @@ def text_of(result: Result) -> list[str]:
 
 
 def not_tested(result: Result) -> list[tuple[str, str]]:
-    """Return levels, or `modules`, and what of them was not tested."""
-    return [*([] if result.state else [NO_STATE]), *NOT_TESTED]
+    """Return `modules` or `levels`, and what of them was not tested."""
+    return [*([] if result.state else [NO_STATE]), *([] if result.same else [NO_TRAINING])]
 
 
 def summary(judgement: Judgement) -> list[str]:

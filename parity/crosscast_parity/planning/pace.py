@@ -16,6 +16,8 @@ SECONDS_OF_A_RECORD = 4e-8
 """A window that is recorded, for each weight."""
 LAYERS = 4
 """Of BERT-small, which the pace of a framework was measured with."""
+TOKENS = 32
+"""Of a row whose length is not known."""
 SECONDS_OF_A_TOY_WINDOW = 0.002
 FORWARD = 1 / 3
 """Share of an evaluated row in a row that is trained on."""
@@ -37,7 +39,7 @@ def cost(spec: RunSpec, weights: int, framework: str) -> float:
     rows: float = micro_batches * recipe.batch.micro_batch_size
     if spec.name == "main" and isinstance(recipe.data, SyntheticData):
         rows += FORWARD * recipe.data.eval_rows
-    tokens = rows * recipe.data.sequence_length
+    tokens = rows * getattr(recipe.data, "sequence_length", TOKENS)
     sweeps = micro_batches + spec.windows
     training = tokens * SECONDS_OF_A_TOKEN * weights + sweeps * SECONDS_OF_A_SWEEP * weights
     training += micro_batches * SECONDS_OF_A_MICRO_BATCH

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from crosscast.plan.operations import Dtype
-from crosscast.recipe.document import Recipe
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import find_target
 from crosscast.targets.capability import Verdict, judge
 from crosscast_parity.inputs.shared import Inputs
@@ -33,6 +33,8 @@ EVALUATED = 2
 """Windows before the evaluation with dropout: the averages are then no longer the weights."""
 STEPS = "steps"
 """Name of the run in which a script trains the toy."""
+UNKNOWN = 1.0
+"""Rate of dropout of a custom model, which may have any."""
 LARGE = 2_000_000
 """Weights from which fewer windows are recorded."""
 
@@ -123,7 +125,8 @@ class RunSpec:
     @property
     def masks(self) -> int | None:
         """Seed of the masks that dropout is given; None to leave it alone, or if there is none."""
-        rate = getattr(self.recipe.model, "dropout", 0.0)
+        model = self.recipe.model
+        rate = model.dropout if isinstance(model, BertModel) else UNKNOWN
         return None if self.toy or self.alone or not rate else self.recipe.seed
 
     @property
@@ -146,7 +149,7 @@ def recipe_variants(recipe: Recipe, stage: Stage) -> dict[str, Recipe]:
     names = ["main"]
     if stage.variants and is_half(recipe):
         names += ["float32", *(["stress"] if "start" in stage.parts else [])]
-    if stage.variants and "gate" in stage.parts:
+    if stage.variants and "gate" in stage.parts and isinstance(recipe.model, BertModel):
         names.append("dropout")
     return {name: VARIANTS[name](recipe) for name in names}
 

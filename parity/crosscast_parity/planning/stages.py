@@ -30,6 +30,8 @@ DTYPES = ("float32", "float16", "bfloat16")
 FULL_WINDOWS, NIGHTLY_WINDOWS, SEED_WINDOWS = 64, 200, 200
 """Windows of trajectories unless asked for others; the last is for paired results."""
 PROOF_WINDOWS = 64
+CUSTOM_WINDOWS = 24
+"""Of custom models in a quick check, which are not made smaller."""
 TOY_WINDOWS = 256
 """Windows of the toy: every transition of the recipe's state machine several times, and late."""
 TOY_MICRO_BATCHES = 1024
@@ -71,6 +73,35 @@ def toy_stages() -> list[Stage]:
     own = partial(own_on_toy, windows=TOY_WINDOWS)
     active = partial(active_on_toy, windows=TOY_WINDOWS)
     return [_toy("toy", TOY_WINDOWS, own), _toy("toy-active", TOY_WINDOWS, active, stress=True)]
+
+
+def custom_stages(
+    recipe: Recipe, weights: int, depth: Depth, windows: int | None, twins: int
+) -> list[Stage]:
+    """Return the stages of a comparison of custom models: themselves, and the toy.
+
+    Args:
+        recipe: of the comparison.
+        weights: how many the models have.
+        depth: `quick`: a few windows, into which the schedule is squeezed. `model`: more of them.
+        windows: of trajectories, None for the usual number.
+        twins: perturbed runs of the reference.
+    """
+    quick = depth == "quick"
+    length = windows or (CUSTOM_WINDOWS if quick else FULL_WINDOWS)
+    trained = Stage(
+        name="model",
+        parts=ALL,
+        windows=length,
+        derive=partial(_squeezed, windows=length) if quick else _own,
+        recorded=RECORDED_LARGE if weights >= LARGE else RECORDED,
+        twins=twins,
+    )
+    return [trained, *toy_stages()]
+
+
+def _squeezed(recipe: Recipe, windows: int) -> Recipe:
+    return shortened(_own(recipe), windows)
 
 
 def own_toy_stage(recipe: Recipe) -> Stage:

@@ -9,6 +9,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, CrossEntropy, Launch, Recipe, SyntheticData
 from crosscast.variations.changes import changed as with_values
+from crosscast_parity.recipes.window_rows import short_epoch
 
 TINY_LABELS = 3
 TINY_MODEL = {
@@ -72,7 +73,6 @@ def entropy_of(recipe: Recipe) -> CrossEntropy:
 
 def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """Return the recipe as one process can compare it, and in words what that leaves out."""
-    bert_of(recipe)
     changes: dict[str, Any] = {}
     left_out = []
     if recipe.launch != Launch():  # nothing of the training: the harness starts its own processes
@@ -88,9 +88,9 @@ def comparable(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
 def without_dropout(recipe: Recipe) -> tuple[Recipe, tuple[str, ...]]:
     """Return the recipe with dropout off, and in words what that leaves out.
 
-    For programs that draw masks of their own.
+    For programs that draw masks of their own. The dropout of a custom model is in its own code.
     """
-    rate = bert_of(recipe).dropout
+    rate = getattr(recipe.model, "dropout", 0.0)
     if not rate:
         return recipe, ()
     words = f"model.dropout: {rate:g} was set to 0 (masks differ)"
@@ -111,6 +111,22 @@ def weights_of(recipe: Recipe) -> int:
             size *= length
         total += size
     return total
+
+
+def of_bert(recipe: Recipe) -> Recipe:
+    """Return a recipe with the tiny BERT in place of a custom model: the same training step."""
+    if isinstance(recipe.model, BertModel):
+        return recipe
+    changes = {
+        "model": {"kind": "bert", **TINY_MODEL, "dropout": 0.0},
+        "loss": {"kind": "cross_entropy"},
+        "data": {
+            "source": "synthetic",
+            "sequence_length": TINY_TOKENS,
+            "shuffle": recipe.data.shuffle,
+        },
+    }
+    return changed(recipe, changes)
 
 
 def tiny_model(recipe: Recipe) -> dict[str, Any]:
@@ -135,11 +151,10 @@ def tiny(recipe: Recipe) -> Recipe:
     micro = min(recipe.batch.micro_batch_size, TINY_MICRO_BATCH)
     steps = min(recipe.accumulation.steps, TINY_STEPS)
     window = micro * steps
-    short = window // 2 + (1 if micro > 1 else 0)
     data = SyntheticData(
         source="synthetic",
         sequence_length=TINY_TOKENS,
-        train_rows=31 * window + short % window,
+        train_rows=short_epoch(window, micro, 31),
         eval_rows=TINY_EVAL_ROWS,
         shuffle=recipe.data.shuffle,
     )

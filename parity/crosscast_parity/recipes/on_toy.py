@@ -11,7 +11,14 @@ from typing import Any
 
 from crosscast.recipe.document import DynamicLossScaling, Recipe
 from crosscast.recipe.optimizer import ParameterGroup
-from crosscast_parity.recipes.derived import changed, comparable, shortened, tiny, without_dropout
+from crosscast_parity.recipes.derived import (
+    changed,
+    comparable,
+    of_bert,
+    shortened,
+    tiny,
+    without_dropout,
+)
 from crosscast_parity.recipes.stress import stress_recipe
 
 INTERVAL = 5
@@ -54,7 +61,7 @@ def active_on_toy(recipe: Recipe, windows: int) -> Recipe:
 
 def _plain(recipe: Recipe) -> Recipe:
     """Return the recipe for one process; the toy has no dropout."""
-    return without_dropout(comparable(recipe)[0])[0]
+    return without_dropout(of_bert(comparable(recipe)[0]))[0]
 
 
 def _grouped(recipe: Recipe) -> Recipe:

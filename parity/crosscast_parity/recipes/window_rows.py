@@ -18,6 +18,18 @@ def brief_rows(recipe: Recipe) -> int:
     return window + more.get(tail, -(-window // 2))
 
 
+def short_epoch(window: int, micro: int, whole: int) -> int:
+    """Return the rows of an epoch with a short last window, whose last micro-batch is short too.
+
+    Args:
+        window: rows of a full window.
+        micro: rows of a full micro-batch.
+        whole: how many full windows are before the short one.
+    """
+    short = window // 2 + (1 if micro > 1 else 0)
+    return whole * window + short % window
+
+
 def expected_counts(recipe: Recipe, train_rows: int) -> Iterator[tuple[int, int]]:
     """Yield micro-batches and rows of each window, for ever; of one process.
 

@@ -13,6 +13,8 @@ from safetensors import SafetensorError, safe_open
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 WEIGHTS, AVERAGES, CHECKPOINT = "model.safetensors", "ema.safetensors", "checkpoint.safetensors"
+COUNTS = ("I64", "I32", "BOOL")
+"""Types of tensors of a custom model that count, which are left out."""
 Tensors = dict[str, np.ndarray]
 
 
@@ -27,7 +29,7 @@ class Checkpoint:
 
 
 def read_tensors(path: Path) -> Tensors:
-    """Read a file of float32 tensors, of any values.
+    """Read the float32 tensors of a file, of any values.
 
     Raises:
         DiagnosticError: CC710 if it is missing or no such file.
@@ -58,7 +60,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_file(path: Path) -> tuple[Tensors, dict[str, str]]:
-    """Read a file of float32 tensors with its metadata.
+    """Read the float32 tensors of a file, and its metadata.
 
     Raises:
         DiagnosticError: CC710 if it is missing or no such file.
@@ -68,10 +70,11 @@ def read_file(path: Path) -> tuple[Tensors, dict[str, str]]:
     try:
         with safe_open(path, framework="numpy") as file:
             names = sorted(file.keys())
-            other = [name for name in names if file.get_slice(name).get_dtype() != "F32"]
+            types = {name: file.get_slice(name).get_dtype() for name in names}
+            names = [name for name in names if types[name] not in COUNTS]
+            other = [name for name in names if types[name] != "F32"]
             if other:
-                kind = file.get_slice(other[0]).get_dtype()
-                _refuse(path, f"has {other[0]} as {kind}, not F32")
+                _refuse(path, f"has {other[0]} as {types[other[0]]}, not F32")
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except (OSError, SafetensorError, ValueError) as error:
         _refuse(path, f"cannot be read: {error}")

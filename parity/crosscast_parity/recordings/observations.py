@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast_parity.recordings.files import parse_json
 from crosscast_parity.recordings.mapped_tensors import MappedFile
+from crosscast_parity.recordings.roles import Roles, roles_of
 from crosscast_parity.recordings.trace import Row, parse_row
 from crosscast_parity.recordings.type_manifest import Manifest, read_manifest
 
@@ -52,7 +53,8 @@ class ObservedWindow:
     alone. `applied`: what the optimizer was given; empty in skipped windows. A parameter without
     a gradient has none in the last three, and what was not recorded is empty. `tokens`: labels
     that count, if the trace says it. `average`: averaged weights after the window, if there are.
-    `held`: what the run held before a window that follows a gap, if its script tells.
+    `held`: what the run held before a window that follows a gap, if its script tells. `known`: the
+    roles of parameters; None of the shipped BERT, whose names tell them.
     """
 
     window: int
@@ -69,6 +71,12 @@ class ObservedWindow:
     tokens: int | None = None
     average: Tensors = field(default_factory=dict)
     held: HeldState | None = None
+    known: Roles | None = None
+
+    @property
+    def roles(self) -> Roles:
+        """The roles of the parameters."""
+        return roles_of(self.before) if self.known is None else self.known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +168,7 @@ def _window(path: Path, number: int) -> ObservedWindow:
         tokens=tokens if _count(tokens) else None,
         average=_average(average, tensors["before"]),
         held=_held(state, tensors["before"]),
+        known=None,
         **tensors,
     )
 
@@ -216,9 +225,9 @@ def _average(path: Path, parameters: StoredTensors) -> Tensors:
         return {}
     file = _open(path)
     shapes = _shapes(path, file)
-    for name, shape in parameters.shapes.items():
-        if shapes.get(name) != shape:
-            _refuse(path, f"{name} is missing or has another shape than the parameter")
+    for name, shape in shapes.items():
+        if parameters.shapes.get(name) != shape:
+            _refuse(path, f"{name} is no parameter, or one of another shape")
     return StoredTensors(path, file, "", shapes)
 
 
@@ -235,8 +244,6 @@ def _held(path: Path, parameters: StoredTensors) -> HeldState | None:
         if kind == "average" and shape != parameters.shapes[of]:
             _refuse(path, f"{key} has the shape {shape}, which is not that of the parameter")
         found[kind][name] = shape
-    if found["average"] and found["average"].keys() != parameters.shapes.keys():
-        _refuse(path, "some parameters have an average, others none")
     stored = {kind: StoredTensors(path, file, f"{kind}/", names) for kind, names in found.items()}
     return HeldState(**stored)
 

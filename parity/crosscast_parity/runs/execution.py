@@ -58,11 +58,13 @@ class Maker:
             recipe = result.recipes[name]
             if toy and not contestant.on_toy:
                 continue
-            inputs = self.work.toy(result.stage, recipe) if toy else inputs
+            if toy:
+                inputs = self.work.toy(result.stage, recipe)
             assert inputs is not None
+            given = inputs if toy else self.work.given(inputs, contestant)
             emulated = self.execution[name] == "emulated"
             specs = plain_runs(
-                contestant, recipe, result.stage, inputs, result.faults, emulated=emulated
+                contestant, recipe, result.stage, given, result.faults, emulated=emulated
             )
             found += [self._ask(contestant, spec) for spec in specs]
         return found
@@ -75,7 +77,7 @@ class Maker:
         for result in self.results:
             if result.stage.toy:
                 continue
-            inputs = self._inputs(result)
+            inputs = self.work.given(self._inputs(result), contestant)
             specs = twin_runs(contestant, result.recipes[name], result.stage, inputs)
             found += [self._ask(contestant, spec) for spec in specs]
         return found

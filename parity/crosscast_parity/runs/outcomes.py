@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crosscast.data.npz import Dataset
+from crosscast.data.npz import read_arrays
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe, SyntheticData
 from crosscast_parity.checks.check import windows
+from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.judgement_store import Judgements
 from crosscast_parity.judge.records import Run
@@ -41,7 +42,8 @@ class FinishedRun:
 
 @dataclass(slots=True)
 class StageResult:
-    """All runs of a stage. `recipes`, `frameworks`: by contestant."""
+    """All runs of a stage. `recipes`, `frameworks`: by contestant. `custom`: models of the user's
+    that are trained in it."""
 
     stage: Stage
     recipes: Mapping[str, Recipe]
@@ -49,6 +51,7 @@ class StageResult:
     frameworks: Mapping[str, str] = field(default_factory=dict)
     made: dict[tuple[str, str], FinishedRun] = field(default_factory=dict)
     judgements: Judgements = field(default_factory=Judgements)
+    custom: CustomModels | None = None
     _observations: dict[tuple[str, str], Observation] = field(default_factory=dict)
     _file_rows: dict[Path, int | None] = field(default_factory=dict)
 
@@ -87,20 +90,40 @@ class StageResult:
         return self._file_rows[path]
 
     def observation(self, made: FinishedRun) -> Observation:
-        """Read what was recorded of a run.
+        """Read what was recorded of a run: of a custom model the parameters that are trained.
 
         Raises:
             DiagnosticError: CC72x if that is malformed.
         """
         key = (made.spec.contestant, made.spec.name)
         if key not in self._observations:
-            self._observations[key] = read_observation(made.folder / "observed")
+            found = self.everything(made)
+            if self.custom is not None:
+                found = self.custom.trained(found, self.frameworks[made.spec.contestant])
+            self._observations[key] = found
         return self._observations[key]
+
+    def everything(self, made: FinishedRun) -> Observation:
+        """Read what was recorded of a run, with state that is not trained."""
+        return read_observation(made.folder / "observed")
+
+    def canonical(self, made: FinishedRun) -> Observation:
+        """Return what was recorded of a run by names that all programs share."""
+        found = self.observation(made)
+        if self.custom is None:
+            return found
+        return self.custom.canonical(found, self.frameworks[made.spec.contestant])
+
+    def counters(self, made: FinishedRun) -> frozenset[str]:
+        """Return the tensors of a run's model that only count."""
+        if self.custom is None:
+            return frozenset()
+        return self.custom.models[self.frameworks[made.spec.contestant]].counters
 
 
 def _rows_of(path: Path) -> int | None:
     try:
-        return len(Dataset.load(path))
+        return min(map(len, read_arrays(path).values()), default=0)
     except DiagnosticError:
         return None
 

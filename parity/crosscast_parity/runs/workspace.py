@@ -13,6 +13,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of, installed_backends
 from crosscast_parity.adapters.registry import ADAPTERS
+from crosscast_parity.inputs.custom import CustomModels, write_custom_inputs
 from crosscast_parity.inputs.shared import Inputs, write_inputs
 from crosscast_parity.judge.judgement_store import Judgements
 from crosscast_parity.planning.contestants import Contestant
@@ -31,7 +32,6 @@ from crosscast_parity.processes.run_cache import (
     user_folder_hash,
 )
 from crosscast_parity.processes.sessions import SessionJob, SessionRun
-from crosscast_parity.recipes.derived import weights_of
 from crosscast_parity.toy.course import course_of
 from crosscast_parity.toy.model import TOY_FILE, make_toy
 
@@ -47,8 +47,11 @@ LOCK = "lock"
 class Workspace:
     """Writes what runs need, and turns them into the work of processes."""
 
-    def __init__(self, options: Options, compile_to: CompileTo) -> None:
+    def __init__(
+        self, options: Options, compile_to: CompileTo, custom: CustomModels | None = None
+    ) -> None:
         self.options = options
+        self.custom = custom
         self.folder = options.workdir
         self.store = Store(options.cache or options.workdir / "runs")
         self.judgements = Judgements(self.store.root)
@@ -81,8 +84,16 @@ class Workspace:
         """Write the rows and weights of a stage, the first time; its recipe is one and the same."""
         folder = self.folder / "inputs" / stage.name
         if folder not in self._inputs:
-            self._inputs[folder] = write_inputs(recipe, folder, stage.twins)
+            self._inputs[folder] = (
+                write_inputs(recipe, folder, stage.twins)
+                if self.custom is None
+                else write_custom_inputs(recipe, folder, stage.twins, stage.windows, self.custom)
+            )
         return self._inputs[folder]
+
+    def given(self, inputs: Inputs, contestant: Contestant) -> Inputs:
+        """Return the inputs as a program reads them."""
+        return inputs if self.custom is None else inputs.of(contestant.framework)
 
     def toy(self, stage: Stage, recipe: Recipe) -> Inputs:
         """Write the toy that a recipe trains in a stage, the first time."""
@@ -160,7 +171,7 @@ class Workspace:
         return SessionRun(
             key=key,
             title=f"{spec.contestant} {spec.stage}/{spec.name}",
-            cost=cost(spec, weights_of(spec.recipe), contestant.framework),
+            cost=cost(spec, spec.inputs.count, contestant.framework),
             spec={
                 "script": str(script),
                 "arguments": arguments,
@@ -207,7 +218,8 @@ class Workspace:
         """Return the process that makes some runs of a contestant."""
         found = self._environment({}).get("PYTHONPATH")
         runner = str(self.folder / "runner")
-        extra = {"PYTHONPATH": f"{runner}{os.pathsep}{found}" if found else runner, **KEPT}
+        folders = [runner, *([str(self.custom.folder)] if self.custom else []), found or ""]
+        extra = {"PYTHONPATH": os.pathsep.join(filter(None, folders)), **KEPT}
         return SessionJob(
             name=name,
             python=contestant.python,

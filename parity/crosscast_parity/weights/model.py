@@ -24,8 +24,8 @@ class Part:
     """A canonical tensor of a model.
 
     `tensor`: name of the framework's tensor. `known`: whether its layout is that of a known layer.
-    `rank`: place in the order of execution. `fixed`: a buffer that the model fills by itself.
-    `called`: whether its layer is called.
+    `base`: the framework's class that its layer is. `rank`: place in the order of execution.
+    `fixed`: a buffer that the model fills by itself. `called`: whether its layer is called.
     """
 
     tensor: str
@@ -38,6 +38,7 @@ class Part:
     known: bool
     layer: str
     kind: str
+    base: str
     rank: int
     trainable: bool
     fixed: bool
@@ -145,6 +146,7 @@ def _part(tensor: Mapping[str, Any], part: Mapping[str, Any], called: bool) -> P
         known=part["known"],
         layer=tensor["layer"],
         kind=tensor["kind"],
+        base=tensor["base"],
         rank=0,
         trainable=tensor["trainable"],
         fixed=tensor["buffer"] and not statistic,

@@ -113,8 +113,21 @@ class Processes:
             DiagnosticError: CC401 where a package is missing, CC761 for a factory or a model that
                 fails, CC762 for rows that a model does not take.
         """
-        answers = self._ask({name: {"action": "describe"} for name in self._workers})
+        answers = self._ask(
+            {
+                name: {"action": "describe", "initial": str(self._initial(name))}
+                for name in self._workers
+            }
+        )
         return [model_of(name, answer) for name, answer in answers.items()]
+
+    def initial(self, framework: str) -> dict[str, np.ndarray]:
+        """Return all tensors of a model that was described, as its factory draws them."""
+        with np.load(self._initial(framework), allow_pickle=False) as file:
+            return {name.removeprefix("tensor/"): file[name] for name in file.files}
+
+    def _initial(self, framework: str) -> Path:
+        return self._files / f"{framework}-initial.npz"
 
     def compute(
         self, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
@@ -190,13 +203,14 @@ class Processes:
             raise DiagnosticError(*problems)
         return found
 
-    def _common(self, name: str) -> dict[str, str]:
+    def _common(self, name: str) -> dict[str, Any]:
         model, loss = self._recipe.model, self._recipe.loss
         assert isinstance(model, CustomModel)  # `command.targets_of_models` has looked
         function = loss.function[name] if isinstance(loss, CustomLoss) else ""
         return {
             "folder": str(self._folder),
             "factory": model.factory[name],
+            "seed": self._recipe.seed,
             "rows": str(self._files / "rows.npz"),
             "loss": function,
         }

@@ -13,7 +13,7 @@ import typer
 
 from crosscast.cli.compile import RecipeArgument, ToOption, targets_of
 from crosscast.cli.error_handling import positive
-from crosscast.cli.module_parity import compare_models
+from crosscast.cli.module_parity import EXIT_DIFFERENT, compare_models
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.missing_packages import parity_missing
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
 
 ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
-OF_MODULES = ("recipe", "to", "output", "python", "timeout")
-"""Parameters that a comparison of custom models uses."""
+BERT_ONLY = ("stress", "add", "bisect", "self_test", "save_reference", "reference_run")
+"""Parameters that a comparison of custom models does not use."""
 
 
 def parity(
@@ -107,16 +107,6 @@ def parity(
 
     targets = targets_of(to)
     loaded = load(recipe)
-    if loaded.model.kind == "custom":
-        return compare_models(
-            loaded,
-            Path.cwd() if recipe == "-" else Path(recipe).absolute().parent,
-            targets,
-            output,
-            python=python or (),
-            timeout=timeout,
-            unused=_given(context, OF_MODULES),
-        )
     try:
         from crosscast_parity.compare import command
         from crosscast_parity.planning.contestants import of_targets, parse_contestant
@@ -124,6 +114,7 @@ def parity(
         from crosscast_parity.report.progress import progress_on
         from crosscast_parity.runs.kept_reference import stored_contestant
         from crosscast_parity.self_test.experiments import self_test_command
+        from crosscast_parity.weights.command import Request
     except ModuleNotFoundError as error:
         raise parity_missing("the parity harness needs", error) from None
     options = make_options(
@@ -145,6 +136,22 @@ def parity(
         save_reference=save_reference,
     )
     interpreters = read_interpreters(python or (), targets)
+    custom = None
+    if loaded.model.kind == "custom":
+        request = Request(
+            recipe=loaded,
+            folder=Path.cwd() if recipe == "-" else Path(recipe).absolute().parent,
+            targets=targets,
+            python=interpreters,
+            timeout=timeout,
+        )
+        unused = _given(context, BERT_ONLY)
+        if check in ("full", "nightly"):
+            unused.append(f"--check {check}")
+        result = compare_models(request, output, unused=unused)
+        if not result.same:
+            return EXIT_DIFFERENT
+        custom = result.trained
     contestants = of_targets(targets, loaded, interpreters)
     contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
     if reference_run:
@@ -161,15 +168,15 @@ def parity(
             passed: int = self_test_command(contestants, **arguments)
             return passed
         typed = shlex.join(["crosscast", *sys.argv[1:]])
-        return command.parity_command(contestants, **arguments, command=typed)
+        return command.parity_command(contestants, **arguments, command=typed, custom=custom)
 
 
-def _given(context: typer.Context, without: Collection[str]) -> list[str]:
-    """Return the options on the command line, except for some parameters."""
+def _given(context: typer.Context, names: Collection[str]) -> list[str]:
+    """Return the options on the command line, of those of some parameters."""
     return [
         parameter.opts[0]
         for parameter in context.command.params
-        if parameter.name not in (None, *without)
+        if parameter.name in names
         and (source := context.get_parameter_source(parameter.name)) is not None
         and source.name == "COMMANDLINE"
     ]

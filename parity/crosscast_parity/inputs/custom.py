@@ -1,0 +1,157 @@
+"""The inputs of runs that train the user's models: rows of their data, the same weights for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from crosscast.data.npz import read_arrays
+from crosscast.recipe.document import Recipe
+from crosscast.weights.convert import Kind, canonical_arrays, framework_arrays
+from crosscast.weights.document import WeightsMap
+from crosscast_parity.inputs.npz import save_npz
+from crosscast_parity.inputs.shared import Inputs, shares_of_eval
+from crosscast_parity.inputs.stored import stored_rows
+from crosscast_parity.inputs.weights import perturb, save
+from crosscast_parity.recipes.window_rows import brief_rows, short_epoch
+from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
+from crosscast_parity.recordings.roles import Roles
+
+EVAL_ROWS = 128
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """The model of a framework.
+
+    `arrays`: all its tensors as its factory draws them. `roles`: of those that are trained.
+    `counters`: tensors that only count.
+    """
+
+    arrays: Arrays
+    roles: Roles
+    counters: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomModels:
+    """The models of a recipe, by framework, and which weight of one is which of another.
+
+    `start`: canonical weights that runs begin with, those of the first framework's factory.
+    `drawn`: others, with which every layer has an effect. `folder`: of the recipe.
+    """
+
+    known: WeightsMap
+    models: Mapping[str, Trained]
+    start: Arrays
+    drawn: Arrays
+    folder: Path
+
+    @property
+    def count(self) -> int:
+        """The number of weights that the first framework trains."""
+        first = self.models[self.known.frameworks[0]]
+        return sum(first.arrays[name].size for name in first.roles)
+
+    def of(self, framework: str, canonical: Arrays) -> dict[str, np.ndarray]:
+        """Return canonical weights as all tensors of a framework, its own counters among them."""
+        return {
+            **self.models[framework].arrays,
+            **framework_arrays(canonical, self.known, framework),
+        }
+
+    def trained(self, observation: Observation, framework: str) -> Observation:
+        """Return what was observed of the weights that are trained, with their roles."""
+        roles = self.models[framework].roles
+        windows = (_trained(window, roles) for window in observation.windows)
+        return replace(observation, windows=tuple(windows))
+
+    def canonical(self, observation: Observation, framework: str) -> Observation:
+        """Return an observation by canonical names, in the canonical layout."""
+
+        def turned(arrays: Tensors, kind: Kind) -> Tensors:
+            return canonical_arrays(arrays, self.known, framework, kind)
+
+        windows = (
+            replace(
+                window,
+                before=turned(window.before, "weights"),
+                after=turned(window.after, "weights"),
+                total=turned(window.total, "gradients"),
+                first=turned(window.first, "gradients"),
+                applied=turned(window.applied, "gradients"),
+                known={},
+            )
+            for window in observation.windows
+        )
+        return replace(observation, windows=tuple(windows))
+
+
+def _trained(window: ObservedWindow, roles: Roles) -> ObservedWindow:
+    def chosen(arrays: Tensors) -> Tensors:
+        return {name: arrays[name] for name in arrays if name in roles}
+
+    return replace(
+        window,
+        before=chosen(window.before),
+        after=chosen(window.after),
+        average=chosen(window.average),
+        known={name: roles[name] for name in window.before if name in roles},
+    )
+
+
+def write_custom_inputs(
+    recipe: Recipe, folder: Path, twins: int, windows: int, custom: CustomModels
+) -> Inputs:
+    """Write rows for some windows, and weights for every framework, below `folder`.
+
+    The rows are the first ones of the recipe's data: as many that an epoch ends within the run,
+    with a short window.
+
+    Raises:
+        DiagnosticError: CC601, CC602 for rows that cannot be read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    batch, whole = recipe.batch, max(1, 2 * windows // 3)
+    wanted = short_epoch(batch.global_batch_size, batch.micro_batch_size, whole)
+    train = _rows(recipe, "train", wanted, folder, custom)
+    evaluation = _rows(recipe, "eval", EVAL_ROWS, folder, custom)
+    few, held = shares_of_eval(recipe)
+    starts = {
+        "weights": custom.start,
+        "stress": custom.drawn,
+        **{f"twin-{n}": perturb(custom.start, seed=recipe.seed + n) for n in range(1, twins + 1)},
+    }
+    for framework in custom.models:
+        (folder / framework).mkdir(exist_ok=True)
+        for name, canonical in starts.items():
+            path = folder / framework / f"{name}.safetensors"
+            save(path, custom.of(framework, canonical))
+    first = folder / custom.known.frameworks[0]
+    return Inputs(
+        train=_first(train, wanted, folder / "train.npz"),
+        brief=_first(train, brief_rows(recipe), folder / "brief.npz"),
+        eval=_first(evaluation, EVAL_ROWS, folder / "eval.npz"),
+        few=_first(evaluation, few, folder / "few.npz"),
+        held=_first(evaluation, held, folder / "held.npz"),
+        weights=first / "weights.safetensors",
+        stress=first / "stress.safetensors",
+        twins=tuple(first / f"twin-{n}.safetensors" for n in range(1, twins + 1)),
+        count=custom.count,
+    )
+
+
+def _rows(
+    recipe: Recipe, split: str, count: int, folder: Path, custom: CustomModels
+) -> dict[str, np.ndarray]:
+    path = stored_rows(recipe, split, folder / "rows", beside=custom.folder, count=count)
+    return dict(read_arrays(path))
+
+
+def _first(rows: Arrays, count: int, path: Path) -> Path:
+    save_npz(path, {name: array[:count] for name, array in rows.items()})
+    return path

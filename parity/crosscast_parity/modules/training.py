@@ -1,0 +1,73 @@
+"""Models whose modules were compared, as the harness trains them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from crosscast.weights.convert import canonical_arrays
+from crosscast.weights.document import WeightsMap
+from crosscast_parity.inputs.custom import CustomModels, Trained
+from crosscast_parity.modules.kinds import group_of
+from crosscast_parity.weights.model import Model, Part
+
+NORMS = ("layer norm", "rms norm")
+"""Layers whose parameters have the role `layer_norm` of `optimizer.no_decay`."""
+
+
+def custom_models(
+    known: WeightsMap,
+    models: Sequence[Model],
+    initial: Mapping[str, Mapping[str, np.ndarray]],
+    drawn: Mapping[str, np.ndarray],
+    folder: Path,
+) -> CustomModels:
+    """Return what runs of the models of a recipe begin with.
+
+    Args:
+        known: The map of their weights.
+        models: In the order of its frameworks.
+        initial: By framework all tensors as the factory draws them.
+        drawn: Canonical weights with which every layer has an effect.
+        folder: Of the recipe.
+    """
+    first = known.frameworks[0]
+    start = canonical_arrays(initial[first], known, first)
+    return CustomModels(
+        known=known,
+        models={model.framework: _trained(model, initial[model.framework]) for model in models},
+        start={name: start[name] for name in drawn if name in start},
+        drawn=drawn,
+        folder=folder,
+    )
+
+
+def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
+    parts: dict[str, list[Part]] = {}
+    for part in model.parts:
+        if part.trainable and not (part.fixed or part.statistic):
+            parts.setdefault(part.tensor, []).append(part)
+    also = {other: part.tensor for part in model.parts for other in part.also}
+    return Trained(
+        arrays=dict(initial) | {other: initial[name] for other, name in also.items()},
+        roles={name: frozenset(_roles(found)) for name, found in parts.items()},
+        counters=frozenset(model.counters),
+    )
+
+
+def _roles(parts: Sequence[Part]) -> set[str]:
+    """Return the roles of a parameter; `other` if it is more than the kernel of a dense layer."""
+    found = set()
+    for part in parts:
+        group = group_of(part.base, part.kind)
+        if part.role.startswith("bias"):
+            found.add("bias")
+        if group in NORMS:
+            found.add("layer_norm")
+        if part.role == "embedding":
+            found.add("embedding")
+        if part.also or not (part.known and part.role == "kernel" and group == "dense"):
+            found.add("other")
+    return found
