@@ -71,10 +71,20 @@ class CustomModels:
         return replace(observation, windows=tuple(windows))
 
     def canonical(self, observation: Observation, framework: str) -> Observation:
-        """Return an observation by canonical names, in the canonical layout."""
+        """Return an observation by canonical names, in the canonical layout.
+
+        Without biases that are frozen where another framework has only their sum with a trained one.
+        """
+        frozen = {
+            entry.name
+            for entry in self.known.entries
+            if any(place.frozen for place in entry.places.values())
+            and any(place.layout.term for place in entry.places.values())
+        }
 
         def turned(arrays: Tensors, kind: Kind) -> Tensors:
-            return canonical_arrays(arrays, self.known, framework, kind)
+            found = canonical_arrays(arrays, self.known, framework, kind)
+            return {name: array for name, array in found.items() if name not in frozen}
 
         windows = (
             replace(

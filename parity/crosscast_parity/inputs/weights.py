@@ -80,7 +80,7 @@ def save(path: Path, weights: Mapping[str, np.ndarray]) -> None:
         DiagnosticError: CC502 if the file cannot be written.
     """
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in weights.items()}, path)
+        save_file({name: np.asarray(array, order="C") for name, array in weights.items()}, path)
     except (OSError, SafetensorError) as error:
         raise _failure("CC502", path, f"cannot be written: {error}") from error
 

@@ -12,6 +12,7 @@ from crosscast_parity.recipes.derived import (
     comparable,
     is_small,
     shortened,
+    small_batches,
     tiny,
     weights_of,
     with_dtype,
@@ -83,7 +84,8 @@ def custom_stages(
     Args:
         recipe: of the comparison.
         weights: how many the models have.
-        depth: `quick`: a few windows, into which the schedule is squeezed. `model`: more of them.
+        depth: `quick`: a few small windows, into which the schedule is squeezed. `model`: more of
+            them, with all their rows.
         windows: of trajectories, None for the usual number.
         twins: perturbed runs of the reference.
     """
@@ -101,7 +103,7 @@ def custom_stages(
 
 
 def _squeezed(recipe: Recipe, windows: int) -> Recipe:
-    return shortened(_own(recipe), windows)
+    return shortened(small_batches(_own(recipe)), windows)
 
 
 def own_toy_stage(recipe: Recipe) -> Stage:

@@ -148,9 +148,8 @@ def tiny(recipe: Recipe) -> Recipe:
 
     The rows of an epoch leave a short last window, and the last micro-batch of that is short too.
     """
-    micro = min(recipe.batch.micro_batch_size, TINY_MICRO_BATCH)
-    steps = min(recipe.accumulation.steps, TINY_STEPS)
-    window = micro * steps
+    small = small_batches(recipe)
+    window, micro = small.batch.global_batch_size, small.batch.micro_batch_size
     data = SyntheticData(
         source="synthetic",
         sequence_length=TINY_TOKENS,
@@ -158,10 +157,16 @@ def tiny(recipe: Recipe) -> Recipe:
         eval_rows=TINY_EVAL_ROWS,
         shuffle=recipe.data.shuffle,
     )
-    changes = tiny_model(recipe) | {
-        "data": data.model_dump(),
+    return changed(small, tiny_model(recipe) | {"data": data.model_dump()})
+
+
+def small_batches(recipe: Recipe) -> Recipe:
+    """Return the recipe with windows of few micro-batches, of few rows each."""
+    micro = min(recipe.batch.micro_batch_size, TINY_MICRO_BATCH)
+    steps = min(recipe.accumulation.steps, TINY_STEPS)
+    changes = {
         "batch.micro_batch_size": micro,
-        "batch.global_batch_size": window,
+        "batch.global_batch_size": micro * steps,
         "accumulation.steps": steps,
     }
     return changed(recipe, changes)
