@@ -186,7 +186,7 @@ def stage_envelope(result: StageResult, reference: str) -> Envelope | None:
         return None
     twins = result.twins(reference)
     exact = twins.pop("twin-float32", None)
-    noise = [twin.run.rows for twin in twins.values()]
+    noise = [twin.run.rows for twin in twins.values() if not twin.spec.record]
     # An overflow moves the half run onto another path: then float32 says nothing about its noise.
     calm = not any(row.skipped for row in main.run.rows)
     kin = [exact.run.rows] if exact and calm else []
@@ -299,14 +299,24 @@ def _models(
     init: Literal["bert", "stress"] = "stress" if made.spec.name.endswith("stress") else "bert"
     dtype = made.spec.dtype
     sizes: TensorErrors = {}
+    shifted = None
+    if result.custom is not None:
+        shifted = result.rounded_otherwise(other, init)
+        if shifted is None:
+            words = "how much the gradients amplify rounding was not measured"
+            return (
+                untested("L1a" if dtype == "float32" else "L1c", f"first gradients, {init}", words),
+            ), {}
 
     def judged() -> tuple[tuple[Check, ...], TensorErrors]:
         ours, theirs = result.canonical(made), result.canonical(other)
-        return compare_models(ours, theirs, dtype=dtype, init=init)
+        near = result.canonical(shifted) if shifted else None
+        return compare_models(ours, theirs, dtype=dtype, init=init, shifted=near)
 
     def compared() -> tuple[Check, ...]:
         nonlocal sizes
-        folders, given = [made.folder, other.folder], {"dtype": dtype, "init": init}
+        folders = [run.folder for run in (made, other, shifted) if run]
+        given = {"dtype": dtype, "init": init}
         checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
         return checks
 

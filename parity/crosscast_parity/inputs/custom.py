@@ -21,6 +21,8 @@ from crosscast_parity.recordings.observations import Observation, ObservedWindow
 from crosscast_parity.recordings.roles import Roles
 
 EVAL_ROWS = 128
+SHIFT = 1e-5
+"""Relative change of weights that is larger than what frameworks round differently."""
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -73,7 +75,7 @@ class CustomModels:
     def canonical(self, observation: Observation, framework: str) -> Observation:
         """Return an observation by canonical names, in the canonical layout.
 
-        Without biases that are frozen where another framework has only their sum with a trained one.
+        Without biases that are frozen where another framework has only their sum with another one.
         """
         frozen = {
             entry.name
@@ -135,6 +137,8 @@ def write_custom_inputs(
         "weights": custom.start,
         "stress": custom.drawn,
         **{f"twin-{n}": perturb(custom.start, seed=recipe.seed + n) for n in range(1, twins + 1)},
+        "shifted": perturb(custom.start, seed=recipe.seed, relative=SHIFT),
+        "shifted-stress": perturb(custom.drawn, seed=recipe.seed, relative=SHIFT),
     }
     for framework in custom.models:
         (folder / framework).mkdir(exist_ok=True)
@@ -151,6 +155,7 @@ def write_custom_inputs(
         weights=first / "weights.safetensors",
         stress=first / "stress.safetensors",
         twins=tuple(first / f"twin-{n}.safetensors" for n in range(1, twins + 1)),
+        shifted=(first / "shifted.safetensors", first / "shifted-stress.safetensors"),
         count=custom.count,
     )
 

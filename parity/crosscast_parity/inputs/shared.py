@@ -27,8 +27,9 @@ class Inputs:
     `bert_weights`), and one perturbed set of the first for every twin.
 
     `brief`: rows of `train` for an epoch of two windows. `few`: some rows of `eval`, for runs whose
-    evaluation is of no interest. `held`: some whose last micro-batch is short. `count`: of the
-    model's weights; 0 of the toy, whose number is known.
+    evaluation is of no interest. `held`: some whose last micro-batch is short. `shifted`: of a
+    custom model the weights, and those under stress, moved by more than frameworks round. `count`:
+    of the model's weights; 0 of the toy, whose number is known.
     """
 
     train: Path
@@ -39,6 +40,7 @@ class Inputs:
     weights: Path
     stress: Path
     twins: tuple[Path, ...] = ()
+    shifted: tuple[Path, ...] = ()
     count: int = 0
 
     def of(self, framework: str) -> Inputs:
@@ -52,6 +54,7 @@ class Inputs:
             weights=own(self.weights),
             stress=own(self.stress),
             twins=tuple(map(own, self.twins)),
+            shifted=tuple(map(own, self.shifted)),
         )
 
     @classmethod

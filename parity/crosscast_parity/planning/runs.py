@@ -31,6 +31,9 @@ LONG = ("faults", "main")
 AFTER_FAULTS = 6
 EVALUATED = 2
 """Windows before the evaluation with dropout: the averages are then no longer the weights."""
+SHIFTED = ("twin-shifted-bert", "twin-shifted-stress")
+"""Names of short runs of the reference: how much more do gradients of a custom model change than
+its weights?"""
 STEPS = "steps"
 """Name of the run in which a script trains the toy."""
 UNKNOWN = 1.0
@@ -264,12 +267,17 @@ def twin_runs(
     contestant: Contestant, recipe: Recipe, stage: Stage, inputs: Inputs
 ) -> list[RunSpec]:
     """Return the perturbed runs of the reference, and its own float32 run if it is half."""
-    if "trajectory" not in stage.parts:
-        return []
     variants = recipe_variants(recipe, stage)
-    chosen = [(f"twin-{n}", "main", path) for n, path in enumerate(inputs.twins, start=1)]
-    if "float32" in variants:
-        chosen.append(("twin-float32", "float32", inputs.weights))
+    exact = "float32" if "float32" in variants else "main"
+    chosen: list[tuple[str, str, Path, tuple[int, ...]]] = []
+    if "start" in stage.parts:
+        pairs = zip(SHIFTED, inputs.shifted, strict=False)
+        chosen += [(name, exact, path, tuple(range(stage.recorded))) for name, path in pairs]
+    if "trajectory" in stage.parts:
+        twins = enumerate(inputs.twins, start=1)
+        chosen += [(f"twin-{n}", "main", path, ()) for n, path in twins]
+        if "float32" in variants:
+            chosen.append(("twin-float32", "float32", inputs.weights, ()))
     return [
         RunSpec(
             contestant=contestant.name,
@@ -279,9 +287,10 @@ def twin_runs(
             recipe=variants[variant],
             inputs=inputs,
             weights=weights,
-            windows=stage.windows,
+            windows=len(record) or stage.windows,
+            record=record,
         )
-        for name, variant, weights in chosen
+        for name, variant, weights, record in chosen
     ]
 
 
