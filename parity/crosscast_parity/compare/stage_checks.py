@@ -298,15 +298,14 @@ def _models(
 ) -> tuple[tuple[Check, ...], TensorErrors]:
     init: Literal["bert", "stress"] = "stress" if made.spec.name.endswith("stress") else "bert"
     dtype = made.spec.dtype
+    level: Level = "L1a" if dtype == "float32" else "L1c"
     sizes: TensorErrors = {}
     shifted = None
     if result.custom is not None:
         shifted = result.rounded_otherwise(other, init)
         if shifted is None:
             words = "how much the gradients amplify rounding was not measured"
-            return (
-                untested("L1a" if dtype == "float32" else "L1c", f"first gradients, {init}", words),
-            ), {}
+            return (untested(level, f"first gradients, {init}", words),), {}
 
     def judged() -> tuple[tuple[Check, ...], TensorErrors]:
         ours, theirs = result.canonical(made), result.canonical(other)
@@ -320,7 +319,7 @@ def _models(
         checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
         return checks
 
-    return _guarded("L1a" if dtype == "float32" else "L1c", compared), sizes
+    return _guarded(level, compared), sizes
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:

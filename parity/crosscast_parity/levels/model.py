@@ -35,8 +35,8 @@ The gradient of a key bias is 0 in exact arithmetic and noise in any other.
 
 
 ROOM = 2.0
-"""Times the noise that gradients of a custom model may be off. An activation function with a kink,
-as ReLU has one, passes on all of a gradient or nothing of it, whichever side of it rounding is on."""
+"""Times the noise that gradients of a custom model may be off. At a kink, such as that of ReLU, all
+of a gradient passes or nothing of it, and rounding decides which."""
 FIRST = 4
 """Windows whose gradients are compared: rounding grows while a model trains."""
 
