@@ -1,4 +1,4 @@
-"""The three problems of `examples`, small: trained and compared, level by level."""
+"""Custom models are trained and compared: the three problems of `examples`, small."""
 
 from __future__ import annotations
 
@@ -17,24 +17,87 @@ from tiers import cases, exhaustive
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+ALL = "torch,tensorflow,paddle"
 
 
-def compared(
-    example: str, targets: str, folder: Path, *options: str, edits: dict[str, tuple[str, str]] = {}
-) -> tuple[int, dict[str, Any], str]:
-    """Compare the models of an example after edits of its files; return code, report, output."""
-    for target in targets.split(","):
-        require(target)
+def problem(example: str, folder: Path, dtype: str = "float32") -> Path:
+    """Copy an example with its tiny models and a recipe of this type; return its folder."""
     own = folder / example
     shutil.copytree(EXAMPLES / example, own, ignore=shutil.ignore_patterns("after", "out"))
-    for name, (old, new) in edits.items():
-        text = (own / name).read_text()
-        assert old in text
-        (own / name).write_text(text.replace(old, new))
-    command = ["parity", "recipe.yaml", "--to", targets, "-o", "out", "--jobs", "2", *options]
+    recipe = own / "recipe.yaml"
+    text = recipe.read_text().replace("build_model", "build_tiny")
+    lines = [line for line in text.splitlines() if not line.startswith(("precision:", "loss_scal"))]
+    if dtype != "float32":
+        lines.append(f"precision: {{mode: mixed, compute_dtype: {dtype}}}")
+    if dtype == "float16":
+        lines.append("loss_scaling: {mode: dynamic, init_scale: 4096, growth_interval: 8}")
+    recipe.write_text("\n".join([*lines, ""]))
+    return own
+
+
+def compared(folder: Path, targets: str) -> tuple[int, dict[str, Any], str]:
+    """Compare the models of a recipe; return the exit code, the report, and what was printed."""
+    for target in targets.split(","):
+        require(target)
+    command = [sys.executable, "-m", "crosscast", "parity", "recipe.yaml", "--to", targets]
     done = subprocess.run(
-        [sys.executable, "-m", "crosscast", *command], cwd=own, capture_output=True, text=True
+        [*command, "-o", "out", "--jobs", "2"], cwd=folder, capture_output=True, text=True
     )
-    report = own / "out" / "report.json"
-    text = done.stdout + done.stderr
-    return done.returncode, json.loads(report.read_text()) if report.exists() else {}, text
+    report, said = folder / "out" / "report.json", done.stdout + done.stderr
+    assert report.exists(), said
+    return done.returncode, json.loads(report.read_text()), said
+
+
+def test_a_model_is_trained_alike_by_two_scripts(tmp_path: Path) -> None:
+    code, report, said = compared(problem("lstm-forecast", tmp_path), "torch,paddle")
+    assert code == 0, said
+    (pair,) = report["pairs"]
+    assert pair["verdict"] == "EQUIVALENT"
+    passed = {check["level"] for check in pair["checks"] if check["result"] == "pass"}
+    assert passed == {"gate", "L0a", "L0b", "L0c", "L0d", "L1a", "L1b", "L1d", "L2"}
+    untested = {(c["level"], c["name"]) for c in pair["checks"] if c["result"] == "not tested"}
+    assert untested == {("L1d", "evaluation loss")}
+
+
+PROBLEMS = [
+    (example, dtype)
+    for example in ("gpt", "lstm-forecast", "resnet-cifar")
+    for dtype in ("float32", "float16", "bfloat16")
+]
+
+
+@exhaustive("the examples in all frameworks and types")
+@pytest.mark.parametrize(("example", "dtype"), PROBLEMS)
+def test_the_examples_are_equivalent(example: str, dtype: str, tmp_path: Path) -> None:
+    code, report, said = compared(problem(example, tmp_path, dtype), ALL)
+    assert {pair["verdict"] for pair in report["pairs"]} == {"EQUIVALENT"}, said
+    assert code == 0
+
+
+RESULT = "        return paddle.matmul(self.norm(x)"
+PLANTS = {
+    "a factor": ("        x = x * 1.01 if self.training else x\n", "DIFFERENT", "L1a"),
+    "no gradient": ("        x = x.detach() if self.training else x\n", "DIFFERENT", "L1a"),
+    "dropout": (
+        "        x = nn.functional.dropout(x, 0.1, training=self.training)\n",
+        "INCONCLUSIVE",
+        "L0a",
+    ),
+}
+"""What a model does in training alone, which a comparison of modules cannot see."""
+
+
+@pytest.mark.parametrize("plant", cases(PLANTS, quick=[], reason="models that differ in training"))
+def test_a_difference_in_training_alone_is_seen(plant: str, tmp_path: Path) -> None:
+    more, verdict, level = PLANTS[plant]
+    folder = problem("gpt", tmp_path)
+    model = folder / "model_paddle.py"
+    text = model.read_text()
+    assert RESULT in text
+    model.write_text(text.replace(RESULT, more + RESULT))
+    code, report, said = compared(folder, "torch,paddle")
+    (pair,) = report["pairs"]
+    assert pair["verdict"] == verdict, said
+    wrong = {c["level"] for c in pair["checks"] if c["result"] in ("fail", "unclear")}
+    assert level in wrong
+    assert code == 1

@@ -192,7 +192,7 @@ def test_weight_decay_follows_the_roles_of_layers_and_not_names() -> None:
             "learning_rate": 0.1,
             "weight_decay": 0.5,
             "no_decay": ("layer_norm",),
-        }
+        },
     )
     gradient = {"scale": BIAS, "kernel": KERNEL}
     before = {"scale": BIAS + 3, "kernel": KERNEL + 3}
