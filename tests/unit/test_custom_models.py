@@ -17,10 +17,12 @@ from crosscast.recipe.document import BertModel, Recipe
 from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import SAME, Layout
 from crosscast_parity.inputs.custom import CustomModels, Trained, write_custom_inputs
+from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.levels.dtypes import check_dtypes
 from crosscast_parity.levels.files import check_files
 from crosscast_parity.levels.model import compare_models
 from crosscast_parity.levels.replay import replay_run
+from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.modules.training import custom_models
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.runs import Stage, plain_runs, twin_runs
@@ -101,6 +103,7 @@ CUSTOM = CustomModels(
     models={"torch": TORCH, "paddle": PADDLE},
     start=START,
     drawn={name: array + 1 for name, array in START.items()},
+    statistics=frozenset(),
     folder=Path(),
 )
 
@@ -236,7 +239,7 @@ def test_counters_in_files_are_no_weights(tmp_path: Path) -> None:
 
     arrays = CUSTOM.of("torch", START)
     save(tmp_path / "model.safetensors", arrays)
-    floats = {name: np.float32(array) for name, array in arrays.items()}
+    floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
     seen = observed(floats, {}).windows
     (check,) = check_files(tmp_path, [row()], seen, TORCH.counters)
     assert check.result == "pass", check.wording
@@ -296,7 +299,7 @@ def test_roles_are_those_of_the_layers() -> None:
 
 def test_rows_are_the_users_and_end_with_a_short_window(tmp_path: Path) -> None:
     rows = {"x": np.arange(1000.0)[:, None], "y": np.arange(1000.0)}
-    np.savez(tmp_path / "rows.npz", **rows)
+    save_npz(tmp_path / "rows.npz", rows)
     recipe = small_batches(own_recipe())
     custom = replace(CUSTOM, folder=tmp_path)
     inputs = write_custom_inputs(recipe, tmp_path / "in", 2, 12, custom)
@@ -355,3 +358,21 @@ def test_noise_is_measured_on_the_reference(tmp_path: Path) -> None:
     starts = [spec for spec in plain if spec.starts and not spec.repeat]
     assert {spec.record for spec in starts} == {spec.record for spec in shifted.values()}
     assert all(spec.masks == recipe.seed for spec in plain)
+
+
+@pytest.mark.parametrize(
+    ("off", "noise", "result"),
+    [(0.0, 0.0, "pass"), (0.01, 0.0, "fail"), (0.01, 0.01, "pass"), (0.05, 0.01, "fail")],
+)
+def test_statistics_may_be_off_as_far_as_rounding_moves_them(
+    off: float, noise: float, result: str
+) -> None:
+    start, moved = np.zeros(3, np.float32), np.ones(3, np.float32)
+    ours, reference, shifted = ({"mean": moved * (1 + by)} for by in (off, 0.0, noise))
+    check = check_statistics(ours, reference, shifted, {"mean": start}, 3)
+    assert check.result == result
+
+
+def test_statistics_that_one_side_lacks_are_a_difference() -> None:
+    moved = {"mean": np.ones(3, np.float32)}
+    assert check_statistics({}, moved, moved, {"mean": np.zeros(3)}, 3).result == "fail"

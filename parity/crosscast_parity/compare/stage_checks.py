@@ -28,9 +28,11 @@ from crosscast_parity.levels.model import compare_models
 from crosscast_parity.levels.repeated import Repeated, Rounding
 from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.rows import check_counts
+from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.levels.traces import COLUMNS, GRAD_NORM, compare_traces
 from crosscast_parity.planning.runs import STEPS, repeated_by_gate
+from crosscast_parity.recordings.left_files import WEIGHTS, read_tensors
 from crosscast_parity.recordings.masks import read_masks
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from crosscast_parity.toy.checks import check_steps, untested_steps
@@ -317,9 +319,26 @@ def _models(
         folders = [run.folder for run in (made, other, shifted) if run]
         given = {"dtype": dtype, "init": init}
         checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
-        return checks
+        return (*checks, *_statistics(result, made, other, shifted))
 
     return _guarded(level, compared), sizes
+
+
+def _statistics(
+    result: StageResult, made: FinishedRun, other: FinishedRun, shifted: FinishedRun | None
+) -> Iterator[Check]:
+    """Compare the running statistics that two runs in float32 have left, if the model has any."""
+    custom = result.custom
+    if custom is None or shifted is None or not custom.statistics or made.spec.dtype != "float32":
+        return
+    ours, theirs, moved = (
+        custom.statistics_of(
+            read_tensors(run.folder / WEIGHTS), result.frameworks[run.spec.contestant]
+        )
+        for run in (made, other, shifted)
+    )
+    weights = custom.drawn if made.spec.name.endswith("stress") else custom.start
+    yield check_statistics(ours, theirs, moved, weights, made.spec.windows - 1)
 
 
 def _left_in_half(result: StageResult, made: FinishedRun) -> str:

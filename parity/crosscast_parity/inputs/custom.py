@@ -22,8 +22,8 @@ from crosscast_parity.recordings.roles import Roles
 
 EVAL_ROWS = 128
 TWIN = 1e-6
-"""Relative change of the weights of perturbed runs: more than for BERT, because functions with a kink
-make much of rounding, and only sometimes."""
+"""Relative change of the weights of perturbed runs: more than for BERT, because functions with a
+kink make much of rounding, and only sometimes."""
 SHIFT = 1e-5
 """Relative change of weights that is larger than what frameworks round differently."""
 Arrays = Mapping[str, np.ndarray]
@@ -47,13 +47,15 @@ class CustomModels:
     """The models of a recipe, by framework, and which weight of one is which of another.
 
     `start`: canonical weights that runs begin with, those of the first framework's factory.
-    `drawn`: others, with which every layer has an effect. `folder`: of the recipe.
+    `drawn`: others, with which every layer has an effect. `statistics`: canonical names of running
+    statistics. `folder`: of the recipe.
     """
 
     known: WeightsMap
     models: Mapping[str, Trained]
     start: Arrays
     drawn: Arrays
+    statistics: frozenset[str]
     folder: Path
 
     @property
@@ -68,6 +70,11 @@ class CustomModels:
             **self.models[framework].arrays,
             **framework_arrays(canonical, self.known, framework),
         }
+
+    def statistics_of(self, arrays: Arrays, framework: str) -> dict[str, np.ndarray]:
+        """Return the running statistics among the tensors of a framework, by canonical name."""
+        found = canonical_arrays(arrays, self.known, framework)
+        return {name: array for name, array in found.items() if name in self.statistics}
 
     def trained(self, observation: Observation, framework: str) -> Observation:
         """Return what was observed of the weights that are trained, with their roles."""

@@ -12,6 +12,7 @@ from crosscast.weights.document import WeightsMap
 from crosscast_parity.inputs.custom import CustomModels, Trained
 from crosscast_parity.modules.kinds import group_of
 from crosscast_parity.weights.model import Model, Part
+from crosscast_parity.weights.proof import roles_of
 
 NORMS = ("layer norm", "rms norm")
 """Layers whose parameters have the role `layer_norm` of `optimizer.no_decay`."""
@@ -40,6 +41,7 @@ def custom_models(
         models={model.framework: _trained(model, initial[model.framework]) for model in models},
         start={name: start[name] for name in drawn if name in start},
         drawn=drawn,
+        statistics=frozenset(n for n, part in roles_of(known, models).items() if part.statistic),
         folder=folder,
     )
 
