@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,9 @@ def row(**fields: Any) -> Row:
     return Row(**{**known, "scale": 1.0, "skipped": False, "updates": 1, **fields})
 
 
-def observed(before: dict[str, np.ndarray], total: dict[str, np.ndarray], **fields: Any) -> Any:
+def observed(
+    before: dict[str, np.ndarray], total: dict[str, np.ndarray], **fields: Any
+) -> Observation:
     known: dict[str, Any] = {
         "window": 0,
         "micro_rows": (8,),
@@ -212,6 +215,9 @@ def test_weight_decay_follows_the_roles_of_layers_and_not_names() -> None:
     assert {c.name: c.result for c in replay_run(recipe, wrong)}["update"] == "fail"
 
 
+Operations = Mapping[str, tuple[Operation, ...]]
+
+
 def operation(name: str, dtype: str) -> Operation:
     return Operation(name=name, inputs=(dtype,), output=dtype, count=4)
 
@@ -219,12 +225,12 @@ def operation(name: str, dtype: str) -> Operation:
 def test_types_of_a_custom_model_are_those_of_its_matrix_products() -> None:
     """In which type the rest computes is the model's own affair, and autocast's."""
     recipe = own_recipe(precision={"mode": "mixed", "compute_dtype": "bfloat16"})
-    half = {
+    half: Operations = {
         "matmul": (operation("linear", "bfloat16"),),
         "pointwise": (operation("dropout", "bfloat16"),),
     }
 
-    def operations(found: dict[str, tuple[Operation, ...]]) -> str:
+    def operations(found: Operations) -> str:
         seen = replace(TORCH_SEEN, manifest=Manifest(autocast="bfloat16", operations=found))
         checks = check_dtypes(recipe, CUSTOM.trained(seen, "torch"), emulated=False)
         return {c.name: c.result for c in checks}["operations"]

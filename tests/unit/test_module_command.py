@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -30,41 +31,64 @@ def recipe(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_command_writes_a_report_and_says_that_levels_are_not_tested(
+def found(monkeypatch: pytest.MonkeyPatch, left: dict[str, list[str]]) -> Result:
+    """Let a comparison of modules find tensors without a counterpart, or no difference."""
+    known = WeightsMap(frameworks=("torch", "paddle"), entries=())
+    result = Result(known=known, matched=True, left=left, state=False, judgements=())
+    monkeypatch.setattr("crosscast_parity.modules.command.compare_modules", lambda request: result)
+    return result
+
+
+def test_models_that_differ_are_not_trained(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = WeightsMap(frameworks=("torch", "paddle"), entries=())
-    result = Result(known=known, matched=True, left={}, state=False, judgements=())
-    monkeypatch.setattr("crosscast_parity.modules.command.compare_modules", lambda request: result)
+    found(monkeypatch, {"torch": ["spare [3]"]})
     out = tmp_path / "out"
     ran = CliRunner().invoke(app, ["parity", recipe, "--to", "torch,paddle", "-o", str(out)])
-    assert ran.exit_code == 3, ran.output
-    assert "NOT TESTED: L2" in ran.output
+    assert ran.exit_code == 1, ran.output
+    assert "torch: weights without counterpart: spare [3]" in ran.output
     assert "NOT TESTED: modules: running statistics" in ran.output
+    assert "NOT TESTED: levels: everything that trains" in ran.output
     told = json.loads((out / "modules.json").read_text())
-    assert told["same"] is True
-    assert [found["level"] for found in told["not_tested"]][:2] == ["modules", "L0a-L0c"]
+    assert told["same"] is False
+    assert [found["level"] for found in told["not_tested"]] == ["modules", "levels"]
     assert {path.name for path in out.iterdir()} == {"modules.json", "modules.txt", "weights.yaml"}
 
 
-UNUSED = (
+def test_models_that_are_the_same_are_trained(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = found(monkeypatch, {})
+    asked: dict[str, Any] = {}
+
+    def train(contestants: Any, **arguments: Any) -> int:
+        asked.update(arguments, names=[contestant.name for contestant in contestants])
+        return 3
+
+    monkeypatch.setattr("crosscast_parity.compare.command.parity_command", train)
+    out = tmp_path / "out"
+    flags = ["--to", "torch,paddle", "-o", str(out), "--windows", "8", "--twins", "1"]
+    ran = CliRunner().invoke(app, ["parity", recipe, *flags])
+    assert ran.exit_code == 3, ran.output
+    assert asked["names"] == ["torch", "paddle"]
+    assert asked["custom"] is result.trained
+    assert (asked["options"].windows, asked["options"].twins) == (8, 1)
+    assert "NOT TESTED: levels" not in ran.output
+
+
+BERT_ONLY = (
     "--stress",
     "--bisect",
     "--self-test",
-    "--fault=0:0=inf",
-    "--check=quick",
-    "--windows=8",
-    "--twins=3",
-    "--half=auto",
-    "--device=gpu",
-    "--threads=1",
-    "--jobs=1",
-    "--memory=0",
-    "--cache=runs",
+    "--check=full",
+    "--check=nightly",
+    "--add=other=torch",
+    "--save-reference=kept",
+    "--reference-run=kept",
 )
 
 
-@pytest.mark.parametrize("option", UNUSED)
+@pytest.mark.parametrize("option", BERT_ONLY)
 def test_options_without_an_effect_are_refused(recipe: str, tmp_path: Path, option: str) -> None:
     ran = CliRunner().invoke(
         app, ["parity", recipe, "--to", "torch,paddle", "-o", str(tmp_path / "out"), option]

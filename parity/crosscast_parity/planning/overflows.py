@@ -6,9 +6,8 @@ from itertools import islice
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import Recipe, SyntheticData
+from crosscast.recipe.document import BertModel, Recipe, SyntheticData
 from crosscast_parity.inside.inject import LAST, Fault
-from crosscast_parity.recipes.derived import bert_of
 from crosscast_parity.recipes.window_rows import expected_counts
 
 
@@ -51,10 +50,15 @@ def _micro_batches(recipe: Recipe, window: int) -> tuple[int, str]:
 
 
 def _refuse_unknown_names(fault: Fault, recipe: Recipe) -> None:
+    if not isinstance(recipe.model, BertModel):
+        if fault.names:
+            message = f"fault {fault}: weights of custom models have other names in each framework"
+            raise DiagnosticError(Diagnostic(code="CC712", message=message))
+        return
     if fault.of_input:
         message = f"fault {fault}: the inputs of BERT are integers, which cannot be {fault.kind}"
         raise DiagnosticError(Diagnostic(code="CC712", message=message))
-    if fault.names and not fault.chooses(bert_shapes(bert_of(recipe))):
+    if fault.names and not fault.chooses(bert_shapes(recipe.model)):
         raise DiagnosticError(
             Diagnostic(
                 code="CC712",
