@@ -189,6 +189,7 @@ def test_evaluation_rounds_its_losses_as_training_does(ran: Mapping[str, tuple[R
     assert not (20 * exact * 2**10).is_integer()
 
 
+@exhaustive("a script for Keras 2 with groups; `make test` has test_tensorflow_step")
 def test_a_group_without_a_rate_stays(ran: Mapping[str, tuple[Run, Run]]) -> None:
     run = ran["keras2"][0]
     initial = load_file(run.output.parent / "initial.safetensors")

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.sweep import executor as executors
 from crosscast_parity.sweep.cell import run_cell
@@ -30,6 +32,7 @@ from crosscast_parity.sweep.progress import Lines, WindowCounter, duration
 from crosscast_parity.sweep.spec import CellResult, write_result
 from crosscast_parity.sweep.table import SweepTable
 from sweep_fakes import InProcess, Silent, fake_compiler, make_cells, points, run, write_recipe
+from tiers import cases
 
 # the driver and its executor
 
@@ -271,17 +274,6 @@ def test_durations(seconds: float, words: str) -> None:
 # the command
 
 
-def crosscast(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "crosscast", "sweep", *arguments],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize(
     ("flags", "code", "words"),
     [
@@ -296,17 +288,26 @@ def crosscast(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]
     ],
 )
 def test_bad_options_are_one_message(
-    tmp_path: Path, flags: tuple[str, ...], code: int, words: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    code: int,
+    words: str,
 ) -> None:
     write_recipe(tmp_path)
-    done = crosscast("recipe.yaml", "--to", "torch", "-o", "out", *flags, folder=tmp_path)
-    assert done.returncode == code, done.stderr
+    monkeypatch.chdir(tmp_path)
+    command = ["sweep", "recipe.yaml", "--to", "torch", "-o", "out", *flags]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == code, done.output
     assert words in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.exception is None or isinstance(done.exception, SystemExit)
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    cases([signal.SIGINT, signal.SIGTERM], quick=[signal.SIGINT], reason="by another signal"),
+)
 def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.Signals) -> None:
     """The options of the command in a process of its own, with the stand-in as compiler."""
     program = (

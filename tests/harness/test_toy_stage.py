@@ -23,6 +23,7 @@ from crosscast_parity.toy.faults import PARAMETERS
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.stage import CompileForm, OnToy, step_on_toy
 from frameworks.emitted_script import FLOAT16, tiny_recipe
+from tiers import cases
 from toy_stand_in import stand_in_worker, write_step
 
 HALF: dict[str, Any] = {
@@ -76,20 +77,21 @@ def test_a_step_that_does_what_the_recipe_says_passes(tmp_path: Path) -> None:
     assert all(run.outcome.kind == "finished" for run in events if run.outcome)
 
 
+OTHERS: dict[str, dict[str, Any]] = {
+    "lamb": {"optimizer": {"name": "lamb", "learning_rate": 0.01}},
+    "full": HALF | {"precision": {**FLOAT16, "mode": "full"}},
+    "token": {"accumulation": {"normalize_by": "token"}},
+    "carry": {"accumulation": {"tail": "carry"}},
+    "static": HALF | {"loss_scaling": {"mode": "static", "scale": 2.0**20}},
+    "processes": {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}},
+}
+
+
 @pytest.mark.parametrize(
-    "recipe",
-    [
-        tiny_recipe(optimizer={"name": "lamb", "learning_rate": 0.01}),
-        tiny_recipe(**HALF | {"precision": {**FLOAT16, "mode": "full"}}),
-        tiny_recipe(accumulation={"normalize_by": "token"}),
-        tiny_recipe(accumulation={"tail": "carry"}),
-        tiny_recipe(**HALF | {"loss_scaling": {"mode": "static", "scale": 2.0**20}}),
-        tiny_recipe(distributed={"strategy": "data_parallel", "processes_per_node": 2}),
-    ],
-    ids=["lamb", "full", "token", "carry", "static", "processes"],
+    "name", cases(OTHERS, quick=["full", "token", "processes"], reason="more recipes on the toy")
 )
-def test_other_recipes_pass_too(tmp_path: Path, recipe: Recipe) -> None:
-    assert results(on_toy(tmp_path, compiler(), recipe)) == ALL_PASS
+def test_other_recipes_pass_too(tmp_path: Path, name: str) -> None:
+    assert results(on_toy(tmp_path, compiler(), tiny_recipe(**OTHERS[name]))) == ALL_PASS
 
 
 def test_a_wrong_state_machine_is_named_by_window_and_column(tmp_path: Path) -> None:
@@ -241,9 +243,10 @@ def test_a_field_is_shown_by_a_value_that_would_not_fit(tmp_path: Path) -> None:
     assert shown_on_toy(toy.runs, "ema.decay").startswith("L1b ema/")
 
 
-@pytest.mark.parametrize("path", ["precision.compute_dtype", "batch.micro_batch_size", "seed"])
-def test_what_a_step_does_not_decide_is_not_shown(tmp_path: Path, path: str) -> None:
-    assert shown_on_toy(on_toy(tmp_path, compiler()).runs, path) == ""
+def test_what_a_step_does_not_decide_is_not_shown(tmp_path: Path) -> None:
+    runs = on_toy(tmp_path, compiler()).runs
+    for path in ("precision.compute_dtype", "batch.micro_batch_size", "seed"):
+        assert shown_on_toy(runs, path) == "", path
 
 
 def test_a_step_that_differs_shows_no_field(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from lift_round_trip import TARGETS, emitted
 from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import FLOAT16, recipe_of
+from tiers import cases
 
 ROOT = Path(__file__).parents[3]
 GOLDENS = sorted(path for path in (ROOT / "tests/emission/goldens").iterdir() if path.is_dir())
@@ -92,7 +93,9 @@ ODD = (
 
 
 @pytest.mark.parametrize("changes", ODD, ids=lambda changes: changes["loss_scaling"])
-@pytest.mark.parametrize("target", ["torch", "torch@1.8", "paddle"])
+@pytest.mark.parametrize(
+    "target", cases(["torch", "torch@1.8", "paddle"], quick=["torch"], reason="other targets")
+)
 def test_what_a_recipe_asks_for_is_said_of_the_recipe(target: str, changes: dict[str, str]) -> None:
     recipe = recipe_of(precision=FLOAT16, **changes)
     assert [notice.code for notice in notices(recipe)] == ["CC213"]
