@@ -75,7 +75,7 @@ def test_it_is_valid_small_and_keeps_the_kinds(recipe: Recipe) -> None:
     assert stress_recipe(stressed)[0] == stressed
 
 
-@settings(max_examples=examples(6))
+@settings(max_examples=examples(2, fresh=12))
 @given(berts)
 def test_nothing_but_known_exceptions_stays_unexercised(recipe: Recipe) -> None:
     stressed, _ = stress_recipe(recipe)

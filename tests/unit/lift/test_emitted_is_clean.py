@@ -53,7 +53,7 @@ def test_nothing_is_found_in_what_is_committed(folder: Path) -> None:
 
 
 EVERYTHING = settings(
-    max_examples=examples(8),
+    max_examples=examples(3, fresh=16),
     phases=[Phase.generate, Phase.shrink],
 )
 
@@ -67,7 +67,7 @@ def test_nothing_is_found_in_scripts_of_any_recipe(target: str, recipe: Recipe) 
 
 
 @pytest.mark.parametrize("target", TARGETS[:-1])
-@settings(EVERYTHING, max_examples=examples(3))
+@settings(EVERYTHING, max_examples=examples(2, fresh=6))
 @given(recipe=recipes())
 def test_nothing_is_found_in_steps_of_any_recipe(target: str, recipe: Recipe) -> None:
     sources = emitted(recipe, target, KINDS, "step")

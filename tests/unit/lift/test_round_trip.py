@@ -29,7 +29,7 @@ def of_tier(targets: Sequence[str]) -> list[Any]:
 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(
-    max_examples=examples(6),
+    max_examples=examples(3, fresh=12),
 )
 @given(recipe=recipes())
 def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> None:
@@ -40,7 +40,7 @@ def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> N
 
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
 @settings(
-    max_examples=examples(4),
+    max_examples=examples(2, fresh=8),
 )
 @given(recipe=recipes())
 def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:
