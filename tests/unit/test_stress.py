@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -40,6 +41,11 @@ EXCEPTIONS = {
 EPSILONS = ("adam", "adamw", "lamb", "adafactor")
 FROZEN = ("*bias*", "*.key.bias", "*weight*")
 ALL = {"parameters": ("*",), "weight_decay": 0.01}
+ALONE: dict[str, Any] = {
+    "batch": {"micro_batch_size": 1, "global_batch_size": 1},
+    "accumulation": {"steps": 1},
+}
+"""Windows of one row."""
 berts = recipes().filter(lambda recipe: isinstance(recipe.model, BertModel))
 MACHINE = {
     "loss_scaling__growth_factor": (2.0, 4.0, 1.001, 65536.0),
@@ -136,15 +142,14 @@ def test_where_groups_let_all_weights_decay_nothing_is_left_to_always_adapt() ->
         (({"parameters": ("*.bias",), "rate_factor": 0.0}, ALL), False),  # frozen
         (({"parameters": ("*.weight",), "weight_decay": 0.01},), True),
     ):
-        recipe = plain(optimizer={**lamb, "groups": groups})
+        recipe = plain(optimizer={**lamb, "groups": groups}, **ALONE)
         found = _one_of(recipe, "optimizer.always_adapt")
         assert found.status == ("exercised" if left else "not used"), found
 
 
 def test_the_slow_momentum_of_lion_shows() -> None:
     lion = {"name": "lion", "learning_rate": 1e-3, "betas": (0.9, 0.999), "weight_decay": 0.0}
-    alone = {"batch": {"micro_batch_size": 1, "global_batch_size": 1}, "accumulation": {"steps": 1}}
-    recipe = plain(optimizer=lion, clipping={"kind": "value", "max_value": 1.0}, **alone)
+    recipe = plain(optimizer=lion, clipping={"kind": "value", "max_value": 1.0}, **ALONE)
     assert _one_of(stress_recipe(recipe)[0], "optimizer.betas.0").status != "not exercised"
 
 
