@@ -177,9 +177,16 @@ def test_a_folder_that_cannot_be_is_one_message(tmp_path: Path) -> None:
 # tables
 
 
-def test_the_tables_hold_every_cell(tmp_path: Path) -> None:
-    grid = points(tmp_path, ("a", "b"), (1, 2, 3), optimizer__learning_rate=[0.01, 0.05])
-    table, _ = run(tmp_path, grid)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> SweepTable:
+    """Two targets with three seeds and two rates."""
+    folder = tmp_path_factory.mktemp("trained")
+    grid = points(folder, ("a", "b"), (1, 2, 3), optimizer__learning_rate=[0.01, 0.05])
+    return run(folder, grid)[0]
+
+
+def test_the_tables_hold_every_cell(trained: SweepTable, tmp_path: Path) -> None:
+    table = trained
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
     assert len(rows) == 12
     assert {row["optimizer.learning_rate"] for row in rows} == {"0.01", "0.05"}
@@ -199,18 +206,19 @@ def test_the_tables_hold_every_cell(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["sweep.json", "sweep.csv"]
 
 
-def test_targets_that_differ_are_said_to(tmp_path: Path) -> None:
-    table, _ = run(tmp_path, points(tmp_path, ("a", "b"), (1, 2, 3)))
+def test_targets_that_differ_are_said_to(trained: SweepTable) -> None:
     worse = {
         cell.folder: replace(result, eval_loss=(result.eval_loss or 0) + 0.5)
         if cell.point.target == "b"
         else result
-        for cell, result in table.rows
+        for cell, result in trained.rows
     }
-    (comparison,) = SweepTable.of([cell for cell, _ in table.rows], worse).comparisons()
-    assert comparison.verdict == "different"
-    assert "b against a: different" in str(comparison)
-    assert "eval loss +0.500 ± 0.000 (limit 0.02)" in str(comparison)
+    comparisons = SweepTable.of([cell for cell, _ in trained.rows], worse).comparisons()
+    assert len(comparisons) == 2  # one of each rate
+    for comparison in comparisons:
+        assert comparison.verdict == "different"
+        assert "b against a: different" in str(comparison)
+        assert "eval loss +0.500 ± 0.000 (limit 0.02)" in str(comparison)
 
 
 def test_a_target_that_never_finishes_is_no_difference(tmp_path: Path) -> None:

@@ -57,6 +57,23 @@ def on_toy(folder: Path, compile_to: CompileForm, recipe: Recipe | None = None) 
     return step_on_toy(recipe, "torch", folder, compile_to=compile_to, on_progress=ignore)
 
 
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> OnToy:
+    """A step that does what the recipe says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_module, "Worker", stand_in_worker)
+        return on_toy(tmp_path_factory.mktemp("right"), compiler())
+
+
+@pytest.fixture(scope="module")
+def other_betas(tmp_path_factory: pytest.TempPathFactory) -> OnToy:
+    """A step of another recipe. Most of the time its cause is sought."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_module, "Worker", stand_in_worker)
+        changed_betas = compiler({"optimizer.betas": (0.9, 0.99)})
+        return on_toy(tmp_path_factory.mktemp("betas"), changed_betas)
+
+
 def results(toy: OnToy) -> dict[str, str]:
     return {f"{check.level} {check.run}": check.result for check in toy.checks}
 
@@ -103,10 +120,9 @@ def test_a_wrong_state_machine_is_named_by_window_and_column(tmp_path: Path) -> 
     assert results(toy)["L1b active"] == "unclear"
 
 
-def test_a_wrong_update_is_named_by_window_and_tensor(tmp_path: Path) -> None:
-    toy = on_toy(tmp_path, compiler({"optimizer.betas": (0.9, 0.99)}))
-    assert results(toy)["L0b active"] == "unclear"
-    failing = next(check for check in toy.checks if check.result == "fail")
+def test_a_wrong_update_is_named_by_window_and_tensor(other_betas: OnToy) -> None:
+    assert results(other_betas)["L0b active"] == "unclear"
+    failing = next(check for check in other_betas.checks if check.result == "fail")
     assert failing.level == "L1b"
     # Window 0 overflows, the first moments come after it.
     assert failing.wording.startswith("window 1: exp_avg_sq/kernel[0, 0] is ")
@@ -234,24 +250,21 @@ def test_gradients_are_finite_in_half_at_the_first_scale(scale: float) -> None:
 # fields
 
 
-def test_a_field_is_shown_by_a_value_that_would_not_fit(tmp_path: Path) -> None:
-    toy = on_toy(tmp_path, compiler())
-    wording = shown_on_toy(toy.runs, "loss_scaling.hysteresis")
+def test_a_field_is_shown_by_a_value_that_would_not_fit(right: OnToy) -> None:
+    wording = shown_on_toy(right.runs, "loss_scaling.hysteresis")
     assert wording.startswith("L0b ")
     assert "of toy/active: 3 instead would differ in window " in wording
-    assert shown_on_toy(toy.runs, "optimizer.betas").startswith("L1b exp_avg/")
-    assert shown_on_toy(toy.runs, "ema.decay").startswith("L1b ema/")
+    assert shown_on_toy(right.runs, "optimizer.betas").startswith("L1b exp_avg/")
+    assert shown_on_toy(right.runs, "ema.decay").startswith("L1b ema/")
 
 
-def test_what_a_step_does_not_decide_is_not_shown(tmp_path: Path) -> None:
-    runs = on_toy(tmp_path, compiler()).runs
+def test_what_a_step_does_not_decide_is_not_shown(right: OnToy) -> None:
     for path in ("precision.compute_dtype", "batch.micro_batch_size", "seed"):
-        assert shown_on_toy(runs, path) == "", path
+        assert shown_on_toy(right.runs, path) == "", path
 
 
-def test_a_step_that_differs_shows_no_field(tmp_path: Path) -> None:
-    toy = on_toy(tmp_path, compiler({"optimizer.betas": (0.9, 0.99)}))
-    assert shown_on_toy(toy.runs, "optimizer.betas") == ""
+def test_a_step_that_differs_shows_no_field(other_betas: OnToy) -> None:
+    assert shown_on_toy(other_betas.runs, "optimizer.betas") == ""
 
 
 def test_groups_hold_parameters_of_the_toy(tmp_path: Path) -> None:
