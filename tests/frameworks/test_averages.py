@@ -24,7 +24,7 @@ SAVED = (
 
 @pytest.mark.parametrize(
     "framework",
-    cases(["torch", "tensorflow", "paddle"], quick=["tensorflow"], reason="other frameworks"),
+    cases(["torch", "tensorflow", "paddle"], quick=["torch"], reason="other frameworks"),
 )
 def test_the_weights_are_back_after_their_averages_were_evaluated(
     tmp_path: Path, framework: str

@@ -91,6 +91,7 @@ def test_paddle_to_tensorflow_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.PADDLE, "tensorflow"))
 
 
+@exhaustive("proofs on real frameworks; with stand-ins in `make test`")
 @pytest.mark.torch
 def test_a_version_that_is_not_installed_cannot_be_verified_here(tmp_path: Path) -> None:
     code, proof = verified(tmp_path, migration_sources.APEX, "torch@2.1")

@@ -118,6 +118,7 @@ def checkpoint(run: Run) -> dict[str, np.ndarray]:
     return arrays
 
 
+@exhaustive("half weights and averages; `make test` has test_tensorflow_frozen")
 def test_checkpoints_hold_float32_weights_and_canonical_moments(
     ran: Mapping[str, Run],
 ) -> None:
@@ -135,7 +136,8 @@ def test_checkpoints_hold_float32_weights_and_canonical_moments(
 
 
 @pytest.mark.parametrize(
-    "name", cases(["full", "plain"], quick=["full"], reason="averages in float32")
+    "name",
+    cases(["full", "plain"], quick=[], reason="averages; `make test` has test_tensorflow_frozen"),
 )
 def test_averages_are_written_and_evaluated(ran: Mapping[str, Run], name: str) -> None:
     run = ran[name]

@@ -85,6 +85,7 @@ def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
         same_weights(whole, last, "ema.safetensors")
 
 
+@exhaustive("averages that are evaluated; `make test` has test_averages")
 def test_the_average_is_evaluated_beside_the_weights(lab: Lab) -> None:
     script = lab.script("run", **EMA)
     (run,) = lab.ended(script, ("out",))

@@ -157,6 +157,7 @@ def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     same(whole, last)
 
 
+@exhaustive("a trace that is cut back; `make test` has test_damaged_files")
 def test_resuming_before_the_end_of_the_trace_cuts_it_back(lab: Lab) -> None:
     script = lab.script("run")
     whole, part = lab.ended(script, ("whole", "--windows", 9), ("parts", "--windows", 5))
@@ -239,6 +240,7 @@ def test_an_interrupted_run_can_go_on(lab: Lab) -> None:
     same(whole, resumed)
 
 
+@exhaustive("a launch script and --help; `make test` has test_paddle_launch")
 def test_progress_and_help(lab: Lab) -> None:
     script = lab.script("run")
     shown = lab.shell(sys.executable, script, "--help")

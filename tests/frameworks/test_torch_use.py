@@ -111,6 +111,7 @@ def test_a_model_of_the_users_own(lab: Lab, sections: dict[str, Any]) -> None:
     np.testing.assert_array_equal(run.weights["frozen.weight"], whole.weights["frozen.weight"])
 
 
+@exhaustive("a model that was changed since its checkpoint")
 def test_a_checkpoint_of_a_model_that_was_changed_since(lab: Lab) -> None:
     script = lab.script("run", **CUSTOM)
     package = script.parent / "own_models"
