@@ -70,9 +70,14 @@ def page_of(report: ParityReport) -> str:
     return render_page(report)[0]
 
 
-@cache
 def rendered(kind: str, text: str = "") -> tuple[str, list[Plot]]:
     """Drawing takes a second or two: each report is drawn once."""
+    return _drawn(kind, text)
+
+
+@cache
+def _drawn(kind: str, text: str) -> tuple[str, list[Plot]]:
+    """A cache knows no defaults: a text that is left out is another call than an empty one."""
     return render_page(REPORTS[kind](text))
 
 
