@@ -47,7 +47,8 @@ def examples(count: int, fresh: int | None = None) -> int:
 
     Args:
         count: in the profile `same`.
-        fresh: in the profile `fresh`, if that is not `FRESH_FACTOR` times as many.
+        fresh: in the profile `fresh`, if that is not `FRESH_FACTOR` times as many: of examples that
+            take long, `make test` draws a part.
     """
     if settings.get_current_profile_name() != FRESH:
         return count

@@ -60,6 +60,12 @@ class Lazy(dict[str, Value]):
         return self[name]
 
 
+def with_exhaustive(request: pytest.FixtureRequest) -> bool:
+    """Tell whether tests of this module that are left to `make test-all` are selected."""
+    items = [item for item in request.session.items if item.path == request.path]
+    return any(item.get_closest_marker("exhaustive") for item in items)
+
+
 def selected(request: pytest.FixtureRequest, argument: str) -> list[Any]:
     """Return the values of an argument that the selected tests of this module have, in order.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,8 @@ from frameworks.emitted_script import tiny_recipe
 LAYERS = {name: type(name, (), {}) for name in ("LayerNorm", "RMSNorm", "Embedding", "Linear")}
 
 
-def emitted_decays(target: str, no_decay: list[str]) -> Callable[[Any, str], bool]:
+@cache
+def emitted_decays(target: str, *no_decay: str) -> Callable[[Any, str], bool]:
     """Return the script's own `decays`, with classes that stand in for the framework's layers."""
     optimizer = {"name": "adamw", "learning_rate": 1e-3, "no_decay": no_decay}
     (compiled,) = compile_recipe(tiny_recipe(optimizer=optimizer), [target])
@@ -42,7 +44,7 @@ def emitted_decays(target: str, no_decay: list[str]) -> Callable[[Any, str], boo
 )
 def test_a_bias_is_told_by_the_parts_of_its_name(target: str, name: str, decays: bool) -> None:
     for no_decay in (["bias"], ["bias", "layer_norm"]):
-        assert emitted_decays(target, no_decay)(LAYERS["Linear"](), name) == decays
+        assert emitted_decays(target, *no_decay)(LAYERS["Linear"](), name) == decays
 
 
 @pytest.mark.parametrize("target", ["torch", "paddle"])
@@ -50,7 +52,7 @@ def test_a_bias_is_told_by_the_parts_of_its_name(target: str, name: str, decays:
     ("role", "layer"), [("layer_norm", "LayerNorm"), ("embedding", "Embedding")]
 )
 def test_a_role_spares_its_layer_and_no_other(target: str, role: str, layer: str) -> None:
-    decays = emitted_decays(target, [role])
+    decays = emitted_decays(target, role)
     assert not decays(LAYERS[layer](), "weight")
     assert decays(LAYERS["Linear"](), "weight")
     assert decays(LAYERS["Linear"](), "bias")

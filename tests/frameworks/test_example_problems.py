@@ -22,7 +22,7 @@ from frameworks.example_weights import Arrays, canonical, converted
 from frameworks.masked_runs import asked, given, masked
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import start
-from tiers import Lazy, cases
+from tiers import Lazy, cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
@@ -94,6 +94,11 @@ PROBLEMS = {
 }
 
 
+def of_tier() -> list[Any]:
+    """Return the names of the problems, each in its tier."""
+    return cases(PROBLEMS, quick=["gpt", "lstm-forecast"], reason="the function of every example")
+
+
 class Lab:
     """What the three models of a problem compute with the same weights."""
 
@@ -159,7 +164,7 @@ def labs(tmp_path_factory: pytest.TempPathFactory) -> Lazy[Lab]:
 
 
 @pytest.mark.parametrize("framework", OTHERS)
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", of_tier())
 def test_the_models_are_one_function(labs: Lazy[Lab], name: str, framework: str) -> None:
     found, torch = labs[name].found[framework], labs[name].found["torch"]
     for kind in ("evaluated", "outputs"):
@@ -181,7 +186,7 @@ def test_the_models_are_one_function(labs: Lazy[Lab], name: str, framework: str)
 
 
 @pytest.mark.parametrize("framework", OTHERS)
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", of_tier())
 def test_initial_weights_are_drawn_alike(labs: Lazy[Lab], name: str, framework: str) -> None:
     theirs = labs[name].canonical(framework, "initial")
     for weight, array in theirs.items():
@@ -247,6 +252,7 @@ def test_the_scripts_train_alike(labs: Lazy[Lab], tmp_path: Path, name: str) -> 
         assert loss == pytest.approx(torch.status["eval"]["loss"], rel=problem.apart), framework
 
 
+@exhaustive("the GPT in three frameworks; `make test` has masks in test_masks")
 def test_the_gpt_trains_alike_with_given_masks(labs: Lazy[Lab], tmp_path: Path) -> None:
     """With dropout, as it is trained; Keras' layers are not where those of PyTorch are."""
     problem = PROBLEMS["gpt"]
@@ -271,7 +277,7 @@ def test_the_gpt_trains_alike_with_given_masks(labs: Lazy[Lab], tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "framework", cases(FRAMEWORKS, quick=["torch", "paddle"], reason="half precision of Keras")
+    "framework", cases(FRAMEWORKS, quick=["paddle"], reason="half precision of PyTorch and Keras")
 )
 def test_the_gpt_trains_in_half(tmp_path: Path, framework: str) -> None:
     """With dropout, in the half precision that this framework has on a CPU."""

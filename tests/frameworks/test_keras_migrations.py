@@ -12,6 +12,7 @@ from crosscast.messages.source import Source
 from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import codemods_to
 from frameworks.subprocesses import require, run_python
+from tiers import exhaustive
 
 pytestmark = pytest.mark.tensorflow
 
@@ -103,6 +104,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], 
     )
 
 
+@exhaustive("loops beside Keras 2; `make test` runs the migrated programs")
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_does_what_it_did_in_keras_2(
     compared: tuple[dict[str, Any], dict[str, Any]], name: str

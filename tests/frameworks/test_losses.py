@@ -12,6 +12,7 @@ from frameworks.emitted_script import emit
 from frameworks.loss_cases import CASES, LossCase
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import paddle_2, run_python
+from tiers import cases
 
 pytestmark = [pytest.mark.torch, pytest.mark.paddle]
 FRAMEWORKS = ("torch", "paddle")
@@ -132,7 +133,10 @@ def test_a_script_trains_with_another_loss(tmp_path: Path, framework: str) -> No
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-@pytest.mark.parametrize("name", ["mse of numbers", "binary"])
+@pytest.mark.parametrize(
+    "name",
+    cases(["mse of numbers", "binary"], quick=["binary"], reason="shapes of another loss"),
+)
 def test_shapes_that_would_be_broadcast_are_refused(
     tmp_path: Path, name: str, framework: str
 ) -> None:

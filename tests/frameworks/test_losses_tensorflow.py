@@ -13,6 +13,7 @@ import pytest
 from frameworks.emitted_script import emit
 from frameworks.loss_cases import CASES, LossCase
 from frameworks.subprocesses import run_python, start
+from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.tensorflow
 
@@ -82,7 +83,10 @@ def written(
     return folder
 
 
-@pytest.fixture(scope="module", params=FRAMEWORKS)
+@pytest.fixture(
+    scope="module",
+    params=cases(FRAMEWORKS, quick=["tensorflow"], reason="losses with Keras 2"),
+)
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the scripts of all cases compute."""
     root, target = tmp_path_factory.mktemp("losses"), request.param
@@ -129,6 +133,7 @@ def test_a_regression_trains_and_has_no_accuracy(tmp_path: Path) -> None:
     assert status["eval"].keys() == {"loss"}
 
 
+@exhaustive("a whole run with shapes that differ")
 def test_a_run_whose_shapes_differ_ends_with_a_message(tmp_path: Path) -> None:
     code, status = run(written(NUMBERS, "tensorflow", tmp_path / "column", (1,)))
     assert code == 1

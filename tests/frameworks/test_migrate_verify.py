@@ -63,7 +63,7 @@ def looks_right(code: int, proof: dict[str, Any]) -> None:
     assert "overflowed" in proof["wording"]
 
 
-@exhaustive("another source; `make test` proves PyTorch to Paddle")
+@exhaustive("proofs on real frameworks; with stand-ins in `make test`")
 @pytest.mark.torch
 def test_apex_to_torch_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.APEX, "torch"))
@@ -79,17 +79,19 @@ def test_a_corrected_mistake_is_changed_on_purpose(tmp_path: Path) -> None:
     assert verdicts(proof)["clipping.max_norm"] == "same"
 
 
+@exhaustive("proofs on real frameworks; with stand-ins in `make test`")
 @pytest.mark.paddle
 def test_torch_to_paddle_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.TORCH, "paddle"))
 
 
-@exhaustive("a third pair of frameworks")
+@exhaustive("proofs on real frameworks; with stand-ins in `make test`")
 @pytest.mark.tensorflow
 def test_paddle_to_tensorflow_is_proven(tmp_path: Path) -> None:
     looks_right(*verified(tmp_path, migration_sources.PADDLE, "tensorflow"))
 
 
+@exhaustive("proofs on real frameworks; with stand-ins in `make test`")
 @pytest.mark.torch
 def test_a_version_that_is_not_installed_cannot_be_verified_here(tmp_path: Path) -> None:
     code, proof = verified(tmp_path, migration_sources.APEX, "torch@2.1")

@@ -17,6 +17,7 @@ from crosscast_parity.inputs.weights import Weights, bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_model import Model, render
 from frameworks.subprocesses import start
+from tiers import cases
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 EACH = pytest.mark.parametrize(
@@ -26,25 +27,23 @@ MODEL = Model()
 # The same weights, but every LayerNorm epsilon and the number of heads show in the results.
 # Paddle refuses an epsilon above 1e-3.
 DROPOUT_MODEL = replace(MODEL, dropout=0.5, layer_norm_eps=1e-3, attention_heads=4)
+RENDERED = {
+    "tiny": MODEL,
+    "tiny with dropout": replace(MODEL, dropout=0.1),
+    "BERT-large": Model(30522, 1024, 24, 16, 4096, 512, 2, 2, 0.1, 1e-12, 0.02),
+    "wide": Model(1_000_000, 8192, 100, 128, 32768, 131072, 16, 1000, 1e-05, 1e-05, 1.0),
+    "least": Model(2, 1, 1, 1, 1, 2, 1, 2, 0.0, 0.001, 0.5),
+}
 STYLES = pytest.mark.parametrize("style", ["bert", "stress"])
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
-    "model",
-    [
-        pytest.param(MODEL, id="tiny"),
-        pytest.param(replace(MODEL, dropout=0.1), id="tiny with dropout"),
-        pytest.param(
-            Model(30522, 1024, 24, 16, 4096, 512, 2, 2, 0.1, 1e-12, 0.02), id="BERT-large"
-        ),
-        pytest.param(
-            Model(1_000_000, 8192, 100, 128, 32768, 131072, 16, 1000, 1e-05, 1e-05, 1.0), id="wide"
-        ),
-        pytest.param(Model(2, 1, 1, 1, 1, 2, 1, 2, 0.0, 0.001, 0.5), id="least"),
-    ],
+    "name",
+    cases(RENDERED, quick=["BERT-large", "wide", "least"], reason="models of more sizes"),
 )
-def test_a_rendered_file_is_what_ruff_would_write(framework: str, model: Model) -> None:
+def test_a_rendered_file_is_what_ruff_would_write(framework: str, name: str) -> None:
+    model = RENDERED[name]
     text = render(framework, model)
     for command in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--isolated", "--no-cache", "-"]

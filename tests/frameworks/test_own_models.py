@@ -240,7 +240,9 @@ def build_model():
 }
 
 
-@pytest.mark.parametrize("target", FROZEN)
+@pytest.mark.parametrize(
+    "target", cases(FROZEN, quick=["torch"], reason="averages of models in other frameworks")
+)
 def test_the_file_of_averages_holds_every_weight(tmp_path: Path, target: str) -> None:
     code, errors, out = train(tmp_path, target, FROZEN[target], "adam", ema={"decay": 0.5})
     assert code == 0, errors
@@ -296,7 +298,12 @@ def test_a_factory_that_fails_leaves_a_status(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "model"), [("torch", TORCH), ("paddle", PADDLE), ("tensorflow", KERAS)]
+    ("target", "model"),
+    cases(
+        [("torch", TORCH), ("paddle", PADDLE), ("tensorflow", KERAS)],
+        quick=[("paddle", PADDLE)],
+        reason="labels of tokens in other frameworks",
+    ),
 )
 def test_labels_of_every_token_need_normalization_by_token(
     tmp_path: Path, target: str, model: str

@@ -133,7 +133,7 @@ PAGE_SCRIPTS = [
     "framework",
     cases(
         PAGE_SCRIPTS,
-        quick=["paddle"],
+        quick=[],
         reason="the page's scripts; `make test` runs PyTorch's with a mistake",
     ),
 )

@@ -47,7 +47,10 @@ RESUMED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", RESUMED)
+@pytest.mark.parametrize(
+    "name",
+    tiers.cases(RESUMED, quick=["lion with average"], reason="resuming with more recipes"),
+)
 def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     whole, *_, last = lab.ended(
         lab.script("run", **RESUMED[name]),
@@ -96,10 +99,19 @@ def test_the_average_is_that_of_the_weights(lab: Lab) -> None:
             np.testing.assert_allclose(array, expected[name], atol=1e-7, err_msg=name)
 
 
+TYPED: list[dict[str, Any]] = [
+    {"precision": FLOAT16 | ALL_HALF},
+    {"precision": FLOAT16 | {"ops": {"matmul": "float32"}}, **DROPOUT},
+    {"precision": {"mode": "full", "compute_dtype": "float16"}, **RECOMPUTED},
+]
 FROZEN = {"name": "linear", "warmup_steps": 3, "total_steps": 20}  # the first rate is 0
 
 
-@pytest.mark.parametrize("sections", [{}, DROPOUT], ids=["plain", "dropout"])
+@pytest.mark.parametrize(
+    "sections",
+    tiers.cases([{}, DROPOUT], quick=[DROPOUT], reason="without dropout, too"),
+    ids=["plain", "dropout"],
+)
 def test_checkpointed_activations_change_nothing(lab: Lab, sections: dict[str, Any]) -> None:
     traces = []
     for name, more in (("kept", {}), ("recomputed", RECOMPUTED)):
@@ -110,11 +122,7 @@ def test_checkpointed_activations_change_nothing(lab: Lab, sections: dict[str, A
 
 @pytest.mark.parametrize(
     "sections",
-    [
-        {"precision": FLOAT16 | ALL_HALF},
-        {"precision": FLOAT16 | {"ops": {"matmul": "float32"}}, **DROPOUT},
-        {"precision": {"mode": "full", "compute_dtype": "float16"}, **RECOMPUTED},
-    ],
+    tiers.cases(TYPED, quick=TYPED[-1:], reason="more types that a CPU does not have"),
     ids=["half", "no products", "half weights"],
 )
 def test_without_half_the_types_change_nothing(lab: Lab, sections: dict[str, Any]) -> None:

@@ -66,8 +66,20 @@ def test_launch_script_spells_the_flags_out(
 ) -> None:
     script = lab.script("run", **sections)
     assert flags_of(script) == expected
-    off = [re.sub(r"=true$", "=false", flag) for flag in expected[:1]]
-    (run,) = lab.ended(script, ("out", *expected, *off, "--windows", 2))
+
+
+@pytest.mark.parametrize(
+    "sections",
+    cases(
+        [{}, HALF, UNSCALED, STATIC, SCALED], quick=[SCALED], reason="with fewer flags of precision"
+    ),
+    ids=["float32", "bfloat16", "unscaled", "static", "dynamic"],
+)
+def test_a_script_takes_the_flags_of_its_launch_script(lab: Lab, sections: dict[str, Any]) -> None:
+    script = lab.script("run", **sections)
+    flags = flags_of(script)
+    off = [re.sub(r"=true$", "=false", flag) for flag in flags[:1]]
+    (run,) = lab.ended(script, ("out", *flags, *off, "--windows", 2))
     assert [(row["scale"], row["skipped"]) for row in run.trace] == [(1.0, False)] * 2
 
 
@@ -110,38 +122,47 @@ def test_flags_take_effect(lab: Lab) -> None:
     assert runs[0].trace == runs[-1].trace
 
 
-@pytest.mark.parametrize(
-    ("sections", "flag"),
-    [
-        (SCALED, "--use_fp16=maybe"),
-        (SCALED, "--use_fp16="),
-        (SCALED, "--init_loss_scaling=0.5"),  # below min_scale
-        (SCALED, "--init_loss_scaling=nan"),
-        (SCALED, "--init_loss_scaling=1e39"),
-        (SCALED, "--incr_every_n_steps=0"),
-        (SCALED, "--decr_every_n_nan_or_inf=1.5"),
-        (SCALED, "--incr_ratio=1"),
-        (SCALED, "--incr_ratio=inf"),
-        (SCALED, "--decr_ratio=1"),
-        (SCALED, "--decr_ratio=0"),
-        (STATIC, "--use_dynamic_loss_scaling=true"),
-        (STATIC, "--init_loss_scaling=0"),
-        (STATIC, "--incr_ratio=2.0"),
-        (HALF, "--use_bf16=yes"),
-        (HALF, "--use_fp16=true"),
-        ({}, "--use_fp16=true"),
-    ],
-)
-def test_flags_that_make_no_sense_are_refused(
-    lab: Lab, sections: dict[str, Any], flag: str
-) -> None:
-    (run,) = lab.main(lab.script("run", **sections), ("out", flag))
-    run.refused(flag.split("=")[0])
+SENSELESS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "dynamic": (
+        SCALED,
+        (
+            "--use_fp16=maybe",
+            "--use_fp16=",
+            "--init_loss_scaling=0.5",  # below min_scale
+            "--init_loss_scaling=nan",
+            "--init_loss_scaling=1e39",
+            "--incr_every_n_steps=0",
+            "--decr_every_n_nan_or_inf=1.5",
+            "--incr_ratio=1",
+            "--incr_ratio=inf",
+            "--decr_ratio=1",
+            "--decr_ratio=0",
+        ),
+    ),
+    "static": (
+        STATIC,
+        ("--use_dynamic_loss_scaling=true", "--init_loss_scaling=0", "--incr_ratio=2.0"),
+    ),
+    "bfloat16": (HALF, ("--use_bf16=yes", "--use_fp16=true")),
+    "float32": ({}, ("--use_fp16=true",)),
+}
+
+
+@pytest.mark.parametrize("name", SENSELESS)
+def test_flags_that_make_no_sense_are_refused(lab: Lab, name: str) -> None:
+    sections, flags = SENSELESS[name]
+    runs = lab.main(lab.script("run", **sections), *((f"out-{flag}", flag) for flag in flags))
+    for flag, run in zip(flags, runs, strict=True):
+        run.refused(flag.split("=")[0])
 
 
 @pytest.mark.parametrize(
     ("sections", "flag"),
-    [(SCALED, "--use_fp16"), (STATIC, "--use_fp16"), (HALF, "--use_bf16")],
+    cases(
+        [(SCALED, "--use_fp16"), (STATIC, "--use_fp16"), (HALF, "--use_bf16")],
+        quick=[(SCALED, "--use_fp16")],
+        reason="static scales and bfloat16, too",
+    ),
     ids=["dynamic", "static", "bfloat16"],
 )
 def test_mixed_precision_is_not_pretended_on_cpu(

@@ -26,6 +26,7 @@ DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
 MOMENTUM = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.01}
 AVERAGE: dict[str, Any] = {"ema": {"decay": 0.9}}
 NORM: dict[str, Any] = {"clipping": {"kind": "global_norm", "max_norm": 0.3}}
+HYSTERESIS = DYNAMIC | {"hysteresis": 2}
 
 
 @pytest.fixture
@@ -80,7 +81,9 @@ RESUMED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", RESUMED)
+@pytest.mark.parametrize(
+    "name", cases(RESUMED, quick=["adamw with dropout"], reason="resuming with more recipes")
+)
 def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     whole, *_, last = lab.ended(
         lab.script("run", **RESUMED[name]),
@@ -94,7 +97,11 @@ def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize(
     "scaling",
-    [DYNAMIC | {"hysteresis": 2}, {"mode": "static", "scale": 512.0}],
+    cases(
+        [HYSTERESIS, {"mode": "static", "scale": 512.0}],
+        quick=[HYSTERESIS],
+        reason="resuming with a static scale",
+    ),
     ids=["in a skip streak", "static"],
 )
 def test_resuming_a_scaled_run_changes_nothing(lab: Lab, scaling: dict[str, Any]) -> None:
@@ -154,7 +161,7 @@ ALIKE: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    "name", cases(ALIKE, quick=["adamw"], reason="more optimizers beside PyTorch")
+    "name", cases(ALIKE, quick=[], reason="beside PyTorch; see test_three_frameworks")
 )
 @pytest.mark.torch
 def test_float32_is_what_torch_does_and_checkpoints_are_exchanged(
@@ -260,7 +267,11 @@ class Classifier(nn.Layer):
 """
 
 
-@pytest.mark.parametrize("optimizer", [TINY["optimizer"], MOMENTUM], ids=["adamw", "momentum"])
+@pytest.mark.parametrize(
+    "optimizer",
+    cases([TINY["optimizer"], MOMENTUM], quick=[MOMENTUM], reason="with another optimizer"),
+    ids=["adamw", "momentum"],
+)
 def test_a_model_of_the_users_own(lab: Lab, optimizer: dict[str, Any]) -> None:
     model = {"kind": "custom", "factory": {"paddle": "my_models.classifier:Classifier"}}
     optimizer = optimizer | {"no_decay": ["bias", "embedding"]}

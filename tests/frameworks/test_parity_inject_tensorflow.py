@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crosscast_parity.runs.workspace import place_runner
+from tiers import cases
 
 SCRIPT = """
 import sys
@@ -75,7 +76,11 @@ def train_window""",
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("text", [SCRIPT, ONE_CALL], ids=["calls", "one call"])
+@pytest.mark.parametrize(
+    "text",
+    cases([SCRIPT, ONE_CALL], quick=[ONE_CALL], reason="a call for every micro-batch"),
+    ids=["calls", "one call"],
+)
 def test_factor_reaches_a_traced_loss(tmp_path: Path, text: str) -> None:
     assert ONE_CALL.count("whole(") == 2
     script = tmp_path / "train.py"

@@ -11,6 +11,7 @@ from crosscast_parity.recordings.trace import read_trace
 from frameworks.emitted_script import emit, tiny_recipe, write_rows
 from frameworks.script_runs import calls
 from frameworks.subprocesses import run_python
+from tiers import cases
 
 FRAMEWORKS = [
     pytest.param("torch", marks=pytest.mark.torch),
@@ -19,7 +20,10 @@ FRAMEWORKS = [
 ]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework",
+    cases(FRAMEWORKS, quick=["torch"], reason="peaks in the trace of other frameworks"),
+)
 def test_every_row_has_the_peak_where_the_device_tells_it(framework: str, tmp_path: Path) -> None:
     script = emit(tiny_recipe(), framework, tmp_path / framework) / "train.py"
     data = write_rows(tmp_path / "rows.npz", 20)

@@ -12,7 +12,7 @@ import pytest
 from frameworks.emitted_script import TINY, emit, tiny_recipe
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import environment, interpreter, kill
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
@@ -111,7 +111,11 @@ def test_a_killed_run_goes_on_alike(
 
 @pytest.mark.parametrize(
     ("framework", "workers"),
-    [(name, workers) for name in FRAMEWORKS for workers in (0, 2)],
+    cases(
+        [(name, workers) for name in FRAMEWORKS for workers in (0, 2)],
+        quick=[("torch", 2), ("tensorflow", 2)],
+        reason="errors of rows without workers, and of Paddle's",
+    ),
 )
 def test_an_error_of_the_users_rows_is_shown(
     framework: str, workers: int, scripts: dict[str, Path], tmp_path: Path
@@ -126,7 +130,9 @@ def test_an_error_of_the_users_rows_is_shown(
     assert "row 50 is not there" in done.status["message"]
 
 
-@pytest.mark.parametrize("framework", PROCESSES)
+@pytest.mark.parametrize(
+    "framework", cases(PROCESSES, quick=["torch"], reason="dead workers of Paddle")
+)
 def test_a_worker_that_dies_ends_the_run(
     framework: str, scripts: dict[str, Path], tmp_path: Path
 ) -> None:

@@ -61,37 +61,37 @@ def let_a_cpu_do(script: Path) -> None:
     module.write_text(text.replace(GPU_ONLY, "    if False:\n"))
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run]]:
-    """Every variant that is asked for: trained in one go, and with a break after window 3."""
+def flags_of(folder: Path) -> tuple[object, ...]:
+    """Return the flags of the runs of a variant."""
+    data = ("--train", folder / "train.npz", "--eval", folder / "eval.npz")
+    return (*data, "--device", "cpu", "--threads", 1, "--windows", WINDOWS)
 
-    def train(name: str) -> tuple[Run, Run]:
-        sections = VARIANTS[name]
+
+def trained(name: str, folder: Path, *runs: tuple[str, tuple[object, ...]]) -> list[Run]:
+    """Call the script of a variant, which is in a folder, for every output and further flags."""
+    framework = "tensorflow" if name not in TARGETS else "tf_keras"
+    listed = [(folder / output, (*flags_of(folder), *more)) for output, more in runs]
+    found = calls(folder / "script" / "train.py", framework, listed)
+    assert [run.code for run in found] == [0] * len(runs), found
+    return found
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Run]:
+    """Every variant that is asked for, trained in one go."""
+
+    def train(name: str) -> Run:
         folder = tmp_path_factory.mktemp(name.replace(" ", "-"))
-        target = TARGETS.get(name, "tensorflow")
-        recipe = tiny_recipe(**sections)
-        script = emit(recipe, target, folder / "script") / "train.py"
+        recipe = tiny_recipe(**VARIANTS[name])
+        script = emit(recipe, TARGETS.get(name, "tensorflow"), folder / "script") / "train.py"
         if name == "rewrite":
             let_a_cpu_do(script)
         assert recipe.model.kind == "bert"
         save(folder / "initial.safetensors", bert_weights(recipe.model, 3, 0.02))
-        train, held_out = folder / "train.npz", folder / "eval.npz"
-        data = ("--train", write_rows(train, 72), "--eval", write_rows(held_out, 20, seed=1))
-        flags = (*data, "--device", "cpu", "--threads", 1, "--windows", WINDOWS)
-        initial = (*flags, "--weights", folder / "initial.safetensors")
-        runs = [
-            (folder / "whole", initial),
-            (folder / "parts", (*initial, "--windows", 3)),
-            (folder / "parts", (*flags, "--resume")),
-        ]
-        framework = "tensorflow" if target == "tensorflow" else "tf_keras"
-        whole, first, rest = calls(script, framework, runs)
-        assert [diagnostic.code for diagnostic in (whole, first, rest)] == [0, 0, 0], (
-            whole,
-            first,
-            rest,
-        )
-        return whole, rest
+        write_rows(folder / "train.npz", 72)
+        write_rows(folder / "eval.npz", 20, seed=1)
+        (run,) = trained(name, folder, ("whole", ("--weights", folder / "initial.safetensors")))
+        return run
 
     return Lazy(train)
 
@@ -99,8 +99,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[Run, Run
 @pytest.mark.parametrize(
     "name", cases(VARIANTS, quick=[], reason="resuming with types, dropout and dialects")
 )
-def test_resuming_changes_nothing(ran: Mapping[str, tuple[Run, Run]], name: str) -> None:
-    whole, parts = ran[name]
+def test_resuming_changes_nothing(ran: Mapping[str, Run], name: str) -> None:
+    """With a break after window 3."""
+    whole = ran[name]
+    folder = whole.output.parent
+    first = ("--weights", folder / "initial.safetensors", "--windows", 3)
+    _, parts = trained(name, folder, ("parts", first), ("parts", ("--resume",)))
     assert whole.trace == parts.trace
     assert whole.status == parts.status
     for file in ("checkpoint.safetensors", "model.safetensors"):
@@ -114,10 +118,11 @@ def checkpoint(run: Run) -> dict[str, np.ndarray]:
     return arrays
 
 
+@exhaustive("half weights and averages; `make test` has test_tensorflow_frozen")
 def test_checkpoints_hold_float32_weights_and_canonical_moments(
-    ran: Mapping[str, tuple[Run, Run]],
+    ran: Mapping[str, Run],
 ) -> None:
-    arrays = checkpoint(ran["full"][0])
+    arrays = checkpoint(ran["full"])
     assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
     kernel = "bert.encoder.layer.0.intermediate.dense.weight"
     assert arrays[f"model/{kernel}"].shape == (64, 32)
@@ -131,10 +136,11 @@ def test_checkpoints_hold_float32_weights_and_canonical_moments(
 
 
 @pytest.mark.parametrize(
-    "name", cases(["full", "plain"], quick=["full"], reason="averages in float32")
+    "name",
+    cases(["full", "plain"], quick=[], reason="averages; `make test` has test_tensorflow_frozen"),
 )
-def test_averages_are_written_and_evaluated(ran: Mapping[str, tuple[Run, Run]], name: str) -> None:
-    run = ran[name][0]
+def test_averages_are_written_and_evaluated(ran: Mapping[str, Run], name: str) -> None:
+    run = ran[name]
     averages, weights = load_file(run.output / "ema.safetensors"), run.weights
     assert averages.keys() == weights.keys()
     held = checkpoint(run)
@@ -147,8 +153,8 @@ def test_averages_are_written_and_evaluated(ran: Mapping[str, tuple[Run, Run]], 
 
 
 @exhaustive("means of labels in the trace of a script")
-def test_tokens_are_counted(ran: Mapping[str, tuple[Run, Run]]) -> None:
-    assert [row["tokens"] for row in ran["plain"][0].trace] == [16, 16, 16, 16, 8, 16, 16, 16]
+def test_tokens_are_counted(ran: Mapping[str, Run]) -> None:
+    assert [row["tokens"] for row in ran["plain"].trace] == [16, 16, 16, 16, 8, 16, 16, 16]
 
 
 @exhaustive("recomputed layers; `make test` has tests/gotchas/test_recomputation.py")
@@ -156,49 +162,50 @@ def test_tokens_are_counted(ran: Mapping[str, tuple[Run, Run]]) -> None:
     ("recomputed", "plain"), [("recomputed", "plain"), ("recomputed dropout", "dropout")]
 )
 def test_recomputed_activations_change_nothing(
-    ran: Mapping[str, tuple[Run, Run]], recomputed: str, plain: str
+    ran: Mapping[str, Run], recomputed: str, plain: str
 ) -> None:
-    first, other = ran[recomputed][0], ran[plain][0]
+    first, other = ran[recomputed], ran[plain]
     for key in ("loss", "grad_norm"):
         found, expected = ([row[key] for row in run.trace] for run in (first, other))
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @exhaustive("dropout of both generations of Keras")
-def test_keras_2_draws_the_masks_of_keras_3(ran: Mapping[str, tuple[Run, Run]]) -> None:
-    old, new = (ran[name][0] for name in ("keras2 recomputed", "dropout"))
+def test_keras_2_draws_the_masks_of_keras_3(ran: Mapping[str, Run]) -> None:
+    old, new = (ran[name] for name in ("keras2 recomputed", "dropout"))
     for key in ("loss", "grad_norm"):
         found, expected = ([row[key] for row in run.trace] for run in (old, new))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 @exhaustive("half operations")
-def test_operations_in_half_round(ran: Mapping[str, tuple[Run, Run]]) -> None:
-    losses = [row["loss"] for row in ran["half operations"][0].trace]
+def test_operations_in_half_round(ran: Mapping[str, Run]) -> None:
+    losses = [row["loss"] for row in ran["half operations"].trace]
     assert all(1.0 < loss < 1.2 for loss in losses)
     # A row's cross-entropy in float16 is a multiple of 2**-10, and 16 of them are averaged.
     assert all((loss * 2**14).is_integer() for loss in losses)
 
 
 @exhaustive("half operations")
-def test_evaluation_rounds_its_losses_as_training_does(ran: Mapping[str, tuple[Run, Run]]) -> None:
-    rounded, exact = (ran[name][0].status["eval"]["loss"] for name in ("half operations", "plain"))
+def test_evaluation_rounds_its_losses_as_training_does(ran: Mapping[str, Run]) -> None:
+    rounded, exact = (ran[name].status["eval"]["loss"] for name in ("half operations", "plain"))
     assert (20 * rounded * 2**10).is_integer()  # 20 rows, summed in float32
-    coarse = ran["bfloat16 losses"][0].status["eval"]["loss"]
+    coarse = ran["bfloat16 losses"].status["eval"]["loss"]
     assert (20 * coarse * 2**7).is_integer()
     assert not (20 * exact * 2**10).is_integer()
 
 
-def test_a_group_without_a_rate_stays(ran: Mapping[str, tuple[Run, Run]]) -> None:
-    run = ran["keras2"][0]
+@exhaustive("a script for Keras 2 with groups; `make test` has test_tensorflow_step")
+def test_a_group_without_a_rate_stays(ran: Mapping[str, Run]) -> None:
+    run = ran["keras2"]
     initial = load_file(run.output.parent / "initial.safetensors")
     for name, array in run.weights.items():
         assert (array == initial[name]).all() == name.startswith("bert.embeddings."), name
 
 
 @exhaustive("float32 of both generations of Keras")
-def test_keras_2_does_what_keras_3_does(ran: Mapping[str, tuple[Run, Run]]) -> None:
-    old, new = (ran[name][0] for name in ("float32", "keras3"))
+def test_keras_2_does_what_keras_3_does(ran: Mapping[str, Run]) -> None:
+    old, new = (ran[name] for name in ("float32", "keras3"))
     for key in ("loss", "grad_norm"):
         found, expected = ([row[key] for row in run.trace] for run in (old, new))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -207,8 +214,8 @@ def test_keras_2_does_what_keras_3_does(ran: Mapping[str, tuple[Run, Run]]) -> N
 
 
 @exhaustive("the graph rewrite where it may not run")
-def test_the_graph_rewrite_would_be_float32_on_a_cpu(ran: Mapping[str, tuple[Run, Run]]) -> None:
-    assert ran["rewrite"][0].trace == ran["float32"][0].trace
+def test_the_graph_rewrite_would_be_float32_on_a_cpu(ran: Mapping[str, Run]) -> None:
+    assert ran["rewrite"].trace == ran["float32"].trace
 
 
 @pytest.mark.parametrize(

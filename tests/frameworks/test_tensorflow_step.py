@@ -160,7 +160,7 @@ MORE = {
     *("adamw-no-decay", "adamw-before-everywhere", "momentum-inside-l2", "nesterov-inside-groups"),
     *("lamb-raw-everywhere", "lamb-no-decay", "lamb-groups", "lion-groups", "adafactor-odd"),
     *("nesterov", "adamw", "adamw-hysteresis", "adamw-static", "adamw-before", "sgd-full", "lion"),
-    "adafactor-full",
+    *("adafactor-full", "adafactor", "sgd", "sgd-dynamic-value", "adamw-full-bfloat16"),
 }
 """Further combinations of what other cases exercise."""
 QUICK = [name for name in CASES if not name.endswith(OLD) and name not in MORE] + [f"adam-raw{OLD}"]

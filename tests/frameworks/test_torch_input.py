@@ -18,6 +18,7 @@ from crosscast.recipe.document import BertModel
 from crosscast_parity.inputs.weights import bert_weights
 from frameworks.emitted_script import tiny_recipe
 from frameworks.torch_lab import SCALED, Lab
+from tiers import exhaustive
 
 pytestmark = pytest.mark.torch
 
@@ -180,6 +181,7 @@ def edited_checkpoint(source: Path, folder: Path, **change: Any) -> None:
     save_file(arrays, folder / "checkpoint.safetensors", metadata)
 
 
+@exhaustive("what other wrong input is told; `make test` has test_damaged_files")
 def test_checkpoints(lab: Lab) -> None:
     script = lab.script("resumed", **SCALED)
     other = lab.script("other", **SCALED, seed=8)
@@ -234,6 +236,7 @@ def test_flags(lab: Lab, script: Path) -> None:
         run.refused(word)
 
 
+@exhaustive("what other wrong input is told; `make test` has test_damaged_files")
 def test_a_device_that_is_not_there(lab: Lab, script: Path) -> None:
     (run,) = lab.main(script, ("gpu", "--device", "gpu"))
     assert (run.code, run.traceback) == (3, "")
@@ -241,6 +244,7 @@ def test_a_device_that_is_not_there(lab: Lab, script: Path) -> None:
     assert "CUDA" in run.stderr
 
 
+@exhaustive("what other wrong input is told; `make test` has test_damaged_files")
 def test_as_a_user_sees_it(lab: Lab, script: Path) -> None:
     done = lab.shell(sys.executable, script, "--output", lab.folder / "seen")
     assert (done.returncode, done.stdout) == (2, "")

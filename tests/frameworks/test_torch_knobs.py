@@ -85,6 +85,7 @@ def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
         same_weights(whole, last, "ema.safetensors")
 
 
+@exhaustive("averages that are evaluated; `make test` has test_averages")
 def test_the_average_is_evaluated_beside_the_weights(lab: Lab) -> None:
     script = lab.script("run", **EMA)
     (run,) = lab.ended(script, ("out",))
@@ -288,7 +289,10 @@ def test_operations_compute_in_the_chosen_types(tmp_path: Path) -> None:
         assert found[str(tmp_path / name)] == {"cpu": expected, "cuda": expected}, name
 
 
-@pytest.mark.parametrize("unit", ["sample", "microbatch", "token"])
+@pytest.mark.parametrize(
+    "unit",
+    cases(["sample", "microbatch", "token"], quick=["token"], reason="means of half losses"),
+)
 def test_losses_of_rows_in_half_are_summed_in_float32(tmp_path: Path, unit: str) -> None:
     precision = BFLOAT16 | {"ops": {"losses": "compute"}}
     recipe = tiny_recipe(precision=precision, accumulation={"normalize_by": unit})

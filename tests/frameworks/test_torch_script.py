@@ -23,6 +23,7 @@ from frameworks import bert_oracle
 from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.script_runs import Run
 from frameworks.torch_lab import DROPOUT, DYNAMIC, HALF, SCALED, SGD, Lab
+from tiers import cases, exhaustive
 
 pytestmark = pytest.mark.torch
 
@@ -82,19 +83,21 @@ def test_a_run_leaves_trace_weights_and_status(lab: Lab) -> None:
     )
 
 
+TOO_HIGH: dict[str, dict[str, Any]] = {
+    "stock": {},
+    "hysteresis": {"hysteresis": 2, "max_scale": 2.0**25},
+    "odd": {"growth_factor": 1.5, "backoff_factor": 0.7, "growth_interval": 2},
+    "floor": {"min_scale": 2.0**21, "init_scale": 2.0**22},
+    "unbounded": {"min_scale": None},
+    "ceiling": {"min_scale": None, "max_scale": 2.0**25},
+}
+
+
 @pytest.mark.parametrize(
-    "scaling_fields",
-    [
-        {},
-        {"hysteresis": 2, "max_scale": 2.0**25},
-        {"growth_factor": 1.5, "backoff_factor": 0.7, "growth_interval": 2},
-        {"min_scale": 2.0**21, "init_scale": 2.0**22},
-        {"min_scale": None},
-        {"min_scale": None, "max_scale": 2.0**25},
-    ],
-    ids=["stock", "hysteresis", "odd", "floor", "unbounded", "ceiling"],
+    "name", cases(TOO_HIGH, quick=["hysteresis", "floor"], reason="more settings of a scale")
 )
-def test_a_loss_scale_that_starts_too_high(lab: Lab, scaling_fields: dict[str, Any]) -> None:
+def test_a_loss_scale_that_starts_too_high(lab: Lab, name: str) -> None:
+    scaling_fields = TOO_HIGH[name]
     sections = SCALED | {"loss_scaling": DYNAMIC | scaling_fields}
     (run,) = lab.ended(lab.script("run", **sections), ("out",))
     rows, floored = run.trace, bool(scaling_fields.get("min_scale"))
@@ -111,6 +114,7 @@ def test_a_loss_scale_that_starts_too_high(lab: Lab, scaling_fields: dict[str, A
     assert run.status["updates"] == sum(not row["skipped"] for row in rows)
 
 
+@exhaustive("bfloat16; `make test` has its steps in test_torch_step")
 def test_bfloat16_trains(lab: Lab) -> None:
     (run,) = lab.ended(lab.script("run", **HALF), ("out",))
     rows = run.trace
@@ -136,7 +140,9 @@ RESUMED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", RESUMED)
+@pytest.mark.parametrize(
+    "name", cases(RESUMED, quick=["in a skip streak"], reason="resuming with more recipes")
+)
 def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     script = lab.script("run", **RESUMED[name])
     whole, *_, last = lab.ended(
@@ -151,6 +157,7 @@ def test_resuming_changes_nothing(lab: Lab, name: str) -> None:
     same(whole, last)
 
 
+@exhaustive("a trace that is cut back; `make test` has test_damaged_files")
 def test_resuming_before_the_end_of_the_trace_cuts_it_back(lab: Lab) -> None:
     script = lab.script("run")
     whole, part = lab.ended(script, ("whole", "--windows", 9), ("parts", "--windows", 5))
@@ -233,6 +240,7 @@ def test_an_interrupted_run_can_go_on(lab: Lab) -> None:
     same(whole, resumed)
 
 
+@exhaustive("a launch script and --help; `make test` has test_paddle_launch")
 def test_progress_and_help(lab: Lab) -> None:
     script = lab.script("run")
     shown = lab.shell(sys.executable, script, "--help")

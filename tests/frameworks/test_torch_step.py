@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import FAULTS, make_toy
+from tiers import cases, selected
 
 pytestmark = pytest.mark.torch
 
@@ -165,7 +167,27 @@ for _name in (
 ):
     CASES[f"{_name}{OLD}"] = CASES[_name]
 SCALED = [name for name, sections in CASES.items() if "loss_scaling" in sections]
-EACH = pytest.mark.parametrize("name", CASES)
+MORE = {
+    *("sgd", "sgd-l2-everywhere", "sgd-dynamic-value", "sgd-floor", "nesterov", "adam"),
+    *("adam-l2-everywhere", "adamw-everywhere", "adamw-no-decay", "adamw-attempts"),
+    *("adamw-falling", "adamw-inexact-patient", "adamw-static", "momentum-hysteresis"),
+    *("adam-l2-odd-plain", "adamw-plain", "nesterov-falling-plain", "adamw-hysteresis-plain"),
+    *("cumulative", "tokens", "each-norm", "norm-exempt", "value-exempt", "keras-momentum"),
+    *("eps-hat", "raw-moments", "raw-moments-adam", "lamb-groups", "lion", "adafactor"),
+    *("groups-no-decay", "ema", "full", "full-bfloat16", "sgd-floor@2.1", "adam-patient@2.1"),
+    *("nesterov@2.1", "adamw-static@2.1", "adamw-attempts@2.1", "adamw-everywhere@2.1"),
+    *("adafactor-fast@2.1", "lamb@2.1", "keras-nesterov@2.1", "momentum-falling@2.1"),
+}
+"""Further combinations of what other cases exercise."""
+
+
+def of_tier(names: Iterable[str]) -> list[Any]:
+    """Return names of cases, each in its tier."""
+    every = list(names)
+    return cases(every, [name for name in every if name not in MORE], "more combinations")
+
+
+EACH = pytest.mark.parametrize("name", of_tier(CASES))
 
 
 @dataclass(frozen=True)
@@ -188,15 +210,16 @@ def target(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    """All cases, run in one process."""
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """All cases that are asked for, run in one process."""
     root = tmp_path_factory.mktemp("steps")
-    recipes = {name: make_recipe(name) for name in CASES}
+    wanted = [name for name in selected(request, "name") if name in CASES] or CASES
+    recipes = {name: make_recipe(name) for name in wanted}
     toys = {name: make_toy(recipe) for name, recipe in recipes.items()}
     for name, recipe in recipes.items():
         toys[name].save(emit(recipe, target(name), root / name, form="step"))
     program = Path(__file__).with_name("run_steps_torch.py")
-    found = run_python(program, "torch", *(root / name for name in CASES))
+    found = run_python(program, "torch", *(root / name for name in recipes))
     results = {}
     for name, recipe in recipes.items():
         with np.load(root / name / "steps.npz", allow_pickle=False) as file:
@@ -249,7 +272,7 @@ def test_parameters_and_moments_after_every_window(ran: dict[str, Ran], name: st
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * size, err_msg=key)
 
 
-@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("name", of_tier(SCALED))
 def test_nothing_moves_in_a_skipped_window(ran: dict[str, Ran], name: str) -> None:
     case = ran[name]
     skipped = [row["window"] for row in case.rows if row["skipped"]]
@@ -261,7 +284,7 @@ def test_nothing_moves_in_a_skipped_window(ran: dict[str, Ran], name: str) -> No
 
 
 def test_the_cases_reach_the_edges_of_the_scale(ran: dict[str, Ran]) -> None:
-    scales = {name: [row["scale"] for row in ran[name].rows] for name in SCALED}
+    scales = {name: [row["scale"] for row in ran[name].rows] for name in SCALED if name in ran}
     assert (min(scales["sgd-bounds"]), max(scales["sgd-bounds"])) == (6000.0, 2.0**15)
     assert (min(scales["adamw-hysteresis"]), max(scales["adamw-hysteresis"])) == (15e3, 3e4)
     assert min(scales["adam-patient"]) < 2.0**19

@@ -85,7 +85,11 @@ HALF_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("sections", [{}, HALF_WEIGHTS], ids=["mixed", "half weights"])
+@pytest.mark.parametrize(
+    "sections",
+    cases([{}, HALF_WEIGHTS], quick=[HALF_WEIGHTS], reason="with float32 weights, too"),
+    ids=["mixed", "half weights"],
+)
 def test_a_model_of_the_users_own(lab: Lab, sections: dict[str, Any]) -> None:
     script = lab.script("run", **(CUSTOM | SCALED | sections))
     package = script.parent / "own_models"
@@ -107,6 +111,7 @@ def test_a_model_of_the_users_own(lab: Lab, sections: dict[str, Any]) -> None:
     np.testing.assert_array_equal(run.weights["frozen.weight"], whole.weights["frozen.weight"])
 
 
+@exhaustive("a model that was changed since its checkpoint")
 def test_a_checkpoint_of_a_model_that_was_changed_since(lab: Lab) -> None:
     script = lab.script("run", **CUSTOM)
     package = script.parent / "own_models"
@@ -118,7 +123,11 @@ def test_a_checkpoint_of_a_model_that_was_changed_since(lab: Lab) -> None:
         lab.main(script, ("out", "--resume"))[0].refused("checkpoint.safetensors")
 
 
-@pytest.mark.parametrize("scaled", [True, False], ids=["scaled", "plain"])
+@pytest.mark.parametrize(
+    "scaled",
+    cases([True, False], quick=[True], reason="without a scale, too"),
+    ids=["scaled", "plain"],
+)
 def test_the_step_alone_in_a_loop_of_the_users_own(lab: Lab, scaled: bool) -> None:
     sections = {**(SCALED if scaled else {}), "optimizer": SGD, "batch": {"micro_batch_size": 8}}
     schedule = {"name": "constant", "total_steps": 20}
@@ -206,6 +215,7 @@ def test_a_script_for_two_processes_wants_two(lab: Lab) -> None:
     assert not (output / "status.json").exists()
 
 
+@exhaustive("wrong data of two processes; `make test` has it in test_paddle_launch")
 def test_wrong_data_ends_all_processes(lab: Lab) -> None:
     script = lab.script("run", **PARALLEL)
     run, _ = launch(lab, script, "out", "--train", lab.folder / "none.npz")

@@ -101,7 +101,8 @@ SWAPS = {
 
 
 @pytest.mark.parametrize(
-    "swap", cases(list(SWAPS), quick=["two square kernels"], reason="other tensors, the same way")
+    "swap",
+    cases(list(SWAPS), quick=[], reason="swapped tensors; `make test` has other wrong models"),
 )
 def test_swapped_tensors_are_refuted(matched: tuple[Path, Found], swap: str) -> None:
     path, _ = matched

@@ -14,6 +14,7 @@ from crosscast_parity.weights.rows import rows_of
 from crosscast_parity.weights.workers import Processes
 from frameworks.emitted_script import tiny_recipe
 from frameworks.subprocesses import require
+from tiers import exhaustive
 
 pytestmark = pytest.mark.torch
 MODEL = """
@@ -84,6 +85,7 @@ def test_a_loss_function_that_is_missing(tmp_path: Path) -> None:
     assert "the loss function fails: AttributeError" in found.message
 
 
+@exhaustive("more mistakes in a loss function")
 def test_a_module_of_the_loss_function_that_is_missing(tmp_path: Path) -> None:
     found = problem(processes(tmp_path, "no_loss:losses"))
     assert (found.code, found.path) == ("CC761", "loss.function.torch")
@@ -98,6 +100,7 @@ def test_a_loss_function_that_fails_is_shown_with_its_place(tmp_path: Path) -> N
     assert (found.span.file, found.span.line) == ("own_loss.py", 3)
 
 
+@exhaustive("more mistakes in a loss function")
 def test_a_model_without_outputs_is_refused(tmp_path: Path) -> None:
     found = problem(processes(tmp_path, own_loss=LOSS.replace("** 2", "> 0")))
     assert found.code == "CC762"

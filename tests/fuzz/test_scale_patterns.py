@@ -47,6 +47,11 @@ DYNAMIC = [
 ]
 STATIC = {"mode": "static", "scale": 4.0}
 COVERING = [DYNAMIC[index] for index in (0, 11, 22, 35)]
+SECTIONS = {
+    "covering": [*COVERING, *DYNAMIC[36:], STATIC],
+    "all": [*DYNAMIC, STATIC],
+}
+"""Settings of a scale whose patterns run through whole windows."""
 
 
 def make(scaling_section: dict[str, Any]) -> Recipe:
@@ -118,8 +123,11 @@ WINDOWS = cases(
 
 
 @pytest.mark.parametrize("worker", WINDOWS, indirect=True)
-def test_windows_follow_the_machine(worker: Worker, folder: Path) -> None:
-    for section in (*DYNAMIC, STATIC):
+@pytest.mark.parametrize(
+    "sections", cases(SECTIONS, quick=["covering"], reason="whole windows of all settings")
+)
+def test_windows_follow_the_machine(worker: Worker, folder: Path, sections: str) -> None:
+    for section in SECTIONS[sections]:
         assert differing(worker, section, folder)[:3] == [], section
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import emit, tiny_recipe
 from frameworks.subprocesses import run_python
 from frameworks.toy_training import make_toy
 from gotchas.mutations import ALL, MUTATIONS, RECIPES, Mutation
+from tiers import cases, selected
 
 EXACT = ("n_micro", "rows", "skipped", "updates", "scale", "lr")
 Case = tuple[str, str]
@@ -50,44 +52,52 @@ class Ran:
 Runs = Callable[[str], dict[str, Ran]]
 
 
+QUICK = list({mutation.gotcha: mutation for mutation in reversed(MUTATIONS)}.values())
+"""One adaptation of every number."""
+
+
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """All steps of a framework, whole and faulty, run in one process."""
+def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """The steps of a framework that are asked for, whole and faulty, run in one process."""
+    recipes, mutations = selected(request, "recipe"), selected(request, "mutation")
     done: dict[str, dict[str, Ran]] = {}
 
     def of(target: str) -> dict[str, Ran]:
         if target not in done:
-            done[target] = run_all(target, tmp_path_factory.mktemp(target))
+            faulty = [mutation for mutation in mutations if mutation.target == target]
+            done[target] = run_all(target, tmp_path_factory.mktemp(target), recipes, faulty)
         return done[target]
 
     return of
 
 
-def run_all(target: str, root: Path) -> dict[str, Ran]:
-    recipes = {
-        name: tiny_recipe(
-            name=name, batch={"micro_batch_size": 2, "global_batch_size": 8}, **sections
-        )
-        for name, sections in RECIPES.items()
-    }
+def recipe_of(name: str) -> Recipe:
+    batch = {"micro_batch_size": 2, "global_batch_size": 8}
+    return tiny_recipe(name=name, batch=batch, **RECIPES[name])
+
+
+def run_all(
+    target: str, root: Path, whole: Collection[str], mutations: Sequence[Mutation]
+) -> dict[str, Ran]:
+    recipes = {name: recipe_of(name) for name in RECIPES}
     toys = {name: make_toy(recipe) for name, recipe in recipes.items()}
-    cases = {name: name for name in RECIPES}
-    cases |= {m.name: m.recipe for m in MUTATIONS if m.target == target}
-    faults = {m.name: m for m in MUTATIONS}
-    for folder, name in cases.items():
+    folders = {name: name for name in whole}
+    folders |= {m.name: m.recipe for m in mutations}
+    faults = {m.name: m for m in mutations}
+    for folder, name in folders.items():
         toys[name].save(emit(recipes[name], target, root / folder, form="step"))
         if folder in faults:
             step = root / folder / "step.py"
             step.write_text(faults[folder].apply(step.read_text()))
     program = Path(__file__).with_name("run_steps.py")
-    answers = run_python(program, target, target, *(root / folder for folder in cases))
+    answers = run_python(program, target, target, *(root / folder for folder in folders))
     return {
         folder: Ran(
             answers[str(root / folder)],
             parameters(root / folder / "steps.npz"),
             toys[name].expected(recipes[name]),
         )
-        for folder, name in cases.items()
+        for folder, name in folders.items()
     }
 
 
@@ -103,7 +113,9 @@ def marked(target: str) -> Any:
     return getattr(pytest.mark, target)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize(
+    "recipe", cases(RECIPES, quick=["scaled"], reason="more whole steps; see test_torch_step")
+)
 @pytest.mark.parametrize("target", [pytest.param(t, marks=marked(t)) for t in ALL])
 def test_the_whole_step_is_the_reference(runs: Runs, target: str, recipe: str) -> None:
     ran = runs(target)[recipe]
@@ -112,7 +124,24 @@ def test_the_whole_step_is_the_reference(runs: Runs, target: str, recipe: str) -
 
 
 @pytest.mark.parametrize(
-    "mutation", [pytest.param(m, marks=marked(m.target), id=m.name) for m in MUTATIONS]
+    "mutation",
+    cases(
+        [pytest.param(m, marks=marked(m.target), id=m.name) for m in MUTATIONS],
+        quick=QUICK,
+        reason="every adaptation in every framework",
+    ),
 )
 def test_without_the_adaptation_it_is_not(runs: Runs, mutation: Mutation) -> None:
     assert runs(mutation.target)[mutation.name].distance() > 1e-2
+
+
+@pytest.mark.parametrize("target", ALL)
+def test_every_adaptation_stands_in_the_step(tmp_path: Path, target: str) -> None:
+    """Those that `make test-all` takes out, too."""
+    mutations = [mutation for mutation in MUTATIONS if mutation.target == target]
+    texts = {}
+    for name in {mutation.recipe for mutation in mutations}:
+        recipe = recipe_of(name)
+        texts[name] = (emit(recipe, target, tmp_path / name, form="step") / "step.py").read_text()
+    for mutation in mutations:
+        assert mutation.apply(texts[mutation.recipe]) != texts[mutation.recipe], mutation.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from crosscast_parity.planning.options import make_options
 from crosscast_parity.runs.kept_reference import stored_contestant
 from parity_fakes import make_recipe, write_fakes
 from parity_lab import Lab, compile_fakes, contestants, pair, run
+from tiers import cases
 
 HALF = {"mode": "mixed", "compute_dtype": "float16"}
 
@@ -78,16 +80,25 @@ def test_command_prints_and_writes_the_report(lab: Lab, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize(
     ("bugs", "code"),
-    [
-        ({"torch": "", "paddle": "late_growth"}, 1),
-        ({"torch": "", "paddle": "crash"}, 1),
-        ({"torch": "", "paddle": "cannot_run"}, 3),
-        ({"torch": "missing", "paddle": "cannot_run"}, 3),
-        ({"torch": ""}, 0),
-        ({"torch": "late_growth"}, 1),
-        ({"torch": "cannot_run"}, 3),
-        ({"torch": "crash"}, 1),
-    ],
+    cases(
+        [
+            ({"torch": "", "paddle": "late_growth"}, 1),
+            ({"torch": "", "paddle": "crash"}, 1),
+            ({"torch": "", "paddle": "cannot_run"}, 3),
+            ({"torch": "missing", "paddle": "cannot_run"}, 3),
+            ({"torch": ""}, 0),
+            ({"torch": "late_growth"}, 1),
+            ({"torch": "cannot_run"}, 3),
+            ({"torch": "crash"}, 1),
+        ],
+        quick=[
+            ({"torch": "", "paddle": "late_growth"}, 1),
+            ({"torch": "", "paddle": "cannot_run"}, 3),
+            ({"torch": ""}, 0),
+            ({"torch": "crash"}, 1),
+        ],
+        reason="exit codes of more programs",
+    ),
 )
 def test_exit_codes(lab: Lab, bugs: dict[str, str], code: int) -> None:
     assert lab.command(bugs, faults=["none"]) == code
@@ -96,11 +107,15 @@ def test_exit_codes(lab: Lab, bugs: dict[str, str], code: int) -> None:
 
 @pytest.mark.parametrize(
     ("bug", "field", "value"),
-    [
-        ("late_growth", "loss_scaling.growth_interval", "6"),
-        ("tick_on_skip", "schedule.tick", "attempt"),
-        ("tail_dropped", "accumulation.tail", "drop"),
-    ],
+    cases(
+        [
+            ("late_growth", "loss_scaling.growth_interval", "6"),
+            ("tick_on_skip", "schedule.tick", "attempt"),
+            ("tail_dropped", "accumulation.tail", "drop"),
+        ],
+        quick=[("late_growth", "loss_scaling.growth_interval", "6")],
+        reason="more planted bugs, bisected",
+    ),
 )
 def test_bisection_names_the_field(lab: Lab, bug: str, field: str, value: str) -> None:
     recipe = make_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
@@ -136,7 +151,9 @@ def test_a_reference_is_kept_and_compared_with(lab: Lab, tmp_path: Path) -> None
         assert not list(folder.glob("scripts/stored-*"))
 
 
-@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize(
+    "half", cases([False, True], quick=[True], reason="a kept script in float32, too")
+)
 def test_a_users_script_is_kept_as_a_reference(tmp_path: Path, half: bool) -> None:
     recipe = make_recipe(precision=HALF) if half else make_recipe()
     write_fakes(tmp_path, {"own": ""})
@@ -161,12 +178,18 @@ def test_a_users_script_is_kept_as_a_reference(tmp_path: Path, half: bool) -> No
     assert compared("bug", stored, "late_growth" if half else "tail_dropped") == "DIFFERENT"
 
 
+@pytest.fixture(scope="module")
+def kept_reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference")
+    Lab(folder / "lab").compare({"torch": "", "paddle": "noise"}, save_reference=folder / "kept")
+    return folder / "kept"
+
+
 @pytest.mark.parametrize("change", ["windows", "seed", "weights", "missing", "damaged", "outside"])
 def test_a_kept_reference_that_does_not_fit_is_refused(
-    lab: Lab, tmp_path: Path, change: str
+    kept_reference: Path, tmp_path: Path, change: str
 ) -> None:
-    kept = tmp_path / "kept"
-    lab.compare({"torch": "", "paddle": "noise"}, save_reference=kept)
+    kept = shutil.copytree(kept_reference, tmp_path / "kept")
     file, recipe, windows = kept / "reference.json", make_recipe(), 24
     if change == "windows":
         windows = 22

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from crosscast.cli import app
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast_parity.sweep import executor as executors
 from crosscast_parity.sweep.cell import run_cell
@@ -30,6 +32,7 @@ from crosscast_parity.sweep.progress import Lines, WindowCounter, duration
 from crosscast_parity.sweep.spec import CellResult, write_result
 from crosscast_parity.sweep.table import SweepTable
 from sweep_fakes import InProcess, Silent, fake_compiler, make_cells, points, run, write_recipe
+from tiers import cases
 
 # the driver and its executor
 
@@ -174,9 +177,16 @@ def test_a_folder_that_cannot_be_is_one_message(tmp_path: Path) -> None:
 # tables
 
 
-def test_the_tables_hold_every_cell(tmp_path: Path) -> None:
-    grid = points(tmp_path, ("a", "b"), (1, 2, 3), optimizer__learning_rate=[0.01, 0.05])
-    table, _ = run(tmp_path, grid)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> SweepTable:
+    """Two targets with three seeds and two rates."""
+    folder = tmp_path_factory.mktemp("trained")
+    grid = points(folder, ("a", "b"), (1, 2, 3), optimizer__learning_rate=[0.01, 0.05])
+    return run(folder, grid)[0]
+
+
+def test_the_tables_hold_every_cell(trained: SweepTable, tmp_path: Path) -> None:
+    table = trained
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
     assert len(rows) == 12
     assert {row["optimizer.learning_rate"] for row in rows} == {"0.01", "0.05"}
@@ -196,18 +206,19 @@ def test_the_tables_hold_every_cell(tmp_path: Path) -> None:
     assert [path.name for path in paths] == ["sweep.json", "sweep.csv"]
 
 
-def test_targets_that_differ_are_said_to(tmp_path: Path) -> None:
-    table, _ = run(tmp_path, points(tmp_path, ("a", "b"), (1, 2, 3)))
+def test_targets_that_differ_are_said_to(trained: SweepTable) -> None:
     worse = {
         cell.folder: replace(result, eval_loss=(result.eval_loss or 0) + 0.5)
         if cell.point.target == "b"
         else result
-        for cell, result in table.rows
+        for cell, result in trained.rows
     }
-    (comparison,) = SweepTable.of([cell for cell, _ in table.rows], worse).comparisons()
-    assert comparison.verdict == "different"
-    assert "b against a: different" in str(comparison)
-    assert "eval loss +0.500 ± 0.000 (limit 0.02)" in str(comparison)
+    comparisons = SweepTable.of([cell for cell, _ in trained.rows], worse).comparisons()
+    assert len(comparisons) == 2  # one of each rate
+    for comparison in comparisons:
+        assert comparison.verdict == "different"
+        assert "b against a: different" in str(comparison)
+        assert "eval loss +0.500 ± 0.000 (limit 0.02)" in str(comparison)
 
 
 def test_a_target_that_never_finishes_is_no_difference(tmp_path: Path) -> None:
@@ -271,17 +282,6 @@ def test_durations(seconds: float, words: str) -> None:
 # the command
 
 
-def crosscast(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "crosscast", "sweep", *arguments],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize(
     ("flags", "code", "words"),
     [
@@ -296,17 +296,26 @@ def crosscast(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]
     ],
 )
 def test_bad_options_are_one_message(
-    tmp_path: Path, flags: tuple[str, ...], code: int, words: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    code: int,
+    words: str,
 ) -> None:
     write_recipe(tmp_path)
-    done = crosscast("recipe.yaml", "--to", "torch", "-o", "out", *flags, folder=tmp_path)
-    assert done.returncode == code, done.stderr
+    monkeypatch.chdir(tmp_path)
+    command = ["sweep", "recipe.yaml", "--to", "torch", "-o", "out", *flags]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == code, done.output
     assert words in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.exception is None or isinstance(done.exception, SystemExit)
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    cases([signal.SIGINT, signal.SIGTERM], quick=[signal.SIGINT], reason="by another signal"),
+)
 def test_an_interrupt_ends_the_cells_and_says_so(tmp_path: Path, number: signal.Signals) -> None:
     """The options of the command in a process of its own, with the stand-in as compiler."""
     program = (

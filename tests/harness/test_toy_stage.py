@@ -23,6 +23,7 @@ from crosscast_parity.toy.faults import PARAMETERS
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.stage import CompileForm, OnToy, step_on_toy
 from frameworks.emitted_script import FLOAT16, tiny_recipe
+from tiers import cases
 from toy_stand_in import stand_in_worker, write_step
 
 HALF: dict[str, Any] = {
@@ -56,6 +57,23 @@ def on_toy(folder: Path, compile_to: CompileForm, recipe: Recipe | None = None) 
     return step_on_toy(recipe, "torch", folder, compile_to=compile_to, on_progress=ignore)
 
 
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> OnToy:
+    """A step that does what the recipe says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_module, "Worker", stand_in_worker)
+        return on_toy(tmp_path_factory.mktemp("right"), compiler())
+
+
+@pytest.fixture(scope="module")
+def other_betas(tmp_path_factory: pytest.TempPathFactory) -> OnToy:
+    """A step of another recipe. Most of the time its cause is sought."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stage_module, "Worker", stand_in_worker)
+        changed_betas = compiler({"optimizer.betas": (0.9, 0.99)})
+        return on_toy(tmp_path_factory.mktemp("betas"), changed_betas)
+
+
 def results(toy: OnToy) -> dict[str, str]:
     return {f"{check.level} {check.run}": check.result for check in toy.checks}
 
@@ -76,20 +94,21 @@ def test_a_step_that_does_what_the_recipe_says_passes(tmp_path: Path) -> None:
     assert all(run.outcome.kind == "finished" for run in events if run.outcome)
 
 
+OTHERS: dict[str, dict[str, Any]] = {
+    "lamb": {"optimizer": {"name": "lamb", "learning_rate": 0.01}},
+    "full": HALF | {"precision": {**FLOAT16, "mode": "full"}},
+    "token": {"accumulation": {"normalize_by": "token"}},
+    "carry": {"accumulation": {"tail": "carry"}},
+    "static": HALF | {"loss_scaling": {"mode": "static", "scale": 2.0**20}},
+    "processes": {"distributed": {"strategy": "data_parallel", "processes_per_node": 2}},
+}
+
+
 @pytest.mark.parametrize(
-    "recipe",
-    [
-        tiny_recipe(optimizer={"name": "lamb", "learning_rate": 0.01}),
-        tiny_recipe(**HALF | {"precision": {**FLOAT16, "mode": "full"}}),
-        tiny_recipe(accumulation={"normalize_by": "token"}),
-        tiny_recipe(accumulation={"tail": "carry"}),
-        tiny_recipe(**HALF | {"loss_scaling": {"mode": "static", "scale": 2.0**20}}),
-        tiny_recipe(distributed={"strategy": "data_parallel", "processes_per_node": 2}),
-    ],
-    ids=["lamb", "full", "token", "carry", "static", "processes"],
+    "name", cases(OTHERS, quick=["full", "token", "processes"], reason="more recipes on the toy")
 )
-def test_other_recipes_pass_too(tmp_path: Path, recipe: Recipe) -> None:
-    assert results(on_toy(tmp_path, compiler(), recipe)) == ALL_PASS
+def test_other_recipes_pass_too(tmp_path: Path, name: str) -> None:
+    assert results(on_toy(tmp_path, compiler(), tiny_recipe(**OTHERS[name]))) == ALL_PASS
 
 
 def test_a_wrong_state_machine_is_named_by_window_and_column(tmp_path: Path) -> None:
@@ -101,10 +120,9 @@ def test_a_wrong_state_machine_is_named_by_window_and_column(tmp_path: Path) -> 
     assert results(toy)["L1b active"] == "unclear"
 
 
-def test_a_wrong_update_is_named_by_window_and_tensor(tmp_path: Path) -> None:
-    toy = on_toy(tmp_path, compiler({"optimizer.betas": (0.9, 0.99)}))
-    assert results(toy)["L0b active"] == "unclear"
-    failing = next(check for check in toy.checks if check.result == "fail")
+def test_a_wrong_update_is_named_by_window_and_tensor(other_betas: OnToy) -> None:
+    assert results(other_betas)["L0b active"] == "unclear"
+    failing = next(check for check in other_betas.checks if check.result == "fail")
     assert failing.level == "L1b"
     # Window 0 overflows, the first moments come after it.
     assert failing.wording.startswith("window 1: exp_avg_sq/kernel[0, 0] is ")
@@ -232,23 +250,21 @@ def test_gradients_are_finite_in_half_at_the_first_scale(scale: float) -> None:
 # fields
 
 
-def test_a_field_is_shown_by_a_value_that_would_not_fit(tmp_path: Path) -> None:
-    toy = on_toy(tmp_path, compiler())
-    wording = shown_on_toy(toy.runs, "loss_scaling.hysteresis")
+def test_a_field_is_shown_by_a_value_that_would_not_fit(right: OnToy) -> None:
+    wording = shown_on_toy(right.runs, "loss_scaling.hysteresis")
     assert wording.startswith("L0b ")
     assert "of toy/active: 3 instead would differ in window " in wording
-    assert shown_on_toy(toy.runs, "optimizer.betas").startswith("L1b exp_avg/")
-    assert shown_on_toy(toy.runs, "ema.decay").startswith("L1b ema/")
+    assert shown_on_toy(right.runs, "optimizer.betas").startswith("L1b exp_avg/")
+    assert shown_on_toy(right.runs, "ema.decay").startswith("L1b ema/")
 
 
-@pytest.mark.parametrize("path", ["precision.compute_dtype", "batch.micro_batch_size", "seed"])
-def test_what_a_step_does_not_decide_is_not_shown(tmp_path: Path, path: str) -> None:
-    assert shown_on_toy(on_toy(tmp_path, compiler()).runs, path) == ""
+def test_what_a_step_does_not_decide_is_not_shown(right: OnToy) -> None:
+    for path in ("precision.compute_dtype", "batch.micro_batch_size", "seed"):
+        assert shown_on_toy(right.runs, path) == "", path
 
 
-def test_a_step_that_differs_shows_no_field(tmp_path: Path) -> None:
-    toy = on_toy(tmp_path, compiler({"optimizer.betas": (0.9, 0.99)}))
-    assert shown_on_toy(toy.runs, "optimizer.betas") == ""
+def test_a_step_that_differs_shows_no_field(other_betas: OnToy) -> None:
+    assert shown_on_toy(other_betas.runs, "optimizer.betas") == ""
 
 
 def test_groups_hold_parameters_of_the_toy(tmp_path: Path) -> None:

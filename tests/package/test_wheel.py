@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tiers import exhaustive
+
 ROOT = Path(__file__).resolve().parents[2]
 BACKENDS = ("torch", "tensorflow", "paddle")
 
@@ -51,6 +53,7 @@ def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
     assert not [name for name in names if name.endswith(".pyc")]
 
 
+@exhaustive("a wheel that is built from the sdist")
 def test_sdist_builds_the_same_wheel_contents(wheel: Path, tmp_path: Path) -> None:
     (sdist,) = wheel.parent.glob("*.tar.gz")
     run(sys.executable, "-m", "tarfile", "-e", sdist, tmp_path)

@@ -108,8 +108,7 @@ def test_a_number_is_exercised_only_if_both_sides_of_it_would_be_seen(
 
     original = fields._seen
     monkeypatch.setattr(fields, "_seen", seen)
-    recipe = stress()
-    found = by_path(recipe, recorded_runs(recipe, stress_faults(recipe, 64)))[path]
+    found = fields._one(stress(), path, fields._Board(*stressed_runs()))
     assert found.status == "not exercised"
     assert "all checks pass with" in found.wording
 

@@ -125,11 +125,16 @@ def test_nothing_is_lost_and_what_the_toy_does_not_decide_stays_unexercised() ->
         assert after[path].status == "not exercised"
 
 
+@cache
+def of_the_toy() -> dict[str, Exercise]:
+    """What a run on the toy alone exercises."""
+    run = recorded(toy_trained(load_recipe()))
+    return {entry.path: entry for entry in exercise(run.recipe, [run])}
+
+
 @pytest.mark.parametrize("path", ["optimizer.betas.0", "ema.decay", "clipping.kind"])
 def test_the_tensors_of_the_toy_show_what_was_not_recorded(path: str) -> None:
-    recipe = load_recipe()
-    run = recorded(toy_trained(recipe))
-    found = {entry.path: entry for entry in exercise(run.recipe, [run])}[path]
+    found = of_the_toy()[path]
     assert (found.status, found.level) == ("exercised", "L1b")
     assert found.wording.startswith("L1b tensors of the toy of toy/steps: ")
 

@@ -95,7 +95,7 @@ def compiled(recipe: Recipe, name: str, form: Form) -> tuple[Plan, dict[str, str
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(8, fresh=40))
 @given(recipe=recipes(), form=st.sampled_from(FORMS))
 def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form) -> None:
     result = compiled(recipe, name, form)
@@ -129,7 +129,7 @@ def test_emitted_files_are_whole_programs(name: str, recipe: Recipe, form: Form)
 def test_emitted_files_pass_linter_and_formatter(tmp_path: Path) -> None:
     written = 0
 
-    @settings(max_examples=examples(12), phases=[Phase.generate])
+    @settings(max_examples=examples(4, fresh=24), phases=[Phase.generate])
     @given(recipes())
     def write(recipe: Recipe) -> None:
         nonlocal written
@@ -192,7 +192,7 @@ def traced(
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(10, fresh=50))
 @given(recipe=recipes(), seed=st.integers(0, 5))
 def test_the_plan_of_a_target_means_what_the_recipe_means(
     name: str, recipe: Recipe, seed: int

@@ -19,6 +19,7 @@ from crosscast_parity.planning.recorded_windows import recorded_windows
 from crosscast_parity.planning.runs import RECORDED_LATE
 from crosscast_parity.recordings.observations import Observation
 from replay_fakes import RECIPE, Arrays, by_name, change, changed, record, results, stress
+from tiers import cases
 
 WINDOWS = 24
 OVERFLOWS = (2, 9, 10, 17)
@@ -62,7 +63,9 @@ OPTIMIZERS = (
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("tick", ["update", "attempt"])
+@pytest.mark.parametrize(
+    "tick", cases(["update", "attempt"], quick=["attempt"], reason="schedules that count updates")
+)
 def test_a_faithful_run_passes(optimizer: str, tick: str) -> None:
     schedule = f"{{name: linear, total_steps: 64, warmup_steps: 4, tick: {tick}}}"
     recipe = stress(optimizer=optimizer, ema="{decay: 0.9}", schedule=schedule)

@@ -203,7 +203,7 @@ EXPECTED: dict[str, tuple[Steps, Left, str]] = {
     "bug",
     cases(
         EXPECTED,
-        quick=["late_step", "late_frozen", "late_decay", "late_tail"],
+        quick=["late_step", "late_frozen"],
         reason="more bugs that act late",
     ),
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from frameworks.subprocesses import run_python
+from tiers import cases
 
 pytestmark = pytest.mark.tensorflow
 
@@ -17,7 +18,9 @@ def flags() -> set[str]:
     return set(information.read_text().split()) if information.exists() else set()
 
 
-@pytest.mark.parametrize("setting", ["0", "1", "default"])
+@pytest.mark.parametrize(
+    "setting", cases(["0", "1", "default"], quick=["default"], reason="oneDNN as it is told")
+)
 def test_what_depends_on_onednn(setting: str) -> None:
     between = {"avx_vnni", "amx_tile"} & flags() and "avx512_vnni" not in flags()
     if setting == "default" and (between or "avx2" not in flags()):

@@ -111,9 +111,7 @@ def column(rows: list[dict[str, Any]], key: str) -> list[Any]:
     return [row[key] for row in rows]
 
 
-@pytest.mark.parametrize(
-    "name", cases(EVERY, quick=["accelerate", "keras"], reason="two more trainers on PyTorch")
-)
+@pytest.mark.parametrize("name", cases(EVERY, quick=["accelerate"], reason="more trainers"))
 def test_trains_like_the_emitted_script(lab: Lab, name: str) -> None:
     lab.rows(16)  # two full windows an epoch: three epochs
     framework = ADAPTERS[name].framework
@@ -191,6 +189,7 @@ def test_trainer_that_is_not_installed(lab: Lab) -> None:
     assert "accelerate is not installed; pip install accelerate>=1.10" in status["message"]
 
 
+@exhaustive("adapters that are asked to resume")
 @pytest.mark.torch
 def test_no_resume(lab: Lab) -> None:
     lab.rows(16)

@@ -17,7 +17,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.plan.schedule import learning_rate
 from frameworks.subprocesses import require, run_python
 from recipe_texts import FLOAT16, recipe_of
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 PROGRAM = Path(__file__).with_name("read_configuration.py")
 SIX_ROWS = "{source: synthetic, train_rows: 6, shuffle: false}"
@@ -59,7 +59,14 @@ def optional(package: str) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("tail", "weight"), [("flush", -10.5), ("carry", -13.0)])
+@pytest.mark.parametrize(
+    ("tail", "weight"),
+    cases(
+        [("flush", -10.5), ("carry", -13.0)],
+        quick=[("carry", -13.0)],
+        reason="more probes of the layers' own parsers",
+    ),
+)
 def test_accelerate_reads_its_configuration(tmp_path: Path, tail: str, weight: float) -> None:
     (found,) = read(tmp_path, "accelerate", accumulation=f"{{steps: 2, tail: {tail}}}", **EVERY)
     # Windows (1.5, 3.5), (5.5) or (5.5, 1.5), (3.5, 5.5), each divided by two.
@@ -101,6 +108,7 @@ def test_fabric_trains(tmp_path: Path) -> None:
     assert [entry["weight"] for entry in found] == pytest.approx([weight for _, weight in FABRIC])
 
 
+@exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_fabric_has_the_precision(tmp_path: Path) -> None:
     (found,) = read(tmp_path, "fabric", precision=FLOAT16)
@@ -171,6 +179,7 @@ def test_transformers_reads_its_arguments(tmp_path: Path) -> None:
     assert expected.items() <= found["given"].items()
 
 
+@exhaustive("more probes of the layers' own parsers")
 @pytest.mark.torch
 def test_transformers_smooths_labels_as_a_recipe_does(tmp_path: Path) -> None:
     logits = np.array([[1.0, 2, 3], [3, 1, 0], [4, 4, 4]])

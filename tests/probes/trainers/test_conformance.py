@@ -26,7 +26,7 @@ MARKED = [
 ]
 
 
-QUICK = [column for column in COLUMNS if column.name in ("accelerate", "emitted_torch")]
+QUICK = [column for column in COLUMNS if column.name == "accelerate"]
 
 
 @pytest.mark.parametrize("column", cases(MARKED, quick=QUICK, reason="what more trainers do"))

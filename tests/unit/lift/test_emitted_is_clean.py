@@ -20,6 +20,7 @@ from lift_round_trip import TARGETS, emitted
 from property_settings import examples
 from recipe_strategies import recipes
 from recipe_texts import FLOAT16, recipe_of
+from tiers import cases
 
 ROOT = Path(__file__).parents[3]
 GOLDENS = sorted(path for path in (ROOT / "tests/emission/goldens").iterdir() if path.is_dir())
@@ -52,7 +53,7 @@ def test_nothing_is_found_in_what_is_committed(folder: Path) -> None:
 
 
 EVERYTHING = settings(
-    max_examples=examples(8),
+    max_examples=examples(3, fresh=16),
     phases=[Phase.generate, Phase.shrink],
 )
 
@@ -66,7 +67,7 @@ def test_nothing_is_found_in_scripts_of_any_recipe(target: str, recipe: Recipe) 
 
 
 @pytest.mark.parametrize("target", TARGETS[:-1])
-@settings(EVERYTHING, max_examples=examples(3))
+@settings(EVERYTHING, max_examples=examples(2, fresh=6))
 @given(recipe=recipes())
 def test_nothing_is_found_in_steps_of_any_recipe(target: str, recipe: Recipe) -> None:
     sources = emitted(recipe, target, KINDS, "step")
@@ -92,7 +93,9 @@ ODD = (
 
 
 @pytest.mark.parametrize("changes", ODD, ids=lambda changes: changes["loss_scaling"])
-@pytest.mark.parametrize("target", ["torch", "torch@1.8", "paddle"])
+@pytest.mark.parametrize(
+    "target", cases(["torch", "torch@1.8", "paddle"], quick=["torch"], reason="other targets")
+)
 def test_what_a_recipe_asks_for_is_said_of_the_recipe(target: str, changes: dict[str, str]) -> None:
     recipe = recipe_of(precision=FLOAT16, **changes)
     assert [notice.code for notice in notices(recipe)] == ["CC213"]

@@ -18,7 +18,7 @@ from recipe_texts import recipe_of
 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(
-    max_examples=examples(4),
+    max_examples=examples(2, fresh=8),
     phases=[Phase.generate],
 )
 @given(recipe=recipes())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from crosscast.lift.analysis import analyse
@@ -31,8 +33,9 @@ def made(launch: str, distributed: str = TWO_NODES) -> Recipe:
     return recipe_of(launch=launch, distributed=distributed)
 
 
-def sources_of(recipe: Recipe, target: str = "torch") -> list[Source]:
-    found = emitted(recipe, target, FILES)
+@cache
+def sources_of(launch: str, target: str = "torch", distributed: str = TWO_NODES) -> list[Source]:
+    found = emitted(made(launch, distributed), target, FILES)
     assert found is not None
     return found
 
@@ -62,17 +65,16 @@ CASES = [
 @pytest.mark.parametrize(("name", "target", "distributed"), CASES)
 def test_what_was_compiled_is_read_back(name: str, target: str, distributed: str) -> None:
     recipe = made(LAUNCHES[name], distributed)
-    found = read(sources_of(recipe, target))
+    found = read(sources_of(LAUNCHES[name], target, distributed))
     assert found.launch == recipe.launch
     assert found.distributed == recipe.distributed
     assert found.batch == recipe.batch
 
 
 def test_an_edited_job_says_what_it_says_now() -> None:
-    recipe = made(LAUNCHES["both"])
     edits = {"--time=240": "--time=60", ">= 2": ">= 7", "--mem=64000M": "--mem=8G"}
     sources = []
-    for source in sources_of(recipe):
+    for source in sources_of(LAUNCHES["both"]):
         text = source.text
         for old, new in edits.items():
             assert source.name[-6:] != "sbatch" or old in text
@@ -101,8 +103,7 @@ def test_an_edited_job_says_what_it_says_now() -> None:
     ],
 )
 def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> None:
-    recipe = made(LAUNCHES["asks"])
-    sources = sources_of(recipe)
+    sources = sources_of(LAUNCHES["asks"])
     assert any(old in source.text for source in sources)
     found = read([Source(source.name, source.text.replace(old, new)) for source in sources]).launch
     assert found.scheduler == "slurm"
@@ -111,8 +112,7 @@ def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> N
 
 def test_scripts_of_ones_own_claim_nothing() -> None:
     """The same lines of #SBATCH over another start are no section `launch`."""
-    recipe = made(LAUNCHES["both"])
-    sources = sources_of(recipe)
+    sources = sources_of(LAUNCHES["both"])
     python = [source for source in sources if source.name.endswith(".py")]
     job = next(source for source in sources if source.name.endswith("job.sbatch"))
     start = next(source for source in sources if source.name.endswith("launch.sh"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,11 +18,18 @@ from crosscast.recipe.document import Recipe
 from lift_round_trip import TARGETS, compared, emitted, read_back
 from property_settings import examples
 from recipe_strategies import recipes
+from tiers import cases
+
+
+def of_tier(targets: Sequence[str]) -> list[Any]:
+    """Return targets, each in its tier."""
+    quick = [name for name in targets if name in ("torch", "tensorflow", "paddle")]
+    return cases(targets, quick, "scripts of older dialects, read back")
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @settings(
-    max_examples=examples(6),
+    max_examples=examples(3, fresh=12),
 )
 @given(recipe=recipes())
 def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> None:
@@ -31,7 +40,7 @@ def test_every_field_that_matters_is_read_back(target: str, recipe: Recipe) -> N
 
 @pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
 @settings(
-    max_examples=examples(4),
+    max_examples=examples(2, fresh=8),
 )
 @given(recipe=recipes())
 def test_the_lifted_recipe_is_the_recipe(target: str, recipe: Recipe) -> None:
@@ -55,7 +64,7 @@ def test_what_an_emitted_script_does_is_not_doubted(name: str) -> None:
     assert [o for o in lifted.diagnostics if any(word in o.message for word in doubts)] == []
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", of_tier(TARGETS))
 def test_mixed_precision_without_a_half_operation_is_float32(target: str) -> None:
     from recipe_texts import build, text_of
 
@@ -89,8 +98,12 @@ LOSSES: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("changes", LOSSES, ids=lambda changes: changes["loss"])
-@pytest.mark.parametrize("target", [name for name in TARGETS if name != "paddle@fleet"])
+@pytest.mark.parametrize(
+    "changes",
+    cases(LOSSES, quick=[LOSSES[index] for index in (0, 2, 4, 8)], reason="more losses"),
+    ids=lambda changes: changes["loss"],
+)
+@pytest.mark.parametrize("target", of_tier([name for name in TARGETS if name != "paddle@fleet"]))
 def test_losses_are_read_back(target: str, changes: dict[str, str]) -> None:
     from recipe_texts import recipe_of
 
@@ -121,7 +134,7 @@ def test_an_edited_loss_is_not_called_cross_entropy(target: str) -> None:
 
 
 @pytest.mark.parametrize("lowest", [1.0, 0.5, None])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", of_tier(TARGETS))
 def test_the_lowest_scale_is_read_back(target: str, lowest: float | None) -> None:
     from recipe_texts import recipe_of
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.lowering import MARK
-from crosscast.migrate.field_lines import carriers
+from crosscast.migrate.field_lines import Line, carriers
 from crosscast.migrate.operation_lines import operation_lines
 from crosscast.readers.recipe_yaml import load
 
@@ -17,12 +19,22 @@ RECIPES = {name: load(str(EXAMPLES / name / "recipe.yaml")) for name in ("apex-o
 CASES = [(name, target) for name in RECIPES for target in ("torch", "tensorflow", "paddle")]
 
 
+@cache
+def carried_by(name: str, target: str) -> Mapping[str, tuple[Line, ...]]:
+    return carriers(RECIPES[name], target)
+
+
+@cache
+def operations_of(name: str, target: str) -> Mapping[str, tuple[Line, ...]]:
+    return operation_lines(RECIPES[name], target)
+
+
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_lines_are_those_of_the_emitted_files(name: str, target: str) -> None:
     (compiled,) = compile_recipe(RECIPES[name], [target])
     lines = [
         line
-        for found in (carriers(RECIPES[name], target), operation_lines(RECIPES[name], target))
+        for found in (carried_by(name, target), operations_of(name, target))
         for carried in found.values()
         for line in carried
     ]
@@ -35,7 +47,7 @@ def test_lines_are_those_of_the_emitted_files(name: str, target: str) -> None:
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_a_number_of_a_recipe_stands_in_the_lines_that_carry_it(name: str, target: str) -> None:
     recipe = RECIPES[name]
-    found = carriers(recipe, target)
+    found = carried_by(name, target)
     wanted = {
         "optimizer.learning_rate": recipe.optimizer.learning_rate,
         "optimizer.weight_decay": recipe.optimizer.weight_decay,
@@ -50,7 +62,7 @@ def test_a_number_of_a_recipe_stands_in_the_lines_that_carry_it(name: str, targe
 
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_clipping_is_not_carried_by_an_import(name: str, target: str) -> None:
-    found = carriers(RECIPES[name], target)["clipping.kind"]
+    found = carried_by(name, target)["clipping.kind"]
     assert found
     assert not any(line.text.startswith(("import ", "from ")) for line in found)
 
@@ -58,7 +70,7 @@ def test_clipping_is_not_carried_by_an_import(name: str, target: str) -> None:
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_operations_of_the_plan_are_found(name: str, target: str) -> None:
     (compiled,) = compile_recipe(RECIPES[name], [target])
-    found = operation_lines(RECIPES[name], target)
+    found = operations_of(name, target)
     printed = {op.kind for op in compiled.plan}
     assert found.keys() <= printed
     assert {"backward", "step", "zero"} <= found.keys()
@@ -73,7 +85,7 @@ def test_compiling_is_the_same_after_the_lines_were_asked_for() -> None:
 
 
 def test_what_is_not_emitted_has_no_lines() -> None:
-    found = carriers(RECIPES["apex-o1"], "torch")
+    found = carried_by("apex-o1", "torch")
     assert found["activation_checkpointing"] == ()
     assert found["precision.tf32"] == ()
     # Its rate is constant, which this line says.
