@@ -125,7 +125,7 @@ def test_scripts_are_whole_and_tidy(tree: Path) -> None:
         unused = {name for name in defined if len(re.findall(rf"\b{name}\b", text)) == 1}
         assert not unused, (path, unused)
         rows = path.with_name("runtime") / "rows.py"
-        assert "\ndef batches(" in rows.read_text()
+        assert "\ndef row_numbers(" in rows.read_text()
 
 
 def test_golden_files() -> None:

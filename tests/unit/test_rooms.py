@@ -94,7 +94,7 @@ PARITY = {
     "checks": "",
     "recipes": "inside",
     "processes": "recordings",
-    "inputs": "recipes",
+    "inputs": "recordings recipes",
     "adapters": "inside",
     "levels": "inside recordings checks recipes inputs",
     "evidence": "recordings checks levels",
@@ -103,9 +103,9 @@ PARITY = {
     "report": "recordings checks processes levels planning judge",
     "toy": "checks recipes processes levels planning",
     "runs": "inside recordings checks recipes processes inputs adapters planning judge toy",
-    "exercise": "checks levels evidence planning judge toy runs",
+    "exercise": "recordings checks levels evidence planning judge toy runs",
     "bisect": "recordings checks levels evidence runs",
-    "compare": "inside recordings checks recipes processes levels planning judge report runs"
+    "compare": "inside recordings checks recipes processes inputs levels planning judge report runs"
     " exercise bisect toy",
     "self_test": "checks processes levels planning judge report runs compare",
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs",
@@ -113,7 +113,7 @@ PARITY = {
     "sweep": "recordings checks processes inputs levels",
     "memory": "inputs processes report runs scaling_law",
     "weights": "inputs toy",
-    "modules": "weights",
+    "modules": "inputs weights",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
 CORE_FOR_PARITY = (

@@ -99,7 +99,7 @@ class StageResult:
         """
         key = (made.spec.contestant, made.spec.name)
         if key not in self._observations:
-            found = self.everything(made)
+            found = read_observation(made.folder / "observed")
             if self.custom is not None:
                 found = self.custom.trained(found, self.frameworks[made.spec.contestant])
             self._observations[key] = found
@@ -107,6 +107,8 @@ class StageResult:
 
     def everything(self, made: FinishedRun) -> Observation:
         """Read what was recorded of a run, with state that is not trained."""
+        if self.custom is None:
+            return self.observation(made)
         return read_observation(made.folder / "observed")
 
     def canonical(self, made: FinishedRun) -> Observation:
