@@ -176,7 +176,9 @@ def test_a_weight_that_one_framework_does_not_train_is_a_difference() -> None:
     assert "weight is missing on one side" in weights.wording
 
 
-@pytest.mark.parametrize(("shift", "result"), [(0.01, "pass"), (0.0001, "fail")])
+@pytest.mark.parametrize(
+    ("shift", "result"), [(0.01, "pass"), (0.0001, "fail"), (0.5, "not tested")]
+)
 def test_gradients_may_be_off_as_far_as_rounding_moves_them(shift: float, result: str) -> None:
     def seen(by: float) -> Observation:
         arrays = {"w": KERNEL * np.float32(1 + by)}
@@ -359,16 +361,26 @@ def test_noise_is_measured_on_the_reference(tmp_path: Path) -> None:
     torch = Contestant(name="torch", target="torch", recipe=recipe)
     twins = twin_runs(torch, recipe, stage, inputs)
     shifted = {spec.name: spec for spec in twins if spec.record}
-    assert set(shifted) == {"twin-shifted-bert", "twin-shifted-stress"}
+    assert set(shifted) == {"twin-of-float32-bert", "twin-of-float32-stress"}
     plain = plain_runs(torch, recipe, stage, inputs, (), emulated=False)
     starts = [spec for spec in plain if spec.starts and not spec.repeat]
-    assert {spec.record for spec in starts} == {spec.record for spec in shifted.values()}
+    for spec in starts:  # on the same rows, for as long
+        other = shifted[f"twin-of-{spec.name}"]
+        assert (other.trained, other.record, other.windows, other.variant) == (
+            (spec.trained, spec.record, spec.windows, spec.variant)
+        )
     assert all(spec.masks == recipe.seed for spec in plain)
 
 
 @pytest.mark.parametrize(
     ("off", "noise", "result"),
-    [(0.0, 0.0, "pass"), (0.01, 0.0, "fail"), (0.01, 0.01, "pass"), (0.05, 0.01, "fail")],
+    [
+        (0.0, 0.0, "pass"),
+        (0.01, 0.0, "fail"),
+        (0.01, 0.01, "pass"),
+        (0.05, 0.01, "fail"),
+        (0.0, 0.1, "not tested"),
+    ],
 )
 def test_statistics_may_be_off_as_far_as_rounding_moves_them(
     off: float, noise: float, result: str
@@ -382,3 +394,19 @@ def test_statistics_may_be_off_as_far_as_rounding_moves_them(
 def test_statistics_that_one_side_lacks_are_a_difference() -> None:
     moved = {"mean": np.ones(3, np.float32)}
     assert check_statistics({}, moved, moved, {"mean": np.zeros(3)}, 3).result == "fail"
+
+
+def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=np.zeros((300, 1)), y=np.zeros(300))
+    recipe = own_recipe(precision={"mode": "mixed", "compute_dtype": "bfloat16"})
+    stage = custom_stages(recipe, 10, "quick", None, 3)[0]
+    inputs = write_custom_inputs(recipe, tmp_path, 3, 8, replace(CUSTOM, folder=tmp_path))
+    torch = Contestant(name="torch", target="torch", recipe=recipe)
+    twins = {spec.name: spec for spec in twin_runs(torch, recipe, stage, inputs)}
+    plain = {
+        spec.name: spec for spec in plain_runs(torch, recipe, stage, inputs, (), emulated=True)
+    }
+    half, exact = plain["half-stress"], twins["twin-of-half-stress"]
+    assert (half.dtype, exact.dtype) == ("bfloat16", "float32")
+    assert (half.trained, half.weights) == (exact.trained, exact.weights)
+    assert twins["twin-of-float32-bert"].trained == plain["float32-bert"].trained

@@ -304,7 +304,7 @@ def _models(
     sizes: TensorErrors = {}
     shifted = None
     if result.custom is not None:
-        shifted = result.rounded_otherwise(other, init)
+        shifted = result.shifted(other)
         if shifted is None:
             words = "how much the gradients amplify rounding was not measured"
             return (untested(level, f"first gradients, {init}", words),), {}

@@ -37,6 +37,8 @@ The gradient of a key bias is 0 in exact arithmetic and noise in any other.
 ROOM = 2.0
 """Times the noise that gradients of a custom model may be off. At a kink, such as that of ReLU, all
 of a gradient passes or nothing of it, and rounding decides which."""
+CHAOS = 0.1
+"""A limit that says nothing about gradients."""
 FIRST = 4
 """Windows whose gradients are compared: rounding grows while a model trains."""
 
@@ -193,6 +195,9 @@ def _gradients(
     if noise:
         together = max(together, ROOM * _together(noise))
         tensor = max(tensor, ROOM * max(_errors(noise).values()))
+        if together > CHAOS:
+            words = f"rounding alone moves the gradients by {together / ROOM:.0%}"
+            return [untested(level, name, words) for name in names]
     window = pair[0].window
     errors = _errors(norms)
     found = [TensorError(window, name, error) for name, error in errors.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from crosscast.plan.operations import Dtype
 from crosscast.recipe.document import BertModel, Recipe
@@ -31,9 +31,6 @@ LONG = ("faults", "main")
 AFTER_FAULTS = 6
 EVALUATED = 2
 """Windows before the evaluation with dropout: the averages are then no longer the weights."""
-SHIFTED = ("twin-shifted-bert", "twin-shifted-stress")
-"""Names of short runs of the reference: how much more do gradients of a custom model change than
-its weights?"""
 STEPS = "steps"
 """Name of the run in which a script trains the toy."""
 UNKNOWN = 1.0
@@ -189,9 +186,7 @@ def _runs(
 ) -> Iterator[RunSpec]:
     variants = recipe_variants(recipe, stage)
     half = is_half(recipe)
-    # With brief epochs the resume is within the second one; two windows are too few for that.
-    several = "gate" in stage.parts and stage.recorded >= RECORDED
-    resumed = {"gate", repeated_by_gate(recipe)} if several else set()
+    resumed = resumed_runs(recipe, stage)
 
     def run(name: str, variant: str, weights: Path, windows: int, **more: object) -> RunSpec:
         return RunSpec(
@@ -268,16 +263,12 @@ def twin_runs(
 ) -> list[RunSpec]:
     """Return the perturbed runs of the reference, and its own float32 run if it is half."""
     variants = recipe_variants(recipe, stage)
-    exact = "float32" if "float32" in variants else "main"
-    chosen: list[tuple[str, str, Path, tuple[int, ...]]] = []
-    if "start" in stage.parts:
-        pairs = zip(SHIFTED, inputs.shifted, strict=False)
-        chosen += [(name, exact, path, tuple(range(stage.recorded))) for name, path in pairs]
+    chosen = list(_rounded_otherwise(recipe, stage, inputs))
     if "trajectory" in stage.parts:
         twins = enumerate(inputs.twins, start=1)
-        chosen += [(f"twin-{n}", "main", path, ()) for n, path in twins]
+        chosen += [(f"twin-{n}", "main", path, {}) for n, path in twins]
         if "float32" in variants:
-            chosen.append(("twin-float32", "float32", inputs.weights, ()))
+            chosen.append(("twin-float32", "float32", inputs.weights, {}))
     return [
         RunSpec(
             contestant=contestant.name,
@@ -287,11 +278,41 @@ def twin_runs(
             recipe=variants[variant],
             inputs=inputs,
             weights=weights,
-            windows=len(record) or stage.windows,
-            record=record,
+            **{"windows": stage.windows, **more},
         )
-        for name, variant, weights, record in chosen
+        for name, variant, weights, more in chosen
     ]
+
+
+def rounded_otherwise(name: str) -> str:
+    """Return the name of the run that differs from a short one by more than rounding."""
+    return f"twin-of-{name}"
+
+
+def _rounded_otherwise(
+    recipe: Recipe, stage: Stage, inputs: Inputs
+) -> Iterator[tuple[str, str, Path, dict[str, Any]]]:
+    """Yield name, variant, weights and more of these runs, which only a custom model needs.
+
+    In float32 they begin with shifted weights; one in half precision is repeated in float32.
+    """
+    if "start" not in stage.parts or not inputs.shifted:
+        return
+    half = is_half(recipe)
+    weights = dict(zip(("float32-bert", "float32-stress"), inputs.shifted, strict=True))
+    for name, path in (weights | ({"half-stress": inputs.stress} if half else {})).items():
+        more = {
+            "windows": stage.recorded,
+            "record": tuple(range(stage.recorded)),
+            "brief": name in resumed_runs(recipe, stage),
+        }
+        yield rounded_otherwise(name), "float32" if half else "main", path, more
+
+
+def resumed_runs(recipe: Recipe, stage: Stage) -> set[str]:
+    """Return the short runs whose epochs are brief: the resume is within the second one."""
+    several = "gate" in stage.parts and stage.recorded >= RECORDED  # two windows are too few
+    return {"gate", repeated_by_gate(recipe)} if several else set()
 
 
 def is_judged_first(spec: RunSpec) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from crosscast.data.npz import read_arrays
 from crosscast.messages.diagnostics import DiagnosticError
@@ -16,9 +15,8 @@ from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.judgement_store import Judgements
 from crosscast_parity.judge.records import Run
 from crosscast_parity.planning.half_precision import Execution
-from crosscast_parity.planning.runs import RunSpec, Stage
+from crosscast_parity.planning.runs import RunSpec, Stage, rounded_otherwise
 from crosscast_parity.processes.sessions import DONE, MOST_DONE, Finished
-from crosscast_parity.recipes.derived import is_half
 from crosscast_parity.recordings.files import read_json
 from crosscast_parity.recordings.observations import Observation, read_observation
 from crosscast_parity.recordings.trace import Row, read_trace
@@ -118,15 +116,9 @@ class StageResult:
             return found
         return self.custom.canonical(found, self.frameworks[made.spec.contestant])
 
-    def rounded_otherwise(
-        self, reference: FinishedRun, init: Literal["bert", "stress"]
-    ) -> FinishedRun | None:
-        """Return a run of the reference that differs from a short one by more than rounding.
-
-        In float32 it begins with shifted weights; of a run in half precision it is that in float32.
-        """
-        name = f"float32-{init}" if is_half(reference.spec.recipe) else f"twin-shifted-{init}"
-        return self.of(reference.spec.contestant, name)
+    def shifted(self, reference: FinishedRun) -> FinishedRun | None:
+        """Return a run of the reference that differs from a short one by more than rounding."""
+        return self.of(reference.spec.contestant, rounded_otherwise(reference.spec.name))
 
     def counters(self, made: FinishedRun) -> frozenset[str]:
         """Return the tensors of a run's model that only count."""
