@@ -35,13 +35,13 @@ def problem(example: str, folder: Path, dtype: str = "float32") -> Path:
     return own
 
 
-def compared(folder: Path, targets: str) -> tuple[int, dict[str, Any], str]:
+def compared(folder: Path, targets: str, *options: str) -> tuple[int, dict[str, Any], str]:
     """Compare the models of a recipe; return the exit code, the report, and what was printed."""
     for target in targets.split(","):
         require(target)
     command = [sys.executable, "-m", "crosscast", "parity", "recipe.yaml", "--to", targets]
     done = subprocess.run(
-        [*command, "-o", "out", "--jobs", "2"], cwd=folder, capture_output=True, text=True
+        [*command, "-o", "out", "--jobs", "2", *options], cwd=folder, capture_output=True, text=True
     )
     report, said = folder / "out" / "report.json", done.stdout + done.stderr
     assert report.exists(), said
@@ -101,3 +101,18 @@ def test_a_difference_in_training_alone_is_seen(plant: str, tmp_path: Path) -> N
     wrong = {c["level"] for c in pair["checks"] if c["result"] in ("fail", "unclear")}
     assert level in wrong
     assert code == 1
+
+
+@exhaustive("a search for the fields that explain a difference of custom models")
+def test_another_recipe_of_the_same_models_is_told_by_its_field(tmp_path: Path) -> None:
+    folder = problem("gpt", tmp_path)
+    text = (folder / "recipe.yaml").read_text()
+    assert "weight_decay: 0.1" in text
+    (folder / "other.yaml").write_text(text.replace("weight_decay: 0.1", "weight_decay: 0.3"))
+    add = ("--add", "other=torch,recipe=other.yaml", "--bisect")
+    _, report, said = compared(folder, "torch,paddle", *add)
+    pairs = {pair["contestant"]: pair for pair in report["pairs"]}
+    assert pairs["paddle"]["verdict"] == "EQUIVALENT", said
+    assert pairs["other"]["verdict"] == "DIFFERENT", said
+    (found,) = report["bisections"]
+    assert found["fields"] == ["optimizer.weight_decay"], found

@@ -12,11 +12,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from crosscast.data.npz import read_arrays
-from crosscast.messages.diagnostics import Collector
+from crosscast.messages.diagnostics import Collector, DiagnosticError
 from crosscast.recipe.derive import derive
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.weights.document import Entry, Place, WeightsMap
 from crosscast.weights.layout import SAME, Layout
+from crosscast_parity.compare.harness import compare
 from crosscast_parity.inputs.custom import CustomModels, Trained, write_custom_inputs
 from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.levels.dtypes import check_dtypes
@@ -26,6 +27,7 @@ from crosscast_parity.levels.replay import replay_run
 from crosscast_parity.levels.statistics import check_statistics
 from crosscast_parity.modules.training import custom_models
 from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.runs import Stage, plain_runs, twin_runs
 from crosscast_parity.planning.stages import custom_stages
 from crosscast_parity.recipes.derived import small_batches
@@ -410,3 +412,31 @@ def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) 
     assert (half.dtype, exact.dtype) == ("bfloat16", "float32")
     assert (half.trained, half.weights) == (exact.trained, exact.weights)
     assert twins["twin-of-float32-bert"].trained == plain["float32-bert"].trained
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (Contestant(name="b", target="tensorflow", recipe=own_recipe()), "was not compared"),
+        (Contestant(name="b", target="torch", recipe=own_recipe(), adapter="keras"), "emitted"),
+        (Contestant(name="b", target="torch", recipe=own_recipe(), script=Path("x.py")), "emitted"),
+        (
+            Contestant(
+                name="b", target="torch", recipe=own_recipe(loss={"kind": "mse", "target": "z"})
+            ),
+            "another model or loss",
+        ),
+    ],
+    ids=["framework", "trainer", "script", "loss"],
+)
+def test_only_emitted_scripts_of_the_compared_models_take_part(
+    other: Contestant, words: str, tmp_path: Path
+) -> None:
+    first = Contestant(name="torch", target="torch", recipe=own_recipe())
+    with pytest.raises(DiagnosticError, match=words):
+        compare(
+            [first, other],
+            options=make_options(tmp_path),
+            compile_to=lambda *_: None,
+            custom=CUSTOM,
+        )

@@ -78,11 +78,9 @@ def test_models_that_are_the_same_are_trained(
 
 BERT_ONLY = (
     "--stress",
-    "--bisect",
     "--self-test",
     "--check=full",
     "--check=nightly",
-    "--add=other=torch",
     "--save-reference=kept",
     "--reference-run=kept",
 )

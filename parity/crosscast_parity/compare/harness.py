@@ -88,6 +88,20 @@ def compare(
         ) from None
 
 
+def _refuse_others(contestants: Sequence[Contestant], custom: CustomModels) -> None:
+    """Refuse programs whose custom models have not been compared."""
+    for contestant in contestants:
+        name = contestant.name
+        if contestant.own or contestant.adapter:
+            raise refuse(f"{name}: custom models are trained by emitted scripts only")
+        if contestant.framework not in custom.models:
+            known = ", ".join(custom.models)
+            raise refuse(f"{name}: its model was not compared, those of {known} were")
+        first = contestants[0].recipe
+        if (contestant.recipe.model, contestant.recipe.loss) != (first.model, first.loss):
+            raise refuse(f"{name}: its recipe has another model or loss")
+
+
 class _Comparison:
     def __init__(
         self,
@@ -100,6 +114,8 @@ class _Comparison:
         custom: CustomModels | None,
     ) -> None:
         names = [contestant.name for contestant in contestants]
+        if custom is not None:
+            _refuse_others(contestants, custom)
         self.wanted = choose_reference_name(names, options.reference)
         self.options = options
         self.contestants = {contestant.name: contestant for contestant in contestants}
@@ -252,6 +268,7 @@ class _Comparison:
             on_progress=without_findings(self.work_counter.on_progress),
             stages=[stage],
             inputs=result.recipes[self.wanted],
+            custom=self.custom,
         )
 
     def _save(self, entrant: Entrant, folder: Path) -> None:

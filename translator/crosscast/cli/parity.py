@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
 
 ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
-BERT_ONLY = ("stress", "add", "bisect", "self_test", "save_reference", "reference_run")
+BERT_ONLY = ("stress", "self_test", "save_reference", "reference_run")
 """Parameters that a comparison of custom models does not use."""
 
 

@@ -153,8 +153,9 @@ RUN_CODES = (
     Code(
         "CC704",
         "parity cannot run this recipe",
-        "Programs with the shipped BERT are trained and compared in one process. Your models "
-        "are compared module by module, without options that need a training.",
+        "A program is trained in one process. Some commands and options are for the shipped "
+        "BERT only; the message says which. Your models are compared by `crosscast parity` "
+        "with `--check quick` or `model`.",
     ),
     Code("CC705", "invalid fault", "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
     Code(
