@@ -25,7 +25,7 @@ from frameworks.emitted_script import FLOAT16, tiny_recipe
 from frameworks.subprocesses import require
 from fuzz.link import make_worker
 from fuzz.walk import walk
-from tiers import cases
+from tiers import cases, exhaustive
 
 LENGTH = 8
 FREE = {"min_scale": 2.0**-14}
@@ -131,6 +131,7 @@ def test_windows_follow_the_machine(worker: Worker, folder: Path, sections: str)
         assert differing(worker, section, folder)[:3] == [], section
 
 
+@exhaustive("every pattern of overflows in Keras")
 @pytest.mark.tensorflow
 def test_keras_follows_the_machine(folder: Path) -> None:
     require("tensorflow")

@@ -23,7 +23,7 @@ from crosscast_parity.toy.faults import PARAMETERS
 from crosscast_parity.toy.model import make_toy
 from crosscast_parity.toy.stage import CompileForm, OnToy, step_on_toy
 from frameworks.emitted_script import FLOAT16, tiny_recipe
-from tiers import cases
+from tiers import cases, exhaustive
 from toy_stand_in import stand_in_worker, write_step
 
 HALF: dict[str, Any] = {
@@ -267,6 +267,7 @@ def test_a_step_that_differs_shows_no_field(other_betas: OnToy) -> None:
     assert shown_on_toy(other_betas.runs, "optimizer.betas") == ""
 
 
+@exhaustive("groups on the toy in a comparison")
 def test_groups_hold_parameters_of_the_toy(tmp_path: Path) -> None:
     group = {"parameters": ["head.*"], "weight_decay": 0.0, "rate_factor": 10.0}
     groups = tiny_recipe(optimizer={**HALF["optimizer"], "groups": [group] * 4}).optimizer.groups

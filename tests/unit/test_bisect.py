@@ -138,6 +138,7 @@ def test_a_wrong_field_that_never_acted_is_not_named() -> None:
     assert bisect_script(recorded(script)).fields == ("loss_scaling.hysteresis",)
 
 
+@exhaustive("a number that is searched for")
 def test_a_number_that_is_not_in_the_table_is_fitted() -> None:
     found = bisect_script(recorded(mutant(("optimizer.weight_decay", 0.137))))
     assert found.outcome == "explained"

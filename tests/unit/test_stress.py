@@ -28,7 +28,7 @@ from observed_runs import recorded_runs
 from parity_recipes import plain, stress
 from property_settings import examples
 from recipe_strategies import recipes
-from tiers import cases
+from tiers import cases, exhaustive
 
 EXCEPTIONS = {
     "precision.ops.embeddings": "a lookup may stay in float32 under compute",
@@ -135,6 +135,7 @@ def test_where_no_weight_is_trained_the_optimizer_is_not_exercised() -> None:
     assert {"optimizer.name", "optimizer.momentum"} <= set(_unexercised(stress_recipe(recipe)[0]))
 
 
+@exhaustive("groups beside LAMB")
 def test_where_groups_let_all_weights_decay_nothing_is_left_to_always_adapt() -> None:
     lamb = {"name": "lamb", "learning_rate": 0.1, "weight_decay": 0.0, "always_adapt": False}
     for groups, left in (
