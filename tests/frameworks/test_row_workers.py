@@ -11,7 +11,7 @@ import pytest
 
 from frameworks.emitted_script import TINY, emit, tiny_recipe
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import environment, interpreter, kill
+from frameworks.subprocesses import environment, interpreter, kill, run_python
 from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
@@ -128,6 +128,13 @@ def test_an_error_of_the_users_rows_is_shown(
     assert "row 50 is not there" in done.traceback + done.stderr
     assert done.status["status"] == "failed"
     assert "row 50 is not there" in done.status["message"]
+
+
+def test_threads_of_rows_that_fail_end_before_python_does(scripts: dict[str, Path]) -> None:
+    """At its exit, Python and a thread that calls it would wait for each other."""
+    program = Path(__file__).with_name("run_failing_rows_tensorflow.py")
+    done = run_python(program, "tensorflow", scripts["tensorflow"] / "train.py")
+    assert done == {"rows": 3, "error": "KeyError('row 3 is not there')", "iterators": 0}
 
 
 @pytest.mark.parametrize(

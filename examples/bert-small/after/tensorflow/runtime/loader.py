@@ -39,7 +39,10 @@ def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Ba
         except StopIteration:
             return
         except tf.errors.OpError:
-            if failures:
-                raise failures[0] from None
-            raise
+            if not failures:
+                raise
+            break
         yield dict(zip(types, arrays, strict=True))
+    # Its threads end here: at the exit of Python they would wait for it, and it for them.
+    del batches
+    raise failures.pop()
