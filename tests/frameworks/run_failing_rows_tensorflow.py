@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(sys.argv[1]).parent))
 
 import numpy as np
-from runtime.loader import load  # type: ignore[import-not-found]
+from runtime.loader import load
 from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
 

@@ -181,11 +181,7 @@ def check_average(plan: Plan, seen: Windows) -> Check:
         for tensor, weight in window.after.items():
             start = held[tensor].astype(np.float64)
             new = start if window.row.skipped else op.decay * start + (1.0 - op.decay) * weight
-            error = (
-                _average_error(window.average[tensor], new, start)
-                if tensor in window.average
-                else math.inf
-            )
+            error = _average_error(window.average[tensor], new, start)
             errors.append(TensorError(window.window, tensor, error))
             resolved = max(resolved, ratio(norm(new - start), norm(rounding_room(start))))
     nothing = "the averages before the recorded windows are not known"

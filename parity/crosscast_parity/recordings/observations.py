@@ -8,7 +8,7 @@ values are read when they are asked for, so that a large model does not lie in m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -110,8 +110,12 @@ class StoredTensors(Mapping[str, np.ndarray]):
         return len(self.shapes)
 
 
-def read_observation(folder: Path) -> Observation:
+def read_observation(folder: Path, averaged: Collection[str] | None = None) -> Observation:
     """Read the folder `observed` of a run.
+
+    Args:
+        folder: to read.
+        averaged: parameters of which averages are kept, if there are any; None for all.
 
     Raises:
         DiagnosticError: CC723 for anything in the folder that breaks its contract, CC701 for a
@@ -125,7 +129,7 @@ def read_observation(folder: Path) -> Observation:
     numbered = {_number_of(path): path for path in paths}
     if len(numbered) < len(paths):
         _refuse(folder, "two files are of the same window")
-    windows = tuple(_window(path, number) for number, path in sorted(numbered.items()))
+    windows = tuple(_window(path, number, averaged) for number, path in sorted(numbered.items()))
     _same_parameters(folder, windows)
     return Observation(
         windows=windows, manifest=read_manifest(folder / MANIFEST) if manifest else None
@@ -139,7 +143,7 @@ def _number_of(path: Path) -> int:
     return int(digits)
 
 
-def _window(path: Path, number: int) -> ObservedWindow:
+def _window(path: Path, number: int, averaged: Collection[str] | None) -> ObservedWindow:
     file = _open(path)
     document = _metadata(path, file)
     if document.get("format") != FORMAT or document.get("window") != number:
@@ -155,6 +159,7 @@ def _window(path: Path, number: int) -> ObservedWindow:
     if len(losses) != len(factors):
         _refuse(path, f"{len(losses)} losses, but {len(factors)} factors")
     tokens = row.get("tokens")
+    kept = tensors["before"].shapes.keys() if averaged is None else set(averaged)
     average, state = (
         path.with_name(path.name.replace("window", kind, 1)) for kind in ("average", "state")
     )
@@ -166,8 +171,8 @@ def _window(path: Path, number: int) -> ObservedWindow:
         gradient_dtypes=_gradient_dtypes(path, document),
         row=parse_row(path.name, json.dumps(row).encode(), number),
         tokens=tokens if _count(tokens) else None,
-        average=_average(average, tensors["before"]),
-        held=_held(state, tensors["before"]),
+        average=_average(average, tensors["before"], kept),
+        held=_held(state, tensors["before"], kept),
         known=None,
         **tensors,
     )
@@ -220,18 +225,18 @@ def _shapes(path: Path, file: Any) -> dict[str, Shape]:
     return shapes
 
 
-def _average(path: Path, parameters: StoredTensors) -> Tensors:
+def _average(path: Path, parameters: StoredTensors, kept: Collection[str]) -> Tensors:
     if not path.is_file():
         return {}
     file = _open(path)
     shapes = _shapes(path, file)
-    for name, shape in shapes.items():
-        if parameters.shapes.get(name) != shape:
-            _refuse(path, f"{name} is no parameter, or one of another shape")
+    for name in kept:
+        if shapes.get(name) != parameters.shapes.get(name):
+            _refuse(path, f"{name} is missing or has another shape than the parameter")
     return StoredTensors(path, file, "", shapes)
 
 
-def _held(path: Path, parameters: StoredTensors) -> HeldState | None:
+def _held(path: Path, parameters: StoredTensors, kept: Collection[str]) -> HeldState | None:
     if not path.is_file():
         return None
     file = _open(path)
@@ -244,6 +249,8 @@ def _held(path: Path, parameters: StoredTensors) -> HeldState | None:
         if kind == "average" and shape != parameters.shapes[of]:
             _refuse(path, f"{key} has the shape {shape}, which is not that of the parameter")
         found[kind][name] = shape
+    if found["average"] and not found["average"].keys() >= set(kept):
+        _refuse(path, "some parameters have an average, others none")
     stored = {kind: StoredTensors(path, file, f"{kind}/", names) for kind, names in found.items()}
     return HeldState(**stored)
 

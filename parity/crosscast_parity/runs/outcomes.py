@@ -97,7 +97,7 @@ class StageResult:
         """
         key = (made.spec.contestant, made.spec.name)
         if key not in self._observations:
-            found = read_observation(made.folder / "observed")
+            found = self._read(made)
             if self.custom is not None:
                 found = self.custom.trained(found, self.frameworks[made.spec.contestant])
             self._observations[key] = found
@@ -107,7 +107,13 @@ class StageResult:
         """Read what was recorded of a run, with state that is not trained."""
         if self.custom is None:
             return self.observation(made)
-        return read_observation(made.folder / "observed")
+        return self._read(made)
+
+    def _read(self, made: FinishedRun) -> Observation:
+        averaged = None
+        if self.custom is not None:
+            averaged = self.custom.models[self.frameworks[made.spec.contestant]].roles
+        return read_observation(made.folder / "observed", averaged)
 
     def canonical(self, made: FinishedRun) -> Observation:
         """Return what was recorded of a run by names that all programs share."""
