@@ -303,7 +303,14 @@ def test_statistics_of_layers_that_are_not_called_are_not_proved(
     mean = TensorPart("mean", [2])
     tensor = {
         **{"name": "norm.mean", "also": [], "shape": [2], "dtype": "float32"},
-        **{"trainable": False, "buffer": True, "layer": "norm", "kind": "", "counts": False},
+        **{
+            "trainable": False,
+            "buffer": True,
+            "layer": "norm",
+            "kind": "",
+            "base": "",
+            "counts": False,
+        },
         **{"parts": [mean._asdict()], "drawn": [0.0, 1.0, 3.0]},
     }
     answer = {"tensors": [tensor], "order": order, "outputs": [[2]]}

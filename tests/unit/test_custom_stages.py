@@ -1,0 +1,136 @@
+"""Runs of custom models: their rows, the recipes that they train, and who takes part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from crosscast.data.npz import read_arrays
+from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import BertModel
+from crosscast_parity.compare.harness import compare
+from crosscast_parity.inputs.custom import write_custom_inputs
+from crosscast_parity.inputs.npz import save_npz
+from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.runs import Stage, plain_runs, twin_runs
+from crosscast_parity.planning.stages import custom_stages
+from crosscast_parity.recipes.derived import small_batches
+from crosscast_parity.recipes.on_toy import active_on_toy, own_on_toy
+from custom_fakes import BIAS, CUSTOM, KERNEL, own_recipe
+
+
+def test_rows_are_the_users_and_end_with_a_short_window(tmp_path: Path) -> None:
+    rows = {"x": np.arange(1000.0)[:, None], "y": np.arange(1000.0)}
+    save_npz(tmp_path / "rows.npz", rows)
+    recipe = small_batches(own_recipe())
+    custom = replace(CUSTOM, folder=tmp_path)
+    inputs = write_custom_inputs(recipe, tmp_path / "in", 2, 12, custom)
+    train = read_arrays(inputs.train)
+    window = recipe.batch.global_batch_size
+    assert len(train["y"]) % window % recipe.batch.micro_batch_size
+    assert 8 * window < len(train["y"]) < 9 * window
+    np.testing.assert_array_equal(train["y"], rows["y"][: len(train["y"])])
+    assert inputs.count == KERNEL.size + BIAS.size
+    paddle = inputs.of("paddle")
+    for ours, theirs in ((inputs.weights, paddle.weights), (inputs.stress, paddle.stress)):
+        np.testing.assert_array_equal(
+            load_file(ours)["dense.weight"], load_file(theirs)["dense.weight"].T
+        )
+    assert (
+        len({path.read_bytes() for path in (paddle.weights, *paddle.twins, *paddle.shifted)}) == 5
+    )
+
+
+@pytest.mark.parametrize("on_toy", [own_on_toy, active_on_toy])
+def test_the_toy_is_trained_by_the_step_of_the_recipe(on_toy: Any) -> None:
+    recipe = own_recipe(
+        accumulation={"normalize_by": "microbatch"},
+        loss_scaling={"mode": "dynamic"},
+        precision={"mode": "mixed", "compute_dtype": "float16"},
+        ema={"decay": 0.9},
+    )
+    found = on_toy(recipe, 256)
+    assert isinstance(found.model, BertModel)
+    assert found.optimizer.name == recipe.optimizer.name
+    assert found.accumulation.normalize_by == "microbatch"
+    assert found.scaling_on
+
+
+def test_a_quick_check_is_small_and_one_of_the_model_is_not() -> None:
+    recipe = own_recipe()
+    quick, *toys = custom_stages(recipe, 10, "quick", None, 3)
+    whole, *_ = custom_stages(recipe, 10, "model", None, 3)
+    assert [stage.toy for stage in toys] == [True, True]
+    assert quick.derive(recipe).batch.global_batch_size == 16
+    assert quick.derive(recipe).schedule.total_steps == quick.windows
+    assert whole.derive(recipe) == recipe
+    assert whole.windows > quick.windows
+
+
+def test_noise_is_measured_on_the_reference(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=np.zeros((300, 1)), y=np.zeros(300))
+    recipe = own_recipe()
+    stage: Stage = custom_stages(recipe, 10, "quick", None, 3)[0]
+    inputs = write_custom_inputs(recipe, tmp_path, 3, 8, replace(CUSTOM, folder=tmp_path))
+    torch = Contestant(name="torch", target="torch", recipe=recipe)
+    twins = twin_runs(torch, recipe, stage, inputs)
+    shifted = {spec.name: spec for spec in twins if spec.record}
+    assert set(shifted) == {"twin-of-float32-bert", "twin-of-float32-stress"}
+    plain = plain_runs(torch, recipe, stage, inputs, (), emulated=False)
+    starts = [spec for spec in plain if spec.starts and not spec.repeat]
+    for spec in starts:  # on the same rows, for as long
+        other = shifted[f"twin-of-{spec.name}"]
+        assert (other.trained, other.record, other.windows, other.variant) == (
+            (spec.trained, spec.record, spec.windows, spec.variant)
+        )
+    assert all(spec.masks == recipe.seed for spec in plain)
+
+
+def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=np.zeros((300, 1)), y=np.zeros(300))
+    recipe = own_recipe(precision={"mode": "mixed", "compute_dtype": "bfloat16"})
+    stage = custom_stages(recipe, 10, "quick", None, 3)[0]
+    inputs = write_custom_inputs(recipe, tmp_path, 3, 8, replace(CUSTOM, folder=tmp_path))
+    torch = Contestant(name="torch", target="torch", recipe=recipe)
+    twins = {spec.name: spec for spec in twin_runs(torch, recipe, stage, inputs)}
+    plain = {
+        spec.name: spec for spec in plain_runs(torch, recipe, stage, inputs, (), emulated=True)
+    }
+    half, exact = plain["half-stress"], twins["twin-of-half-stress"]
+    assert (half.dtype, exact.dtype) == ("bfloat16", "float32")
+    assert (half.trained, half.weights) == (exact.trained, exact.weights)
+    assert twins["twin-of-float32-bert"].trained == plain["float32-bert"].trained
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (Contestant(name="b", target="tensorflow", recipe=own_recipe()), "was not compared"),
+        (Contestant(name="b", target="torch", recipe=own_recipe(), adapter="keras"), "emitted"),
+        (Contestant(name="b", target="torch", recipe=own_recipe(), script=Path("x.py")), "emitted"),
+        (
+            Contestant(
+                name="b", target="torch", recipe=own_recipe(loss={"kind": "mse", "target": "z"})
+            ),
+            "another model or loss",
+        ),
+    ],
+    ids=["framework", "trainer", "script", "loss"],
+)
+def test_only_emitted_scripts_of_the_compared_models_take_part(
+    other: Contestant, words: str, tmp_path: Path
+) -> None:
+    first = Contestant(name="torch", target="torch", recipe=own_recipe())
+    with pytest.raises(DiagnosticError, match=words):
+        compare(
+            [first, other],
+            options=make_options(tmp_path),
+            compile_to=lambda *_: None,
+            custom=CUSTOM,
+        )
