@@ -22,7 +22,7 @@ from crosscast_parity.recordings.observations import Observation, ObservedWindow
 from crosscast_parity.recordings.trace import Row
 from crosscast_parity.recordings.type_manifest import Manifest, Operation
 from crosscast_parity.weights.model import Model, Part
-from custom_fakes import BIAS, CUSTOM, KERNEL, PADDLE, START, TORCH, own_recipe
+from custom_fakes import BIAS, CUSTOM, KERNEL, KNOWN, PADDLE, START, TORCH, own_recipe
 
 
 def row(**fields: Any) -> Row:
@@ -243,3 +243,19 @@ def test_statistics_may_be_off_as_far_as_rounding_moves_them(
 def test_statistics_that_one_side_lacks_are_a_difference() -> None:
     moved = {"mean": np.ones(3, np.float32)}
     assert check_statistics({}, moved, moved, {"mean": np.zeros(3)}, 3).result == "fail"
+
+
+def test_a_frozen_bias_is_part_of_the_one_that_is_trained() -> None:
+    """Keras has the sum of both only; of it the trained one can be told if the other one is 0."""
+    found = custom_models(
+        KNOWN, [], {"torch": CUSTOM.of("torch", START), "paddle": {}}, START, Path()
+    )
+    for weights in (found.start, found.drawn):
+        np.testing.assert_allclose(weights["bias_ih"], 3 * BIAS, rtol=1e-6)
+        assert not weights["bias_hh"].any()
+    torch, paddle = (
+        CUSTOM.canonical(observed(CUSTOM.of(name, found.drawn), {}), name)
+        for name in ("torch", "paddle")
+    )
+    for name in ("weight", "bias_ih"):
+        np.testing.assert_array_equal(torch.windows[0].before[name], paddle.windows[0].before[name])

@@ -87,12 +87,7 @@ class CustomModels:
 
         Without biases that are frozen where another framework has only their sum with another one.
         """
-        frozen = {
-            entry.name
-            for entry in self.known.entries
-            if any(place.frozen for place in entry.places.values())
-            and any(place.layout.term for place in entry.places.values())
-        }
+        frozen = frozen_terms(self.known)
 
         def turned(arrays: Tensors, kind: Kind) -> Tensors:
             found = canonical_arrays(arrays, self.known, framework, kind)
@@ -111,6 +106,23 @@ class CustomModels:
             for window in observation.windows
         )
         return replace(observation, windows=tuple(windows))
+
+
+def frozen_terms(known: WeightsMap) -> dict[str, str]:
+    """Return biases that are frozen where another framework has only their sum with another one.
+
+    By canonical name, with that of the other one.
+    """
+    found = {}
+    for framework in known.frameworks:
+        for held in known.of(framework).values():
+            if held[0][1].layout.term is None:
+                continue
+            first, *others = (entry for entry, _ in held)
+            for entry in others:
+                if any(place.frozen for place in entry.places.values()):
+                    found[entry.name] = first.name
+    return found
 
 
 def _trained(window: ObservedWindow, roles: Roles) -> ObservedWindow:

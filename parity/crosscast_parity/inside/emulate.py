@@ -23,7 +23,8 @@ HALF = ("float16", "bfloat16")
 # transpose, indexing, cast) or does not occur in the shipped models, and is left to the framework.
 CONVOLUTIONS = {f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3)}
 PRODUCTS = {"linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "tensordot"}
-MATMUL = frozenset(PRODUCTS | CONVOLUTIONS | {"scaled_dot_product_attention"})
+RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
+MATMUL = frozenset(PRODUCTS | CONVOLUTIONS | RECURRENT | {"scaled_dot_product_attention"})
 """What autocast runs in half: its float32 inputs are rounded to half first."""
 ARITHMETIC = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide"}
 FUNCTIONS = {"pow", "square", "exp", "log", "sqrt", "rsqrt", "dropout", "bias_add"}

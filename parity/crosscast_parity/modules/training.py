@@ -9,7 +9,7 @@ import numpy as np
 
 from crosscast.weights.convert import canonical_arrays
 from crosscast.weights.document import WeightsMap
-from crosscast_parity.inputs.custom import CustomModels, Trained
+from crosscast_parity.inputs.custom import CustomModels, Trained, frozen_terms
 from crosscast_parity.modules.kinds import group_of
 from crosscast_parity.weights.model import Model, Part
 from crosscast_parity.weights.proof import roles_of
@@ -36,14 +36,25 @@ def custom_models(
     """
     first = known.frameworks[0]
     start = canonical_arrays(initial[first], known, first)
+    start = {name: start[name] for name in drawn if name in start}
     return CustomModels(
         known=known,
         models={model.framework: _trained(model, initial[model.framework]) for model in models},
-        start={name: start[name] for name in drawn if name in start},
-        drawn=drawn,
+        start=_folded(start, known),
+        drawn=_folded(drawn, known),
         statistics=frozenset(n for n, part in roles_of(known, models).items() if part.statistic),
         folder=folder,
     )
+
+
+def _folded(canonical: Mapping[str, np.ndarray], known: WeightsMap) -> dict[str, np.ndarray]:
+    """Return weights of the same models whose frozen terms are 0, so that sums are single terms."""
+    found = dict(canonical)
+    for name, first in frozen_terms(known).items():
+        if name in found and first in found:
+            found[first] = found[first] + found[name]
+            found[name] = np.zeros_like(found[name])
+    return found
 
 
 def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
