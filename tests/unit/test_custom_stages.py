@@ -68,6 +68,7 @@ def test_a_quick_check_is_small_and_one_of_the_model_is_not() -> None:
     whole, *_ = custom_stages(recipe, 10, "model", None, 3)
     assert [stage.toy for stage in toys] == [True, True]
     assert quick.derive(recipe).batch.global_batch_size == 16
+    assert quick.derive(recipe).optimizer.learning_rate == recipe.optimizer.learning_rate / 4
     assert quick.derive(recipe).schedule.total_steps == quick.windows
     assert whole.derive(recipe) == recipe
     assert whole.windows > quick.windows

@@ -32,10 +32,12 @@ ACTIVATIONS = {"gelu", "relu", "silu", "sigmoid", "tanh"}
 POINTWISE = frozenset(ARITHMETIC | FUNCTIONS | ACTIVATIONS)
 """Half only if all its inputs are; one float32 input makes the result float32."""
 AVERAGES = {"sum", "mean", "logsumexp", "norm"}
-REDUCTIONS = frozenset(AVERAGES | {"softmax", "log_softmax", "layer_norm"})
+NORMALIZATIONS = {"layer_norm", "batch_norm", "group_norm", "instance_norm"}
+REDUCTIONS = frozenset(AVERAGES | NORMALIZATIONS | {"softmax", "log_softmax"})
+POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("avg", "max", "adaptive_avg") for n in (1, 2, 3))
 EMBEDDINGS = frozenset({"embedding"})
 LOSSES = frozenset({"cross_entropy", "cross_entropy_with_softmax", "nll_loss", "mse_loss"})
-BY_FIRST_INPUT = REDUCTIONS | EMBEDDINGS | LOSSES
+BY_FIRST_INPUT = REDUCTIONS | EMBEDDINGS | LOSSES | POOLS | {"pool2d", "pool3d"}
 """Half if its first float input is; the weights of a LayerNorm may stay float32."""
 
 _without_autocast = False

@@ -17,6 +17,7 @@ from crosscast_parity.recipes.derived import (
     weights_of,
     with_dtype,
     with_seed,
+    with_slower_steps,
 )
 from crosscast_parity.recipes.on_toy import active_on_toy, own_on_toy
 from crosscast_parity.recipes.stress import stress_recipe
@@ -84,8 +85,8 @@ def custom_stages(
     Args:
         recipe: of the comparison.
         weights: how many the models have.
-        depth: `quick`: a few small windows, into which the schedule is squeezed. `model`: more of
-            them, with all their rows.
+        depth: `quick`: a few small windows, into which the schedule is squeezed, with a learning
+            rate for so few rows. `model`: more of them, with all their rows.
         windows: of trajectories, None for the usual number.
         twins: perturbed runs of the reference.
     """
@@ -103,7 +104,7 @@ def custom_stages(
 
 
 def _squeezed(recipe: Recipe, windows: int) -> Recipe:
-    return shortened(small_batches(_own(recipe)), windows)
+    return shortened(with_slower_steps(small_batches(_own(recipe)), recipe), windows)
 
 
 def own_toy_stage(recipe: Recipe) -> Stage:

@@ -172,6 +172,20 @@ def small_batches(recipe: Recipe) -> Recipe:
     return changed(recipe, changes)
 
 
+def with_slower_steps(recipe: Recipe, whole: Recipe) -> Recipe:
+    """Return a recipe of smaller windows with rates that are smaller by as much.
+
+    Args:
+        recipe: with smaller windows.
+        whole: with those that its rates are for.
+    """
+    share = recipe.batch.global_batch_size / (whole.batch.global_batch_size // whole.processes)
+    changes: dict[str, Any] = {"optimizer.learning_rate": recipe.optimizer.learning_rate * share}
+    if getattr(recipe.schedule, "end_lr", 0.0):
+        changes["schedule.end_lr"] = recipe.schedule.end_lr * share
+    return changed(recipe, changes)
+
+
 def shortened(recipe: Recipe, windows: int) -> Recipe:
     """Return the recipe with its schedule squeezed into so many windows, if it is longer."""
     total = recipe.schedule.total_steps
