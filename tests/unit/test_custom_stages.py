@@ -8,21 +8,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from safetensors.numpy import load_file
 
 from crosscast.data.npz import read_arrays
 from crosscast.messages.diagnostics import DiagnosticError
-from crosscast.recipe.document import BertModel
+from crosscast.recipe.document import BertModel, Recipe
 from crosscast_parity.compare.harness import compare
 from crosscast_parity.inputs.custom import write_custom_inputs
 from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.runs import Stage, plain_runs, twin_runs
-from crosscast_parity.planning.stages import custom_stages
-from crosscast_parity.recipes.derived import small_batches
+from crosscast_parity.planning.stages import DEPTHS, custom_stages
+from crosscast_parity.recipes.derived import changed, small_batches
 from crosscast_parity.recipes.on_toy import active_on_toy, own_on_toy
 from custom_fakes import BIAS, CUSTOM, KERNEL, own_recipe
+from property_settings import examples
+from recipe_strategies import recipes
 
 
 def test_rows_are_the_users_and_end_with_a_short_window(tmp_path: Path) -> None:
@@ -135,3 +138,29 @@ def test_only_emitted_scripts_of_the_compared_models_take_part(
             compile_to=lambda *_: None,
             custom=CUSTOM,
         )
+
+
+CUSTOM_SECTIONS = {
+    "model": {"kind": "custom", "factory": {"torch": "own:build", "paddle": "own:build"}},
+    "loss": {"kind": "mse", "target": "y"},
+    "data": {"source": "npz", "train": "rows.npz", "eval": "rows.npz"},
+}
+
+
+@settings(max_examples=examples(25))
+@given(recipes())
+def test_every_recipe_of_a_custom_model_has_its_stages(drawn: Recipe) -> None:
+    normalize = drawn.accumulation.normalize_by
+    recipe = changed(
+        drawn,
+        {
+            **CUSTOM_SECTIONS,
+            "accumulation.normalize_by": "sample" if normalize == "token" else normalize,
+        },
+    )
+    for depth in DEPTHS[:2]:
+        for stage in custom_stages(recipe, 10, depth, None, 1):
+            derived = stage.derive(recipe)
+            assert derived.processes == 1
+            assert derived.optimizer.name == recipe.optimizer.name
+            assert isinstance(derived.model, BertModel) == stage.toy
