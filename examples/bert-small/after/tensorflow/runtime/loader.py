@@ -43,6 +43,6 @@ def load(rows: Rows, numbers: Iterable[np.ndarray], workers: int) -> Iterator[Ba
                 raise
             break
         yield dict(zip(types, arrays, strict=True))
-    # Its threads end here: at the exit of Python they would wait for it, and it for them.
+    # Its threads end here: at the exit of Python both would wait for each other.
     del batches
     raise failures.pop()
