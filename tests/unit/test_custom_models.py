@@ -192,10 +192,14 @@ def part(tensor: str, role: str, base: str, **fields: Any) -> Part:
 ROLES = {
     "kernel": (part("kernel", "kernel", "Linear"), set()),
     "bias": (part("bias", "bias", "Linear"), {"bias", "other"}),
-    "gamma": (part("gamma", "scale", "LayerNormalization"), {"layer_norm", "other"}),
-    "own_norm": (part("own_norm", "scale", "RMSNorm", kind="Mine"), {"layer_norm", "other"}),
-    "batch": (part("batch", "scale", "BatchNorm2d"), {"other"}),
-    "batch_bias": (part("batch_bias", "bias", "BatchNorm2d"), {"bias", "other"}),
+    "gamma": (part("gamma", "scale", "LayerNormalization"), {"layer_norm", "norm", "other"}),
+    "own_norm": (
+        part("own_norm", "scale", "RMSNorm", kind="Mine"),
+        {"layer_norm", "norm", "other"},
+    ),
+    "batch": (part("batch", "scale", "BatchNorm2d"), {"norm", "other"}),
+    "batch_b": (part("batch_b", "bias", "BatchNorm2d"), {"bias", "norm", "other"}),
+    "own.bias_table": (part("own.bias_table", "", "Module", known=False), {"bias", "other"}),
     "table": (part("table", "embedding", "Embedding"), {"embedding", "other"}),
     "conv": (part("conv", "kernel", "Conv2d"), {"other"}),
     "tied": (part("tied", "kernel", "Linear", also=("head",)), {"other"}),
@@ -247,8 +251,10 @@ def test_statistics_that_one_side_lacks_are_a_difference() -> None:
 
 def test_a_frozen_bias_is_part_of_the_one_that_is_trained() -> None:
     """Keras has the sum of both only; of it the trained one can be told if the other one is 0."""
+    empty: dict[str, Any] = {"parts": (), "counters": (), "shapes": {}, "outputs": (), "drawn": {}}
+    models = [Model(framework=name, **empty) for name in KNOWN.frameworks]
     found = custom_models(
-        KNOWN, [], {"torch": CUSTOM.of("torch", START), "paddle": {}}, START, Path()
+        KNOWN, models, {"torch": CUSTOM.of("torch", START), "paddle": {}}, START, Path()
     )
     for weights in (found.start, found.drawn):
         np.testing.assert_allclose(weights["bias_ih"], 3 * BIAS, rtol=1e-6)
@@ -259,3 +265,9 @@ def test_a_frozen_bias_is_part_of_the_one_that_is_trained() -> None:
     )
     for name in ("weight", "bias_ih"):
         np.testing.assert_array_equal(torch.windows[0].before[name], paddle.windows[0].before[name])
+
+
+def test_a_map_that_says_otherwise_is_judged_again() -> None:
+    other = replace(CUSTOM, known=replace(KNOWN, entries=KNOWN.entries[:2]))
+    roles = replace(CUSTOM, models={**CUSTOM.models, "torch": replace(TORCH, roles={})})
+    assert len({CUSTOM.digest, replace(CUSTOM).digest, other.digest, roles.digest}) == 3

@@ -15,7 +15,7 @@ from crosscast_parity.compare.stage_checks import run_checks
 from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
-from crosscast_parity.planning.contestants import Contestant, check_names, refuse
+from crosscast_parity.planning.contestants import Contestant, check_custom, check_names, refuse
 from crosscast_parity.planning.half_precision import Execution, choose_execution
 from crosscast_parity.planning.masks import with_masks
 from crosscast_parity.planning.options import Options, choose_reference_name
@@ -88,20 +88,6 @@ def compare(
         ) from None
 
 
-def _refuse_others(contestants: Sequence[Contestant], custom: CustomModels) -> None:
-    """Refuse programs whose custom models have not been compared."""
-    for contestant in contestants:
-        name = contestant.name
-        if contestant.own or contestant.adapter:
-            raise refuse(f"{name}: custom models are trained by emitted scripts only")
-        if contestant.framework not in custom.models:
-            known = ", ".join(custom.models)
-            raise refuse(f"{name}: its model was not compared, those of {known} were")
-        first = contestants[0].recipe
-        if (contestant.recipe.model, contestant.recipe.loss) != (first.model, first.loss):
-            raise refuse(f"{name}: its recipe has another model or loss")
-
-
 class _Comparison:
     def __init__(
         self,
@@ -115,7 +101,7 @@ class _Comparison:
     ) -> None:
         names = [contestant.name for contestant in contestants]
         if custom is not None:
-            _refuse_others(contestants, custom)
+            check_custom(contestants, tuple(custom.models))
         self.wanted = choose_reference_name(names, options.reference)
         self.options = options
         self.contestants = {contestant.name: contestant for contestant in contestants}
@@ -203,10 +189,10 @@ class _Comparison:
     def _compare(self) -> ParityReport:
         findings = Findings(self.results, self.wanted, self.work_counter.tell)
         maker = self._maker(findings)
-        plain = maker.plain()
-        findings.expect(request.spec for request in plain)
         # Cores that wait for the slowest may as well make the twins of the likely reference.
-        maker.make([*plain, *maker.twins(self.wanted)])
+        requests = [*maker.plain(), *maker.twins(self.wanted)]
+        findings.expect(request.spec for request in requests)
+        maker.make(requests)
         reference = self._reference()
         if reference and reference != self.wanted:
             maker.make(maker.twins(reference))

@@ -131,7 +131,7 @@ def _left(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
     def evaluation() -> tuple[Check, ...]:
         return tuple(check_evaluations(spec.recipe, made.folder, spec.evaluated, status.eval))
 
-    recall, given = result.judgements.recall, {"recipe": spec.recipe}
+    recall, given = result.judgements.recall, result.given(recipe=spec.recipe)
     folders = [made.folder]
     return (
         *_guarded("L1d", lambda: recall(CHECKS, "files", folders, given, files)),
@@ -150,7 +150,7 @@ def _recorded(result: StageResult, made: FinishedRun) -> tuple[Check, ...]:
             return (check_later_types(recipe, observation),)
         return check_dtypes(recipe, observation, emulated=emulated)
 
-    given = {"recipe": recipe, "emulated": emulated}
+    given = result.given(recipe=recipe, emulated=emulated)
     recall = result.judgements.recall
     dtypes = _guarded("L0d", lambda: recall(CHECKS, "types", [made.folder], given, judged))
     return (*dtypes, *_replayed(result, made, recipe))
@@ -160,7 +160,7 @@ def _replayed(result: StageResult, made: FinishedRun, recipe: Recipe) -> tuple[C
     def judged() -> tuple[Check, ...]:
         return replay_run(recipe, result.observation(made))
 
-    recall, given = result.judgements.recall, {"recipe": recipe}
+    recall, given = result.judgements.recall, result.given(recipe=recipe)
     return _guarded("L1b", lambda: recall(CHECKS, "replay", [made.folder], given, judged))
 
 
@@ -317,7 +317,7 @@ def _models(
     def compared() -> tuple[Check, ...]:
         nonlocal sizes
         folders = [run.folder for run in (made, other, shifted) if run]
-        given = {"dtype": dtype, "init": init}
+        given = result.given(dtype=dtype, init=init)
         checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
         return (*checks, *_statistics(result, made, other, shifted))
 

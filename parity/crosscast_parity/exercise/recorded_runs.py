@@ -80,7 +80,7 @@ def fields_exercised(
     """
     recipe = result.recipes[contestant]
     seen = [(stage, made) for stage in (result, *toys) for made in _seen(stage, contestant)]
-    given = {"recipe": recipe, "runs": [_given(stage, made) for stage, made in seen]}
+    given = result.given(recipe=recipe, runs=[_given(stage, made) for stage, made in seen])
     folders = [made.folder for _, made in seen]
 
     def judged() -> tuple[FieldExercise, ...]:

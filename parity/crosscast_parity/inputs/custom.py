@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,6 +58,13 @@ class CustomModels:
     drawn: Arrays
     statistics: frozenset[str]
     folder: Path
+
+    @property
+    def digest(self) -> str:
+        """A hash of which tensor is which, and what is known of it."""
+        roles = {name: sorted(map(str, sorted(m.roles.items()))) for name, m in self.models.items()}
+        text = repr((self.known.entries, roles, sorted(self.statistics)))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def count(self) -> int:
@@ -143,8 +151,8 @@ def write_custom_inputs(
 ) -> Inputs:
     """Write rows for some windows, and weights for every framework, below `folder`.
 
-    The rows are the first ones of the recipe's data: as many that an epoch ends within the run,
-    with a short window.
+    The rows are some of the recipe's data, spread over them: as many that an epoch ends within the
+    run, with a short window.
 
     Raises:
         DiagnosticError: CC601, CC602 for rows that cannot be read.
@@ -185,8 +193,16 @@ def write_custom_inputs(
 def _rows(
     recipe: Recipe, split: str, count: int, folder: Path, custom: CustomModels
 ) -> dict[str, np.ndarray]:
-    path = stored_rows(recipe, split, folder / "rows", beside=custom.folder, count=count)
-    return dict(read_arrays(path))
+    place = folder / "rows"
+    path = stored_rows(recipe, split, place, beside=custom.folder, count=count, evenly=True)
+    arrays = read_arrays(path)
+    chosen = spread(min(map(len, arrays.values()), default=0), count)
+    return {name: array[chosen] for name, array in arrays.items()}
+
+
+def spread(rows: int, count: int) -> np.ndarray:
+    """Return the numbers of so many of all rows, evenly, because neighbours may be alike."""
+    return np.linspace(0, max(rows - 1, 0), min(rows, count)).astype(np.int64)
 
 
 def _first(rows: Arrays, count: int, path: Path) -> Path:

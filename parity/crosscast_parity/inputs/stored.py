@@ -18,7 +18,7 @@ from crosscast.recipe.document import Recipe
 MODULES = ("__init__", "settings", "arrays", "formats", "sources")
 """Modules of an emitted runtime that read rows."""
 PROGRAM = '''\
-"""Read rows and write them: `read.py SPLIT COUNT SETTINGS`, the last as JSON."""
+"""Read rows and write them: `read.py SPLIT COUNT WAY SETTINGS`, the last as JSON."""
 
 import importlib
 import json
@@ -33,14 +33,16 @@ sys.path[:0] = [str(here), "."]
 from runtime.settings import Settings, Stop
 from runtime.sources import open_rows
 
-split, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+split, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[4])
 source = told[split]
 if told.get("source") == "custom":
     module, _, name = source.partition(":")
     source = getattr(importlib.import_module(module), name)
 try:
     rows = open_rows(source, Settings(**told), here)
-    numbers = np.arange(min(count, len(rows)) if count else len(rows))
+    number = min(count, len(rows)) if count else len(rows)
+    last = len(rows) - 1 if sys.argv[3] == "evenly" else number - 1
+    numbers = np.linspace(0, last, number).astype(np.int64)
     with zipfile.ZipFile(here / f"{split}.npz", "w") as archive:
         for name, array in rows.rows(numbers).items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -51,7 +53,13 @@ except Stop as stop:
 
 
 def stored_rows(
-    recipe: Recipe, split: str, folder: Path, *, beside: Path = Path(), count: int = 0
+    recipe: Recipe,
+    split: str,
+    folder: Path,
+    *,
+    beside: Path = Path(),
+    count: int = 0,
+    evenly: bool = False,
 ) -> Path:
     """Return an npz file with the rows of a recipe whose data are not synthetic.
 
@@ -64,6 +72,7 @@ def stored_rows(
         folder: Where the file is written.
         beside: What the paths and modules of the recipe are relative to.
         count: How many rows, the first ones; 0 for all.
+        evenly: Whether so many are taken evenly from all instead; not from npz files.
 
     Raises:
         DiagnosticError: CC601 if there is no such file, CC602 if the rows cannot be read.
@@ -83,9 +92,16 @@ def stored_rows(
         (folder / "runtime" / f"{name}.py").write_text(text, encoding="utf-8")
     program = folder / "read.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    told = json.dumps(_settings(recipe))
+    told, way = json.dumps(_settings(recipe)), "evenly" if evenly else "first"
     done = subprocess.run(
-        [sys.executable, str(program.absolute()), split, str(count), told],
+        [
+            sys.executable,
+            str(program.absolute()),
+            split,
+            str(count),
+            way,
+            told,
+        ],
         cwd=beside.absolute(),
         stdin=subprocess.DEVNULL,
         capture_output=True,

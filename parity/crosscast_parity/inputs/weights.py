@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.bert_shapes import ModelSizes, bert_shapes
-from crosscast_parity.recordings.left_files import COUNTS
+from crosscast_parity.recordings.left_files import FLOATS
 
 Weights = dict[str, np.ndarray]
 Style = Literal["bert", "stress"]
@@ -99,7 +99,7 @@ def load(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Wei
     try:
         with safe_open(path, framework="numpy") as file:
             dtypes = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
-            names = [name for name, dtype in dtypes.items() if dtype not in COUNTS]
+            names = [name for name, dtype in dtypes.items() if dtype.startswith(FLOATS)]
             problems = _dtype_problems({name: dtypes[name] for name in names})
             if problems:
                 raise _failure("CC711", path, problems)

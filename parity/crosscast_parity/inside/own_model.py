@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -177,8 +178,9 @@ class Own:
         }
 
     def _whole(self, tensor: Tensor) -> np.ndarray:
-        array = self._framework.array(tensor.handle)
-        return array if "float" in tensor.dtype else array.astype(tensor.dtype)
+        if "float" in tensor.dtype:
+            return self._framework.array(tensor.handle)
+        return np.array(tensor.handle)  # whole numbers, exactly
 
     def _built(self, job: Mapping[str, Any]) -> Any:
         wanted = job["folder"], job["factory"]
@@ -186,6 +188,8 @@ class Own:
             os.chdir(job["folder"])
             search_in(job["folder"])
             try:
+                random.seed(job["seed"])
+                np.random.seed(job["seed"])
                 self._framework.seed(job["seed"])
                 self._model = named(job["factory"])()
             except BaseException as error:  # sys.exit, too

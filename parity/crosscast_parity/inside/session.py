@@ -61,8 +61,8 @@ class Run:
     state is kept (see `steps`), None where windows are not recorded so. `resume`: after how
     many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
     one at the end is kept. `toy`: folder of the toy that is trained instead of the script's model
-    and rows (see `toy`); empty for none. `masks`: seed of the masks that dropout is given (see
-    `masks`), None to leave it alone.
+    and rows (see `toy`); empty for none. `folder`: in which it is run, empty for its own. `masks`:
+    seed of the masks that dropout is given (see `masks`), None to leave it alone.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Run:
     resume: int = 0
     checkpoint: bool = False
     toy: str = ""
+    folder: str = ""
     masks: int | None = None
 
 
@@ -132,7 +133,7 @@ class Session:
 
     def _train(self, run: Run, output: Path, arguments: list[str]) -> int:
         script = Path(run.script)
-        os.chdir(script.parent)
+        os.chdir(run.folder or script.parent)
         sys.argv = [run.script, *arguments]
         with (
             without_autocast(not run.autocast),

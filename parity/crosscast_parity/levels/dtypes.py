@@ -164,9 +164,15 @@ def _delivered(recipe: Recipe, windows: tuple[ObservedWindow, ...]) -> Check:
         f"window {window.window}, {tensor}: {dtype}, not {expected}"
         for window, roles in ((window, window.roles) for window in windows)
         for tensor, dtype in window.gradient_dtypes.items()
-        if dtype != (expected := _weight_type(recipe, roles.get(tensor, frozenset())))
+        if not _left_open(recipe, roles.get(tensor, frozenset()))
+        and dtype != (expected := _weight_type(recipe, roles.get(tensor, frozenset())))
     ]
     return _verdict(name, problems, "as the recipe's weights")
+
+
+def _left_open(recipe: Recipe, roles: frozenset[str]) -> bool:
+    """Whether a framework decides about the type: of a custom model's normalization layers."""
+    return recipe.precision.mode == "full" and "norm" in roles
 
 
 def _weight_type(recipe: Recipe, roles: frozenset[str]) -> str:

@@ -192,16 +192,25 @@ def _gradients(
     if pair is None or not _usable(*pair):
         return [untested(level, name, _why(pair)) for name in names]
     together, tensor = (limit_of(level, name, dtype) for name in names)
+    rounded = {name: ROOM * error for name, error in _errors(noise or {}).items()}
     if noise:
         together = max(together, ROOM * _together(noise))
-        tensor = max(tensor, ROOM * max(_errors(noise).values()))
+        tensor = max([tensor, *(size for size in rounded.values() if size <= CHAOS)])
         if together > CHAOS:
             words = f"rounding alone moves the gradients by {together / ROOM:.0%}"
             return [untested(level, name, words) for name in names]
     window = pair[0].window
     errors = _errors(norms)
-    found = [TensorError(window, name, error) for name, error in errors.items()]
-    by_tensor = judge_tensors(level, names[1], found, tensor, nothing="")
+    found = [
+        TensorError(window, name, error)
+        for name, error in errors.items()
+        if rounded.get(name, 0.0) <= CHAOS
+    ]
+    lost = len(errors) - len(found)
+    by_tensor = judge_tensors(level, names[1], found, tensor, nothing="rounding decides about all")
+    if lost and by_tensor.result == "pass":
+        words = f"{by_tensor.wording}; rounding decides about {lost} of {len(errors)} tensors"
+        by_tensor = replace(by_tensor, wording=words)
     whole = Deviation(window, _together(norms), None, None)
     check = judge(level, names[0], [whole], together, nothing="")
     if check.result == "fail":

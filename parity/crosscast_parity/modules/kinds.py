@@ -8,6 +8,7 @@ _WORDS = (
     ("layernorm", "layer norm"),
     ("groupnorm", "group norm"),
     ("rmsnorm", "rms norm"),
+    ("instancenorm", "instance norm"),
     ("adaptiveavgpool", "global average pool"),
     ("globalaveragepool", "global average pool"),
     ("avgpool", "average pool"),

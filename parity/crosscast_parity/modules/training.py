@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from crosscast_parity.weights.proof import roles_of
 
 NORMS = ("layer norm", "rms norm")
 """Layers whose parameters have the role `layer_norm` of `optimizer.no_decay`."""
+NORMALIZATIONS = (*NORMS, "batch norm", "group norm", "instance norm")
 
 
 def custom_models(
@@ -35,11 +37,12 @@ def custom_models(
         folder: Of the recipe.
     """
     first = known.frameworks[0]
-    start = canonical_arrays(initial[first], known, first)
+    found = {model.framework: _trained(model, initial[model.framework]) for model in models}
+    start = canonical_arrays(found[first].arrays, known, first)
     start = {name: start[name] for name in drawn if name in start}
     return CustomModels(
         known=known,
-        models={model.framework: _trained(model, initial[model.framework]) for model in models},
+        models=found,
         start=_folded(start, known),
         drawn=_folded(drawn, known),
         statistics=frozenset(n for n, part in roles_of(known, models).items() if part.statistic),
@@ -75,8 +78,11 @@ def _roles(parts: Sequence[Part]) -> set[str]:
     found = set()
     for part in parts:
         group = group_of(part.base, part.kind)
-        if part.role.startswith("bias"):
-            found.add("bias")
+        leaf = re.split(r"[./]", part.tensor)[-1]
+        if part.role.startswith("bias") or (not part.known and "bias" in leaf.split("_")):
+            found.add("bias")  # by its name where the layer is not known, as scripts do
+        if group in NORMALIZATIONS:
+            found.add("norm")
         if group in NORMS:
             found.add("layer_norm")
         if part.role == "embedding":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -181,6 +181,29 @@ def check_names(contestants: Sequence[Contestant]) -> None:
     names = [contestant.name for contestant in contestants]
     if not names or len(set(names)) != len(names):
         raise refuse("name at least one contestant, each once")
+
+
+def check_custom(contestants: Sequence[Contestant], frameworks: Collection[str]) -> None:
+    """Refuse programs that cannot train the custom models of a comparison.
+
+    Args:
+        contestants: The first one has the recipe of the comparison.
+        frameworks: Those whose models are compared.
+
+    Raises:
+        DiagnosticError: CC707.
+    """
+    first = contestants[0].recipe
+    for contestant in contestants:
+        name, recipe = contestant.name, contestant.recipe
+        if contestant.own or contestant.adapter or "@" in contestant.target:
+            raise refuse(f"{name}: only scripts for current versions train custom models here")
+        if contestant.framework not in frameworks:
+            raise refuse(
+                f"{name}: its model is not compared, only those of {', '.join(frameworks)}"
+            )
+        if (recipe.model, recipe.loss) != (first.model, first.loss):
+            raise refuse(f"{name}: its recipe has another model or loss")
 
 
 def refuse(message: str) -> DiagnosticError:

@@ -51,7 +51,7 @@ def _micro_batches(recipe: Recipe, window: int) -> tuple[int, str]:
 
 def _refuse_unknown_names(fault: Fault, recipe: Recipe) -> None:
     if not isinstance(recipe.model, BertModel):
-        if fault.names:
+        if fault.of_gradients:
             message = f"fault {fault}: weights of custom models have other names in each framework"
             raise DiagnosticError(Diagnostic(code="CC712", message=message))
         return

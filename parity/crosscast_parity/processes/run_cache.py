@@ -126,8 +126,8 @@ def folder_hash(folder: Path) -> str:
 def user_folder_hash(folder: Path, without: Collection[Path] = ()) -> str:
     """Return the hash of a folder that can hold anything.
 
-    One that is too large to be read for this is another one every time. `without`: folders within
-    it that are not looked at, such as that of the results.
+    One that is too large to be read for this is another one every time. `without`: folders and
+    files within it that are not looked at, such as that of the results.
     """
     files, size = [], 0
     for path in _files(folder, {path.resolve() for path in without}):
@@ -157,7 +157,7 @@ def _files(folder: Path, without: Collection[Path] = ()) -> Iterator[Path]:
         ]
         for name in names:
             path = Path(root, name)
-            if not name.startswith(".") and path.is_file():
+            if not name.startswith(".") and path.is_file() and path.resolve() not in without:
                 yield path
 
 

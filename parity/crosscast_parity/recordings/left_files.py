@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 WEIGHTS, AVERAGES, CHECKPOINT = "model.safetensors", "ema.safetensors", "checkpoint.safetensors"
-COUNTS = ("I64", "I32", "BOOL")
-"""Types of tensors of a custom model that count, which are left out."""
+FLOATS = ("F", "BF")
+"""How types of floating-point numbers begin; others count, in a custom model, and are left out."""
 Tensors = dict[str, np.ndarray]
 
 
@@ -71,7 +71,7 @@ def read_file(path: Path) -> tuple[Tensors, dict[str, str]]:
         with safe_open(path, framework="numpy") as file:
             names = sorted(file.keys())
             types = {name: file.get_slice(name).get_dtype() for name in names}
-            names = [name for name in names if types[name] not in COUNTS]
+            names = [name for name in names if types[name].startswith(FLOATS)]
             other = [name for name in names if types[name] != "F32"]
             if other:
                 _refuse(path, f"has {other[0]} as {types[other[0]]}, not F32")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from crosscast.data.npz import read_arrays
 from crosscast.messages.diagnostics import DiagnosticError
@@ -75,6 +76,11 @@ class StageResult:
             for (name, run), made in self.made.items()
             if name == contestant and made.spec.twin and made.run.outcome.complete
         }
+
+    def given(self, **arguments: Any) -> dict[str, Any]:
+        """Return what judgements of this stage depend on besides the files of runs."""
+        models = {"models": self.custom.digest} if self.custom is not None else {}
+        return {**arguments, **models}
 
     def train_rows(self, made: FinishedRun) -> int | None:
         """Return the rows that a run trained on, counted in the file if it is not the recipe's.

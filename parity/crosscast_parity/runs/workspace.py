@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
+from crosscast.recipe.data import FileData, ImageData
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of, installed_backends
 from crosscast_parity.adapters.registry import ADAPTERS
@@ -52,6 +53,7 @@ class Workspace:
     ) -> None:
         self.options = options
         self.custom = custom
+        self._models: tuple[str, str] | None = None
         self.folder = options.workdir
         self.store = Store(options.cache or options.workdir / "runs")
         self.judgements = Judgements(self.store.root)
@@ -160,6 +162,7 @@ class Workspace:
                 **kept,
                 "toy": spec.toy,
                 "masks": spec.masks,
+                "models": None if spec.toy else self._code_of_models(spec.recipe),
                 "framework": contestant.framework,
                 "emulate": emulate,
                 "interpreter": interpreter(contestant.python),
@@ -181,9 +184,22 @@ class Workspace:
                 "autocast": spec.autocast,
                 **kept,
                 "toy": str(toy) if toy else "",
+                "folder": str(self.custom.folder.absolute()) if self.custom and not toy else "",
                 "masks": spec.masks,
             },
         )
+
+    def _code_of_models(self, recipe: Recipe) -> tuple[str, str] | None:
+        """Return the identity of custom models: where they lie, and all files but the rows."""
+        if self.custom is None:
+            return None
+        if self._models is None:
+            folder, data = self.custom.folder.resolve(), recipe.data
+            files = isinstance(data, FileData | ImageData)
+            rows = [folder / getattr(data, split) for split in ("train", "eval") if files]
+            without = {path.resolve() for path in (self.folder, self.store.root, *rows)}
+            self._models = str(folder), user_folder_hash(folder, without)
+        return self._models
 
     def _identity(self, contestant: Contestant, script: Path) -> tuple[str, str]:
         """Return the identity of a script and the files in its folder."""

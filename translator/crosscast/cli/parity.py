@@ -35,7 +35,9 @@ def parity(
     ],
     check: Annotated[
         Literal["quick", "model", "full", "nightly"],
-        typer.Option(help="quick: a tiny model, all levels except L3; model: the recipe's model."),
+        typer.Option(
+            help="quick: a tiny model, or yours for a few windows; model: the recipe's model."
+        ),
     ] = "quick",
     stress: Annotated[
         bool, typer.Option("--stress", help="Derive a recipe in which every feature is active.")
@@ -109,7 +111,11 @@ def parity(
     loaded = load(recipe)
     try:
         from crosscast_parity.compare import command
-        from crosscast_parity.planning.contestants import of_targets, parse_contestant
+        from crosscast_parity.planning.contestants import (
+            check_custom,
+            of_targets,
+            parse_contestant,
+        )
         from crosscast_parity.planning.options import make_options, read_interpreters
         from crosscast_parity.report.progress import progress_on
         from crosscast_parity.runs.kept_reference import stored_contestant
@@ -136,6 +142,8 @@ def parity(
         save_reference=save_reference,
     )
     interpreters = read_interpreters(python or (), targets)
+    contestants = of_targets(targets, loaded, interpreters)
+    contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
     custom = None
     if loaded.model.kind == "custom":
         request = Request(
@@ -148,12 +156,12 @@ def parity(
         unused = _given(context, BERT_ONLY)
         if check in ("full", "nightly"):
             unused.append(f"--check {check}")
+        check_custom(contestants, [target.partition("@")[0] for target in targets])
         result = compare_models(request, output, unused=unused)
         if not result.same:
             return EXIT_DIFFERENT
         custom = result.trained
-    contestants = of_targets(targets, loaded, interpreters)
-    contestants += [parse_contestant(text, loaded, _read, interpreters) for text in add or ()]
+        options = replace(options, reference=reference or targets[0])
     if reference_run:
         kept = stored_contestant(reference_run, {contestant.name for contestant in contestants})
         contestants.append(kept)
