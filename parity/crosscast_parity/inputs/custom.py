@@ -62,7 +62,10 @@ class CustomModels:
     @property
     def digest(self) -> str:
         """A hash of which tensor is which, and what is known of it."""
-        roles = {name: sorted(map(str, sorted(m.roles.items()))) for name, m in self.models.items()}
+        roles = {
+            framework: [(name, sorted(found)) for name, found in sorted(model.roles.items())]
+            for framework, model in self.models.items()
+        }
         text = repr((self.known.entries, roles, sorted(self.statistics)))
         return hashlib.sha256(text.encode()).hexdigest()
 
