@@ -102,7 +102,7 @@ PARITY = {
     "judge": "recordings checks processes levels planning",
     "report": "recordings checks processes levels planning judge",
     "toy": "checks recipes processes levels planning",
-    "runs": "inside recordings checks recipes processes inputs adapters planning judge toy",
+    "runs": "inside recordings checks processes inputs adapters planning judge toy",
     "exercise": "recordings checks levels evidence planning judge toy runs",
     "bisect": "recordings checks levels evidence runs",
     "compare": "inside recordings checks recipes processes inputs levels planning judge report runs"
