@@ -195,7 +195,7 @@ def test_the_report_names_draws_and_says_what_is_not_tested(lab: Lab) -> None:
     assert "the cause is in the code of blocks.0 before it" in text
     assert "torch: GELU by erf; paddle: GELU by tanh" in text
     assert "<- first output" in text
-    assert "NOT TESTED: L2" in text
+    assert "NOT TESTED: levels: everything that trains" in text
     told = as_json(result)
     assert [pair["same"] for pair in told["pairs"]] == [False, False]
     assert told["pairs"][0]["first_output"]["within"] == "blocks.0"
