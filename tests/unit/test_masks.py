@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -143,6 +144,7 @@ def test_a_script_without_the_two_functions_is_left_alone(tmp_path: Path) -> Non
     for inside, script in (("crosscast_torch.inside", SimpleNamespace(main=1)), ("", None)):
         install(inside, script, tmp_path, 7)()
     assert not list(tmp_path.iterdir())
+    assert "torch" not in sys.modules
 
 
 def given(*calls: tuple[tuple[int, ...], float | None], lost: tuple[str, ...] = ()) -> GivenMasks:

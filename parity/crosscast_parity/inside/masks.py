@@ -208,8 +208,10 @@ def install(inside: str, module: Any, folder: Path, seed: int) -> Callable[[], N
     Returns:
         A function to call when the run has ended, after all others have taken back what they did.
     """
+    if not all(hasattr(module, name) for name in SEAMS):
+        return lambda: None
     framework = module_of(inside, "masks")
-    if framework is None or not all(hasattr(module, name) for name in SEAMS):
+    if framework is None:
         return lambda: None
     masks = Masks(seed)
     masked = Masked(masks, framework.make_dropout(masks), folder / FILE)
