@@ -271,3 +271,12 @@ def test_a_map_that_says_otherwise_is_judged_again() -> None:
     other = replace(CUSTOM, known=replace(KNOWN, entries=KNOWN.entries[:2]))
     roles = replace(CUSTOM, models={**CUSTOM.models, "torch": replace(TORCH, roles={})})
     assert len({CUSTOM.digest, replace(CUSTOM).digest, other.digest, roles.digest}) == 3
+
+
+def test_statistics_about_which_rounding_decides_are_counted() -> None:
+    moved = {name: np.ones(3, np.float32) for name in ("calm", "wild")}
+    shifted = {**moved, "wild": 2 * moved["wild"]}
+    start = {name: np.zeros(3, np.float32) for name in moved}
+    check = check_statistics(moved, moved, shifted, start, 3)
+    assert check.result == "pass"
+    assert "rounding decides about 1 of 2 tensors" in check.wording
