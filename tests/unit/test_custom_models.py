@@ -100,11 +100,26 @@ def test_gradients_may_be_off_as_far_as_rounding_moves_them(shift: float, result
         arrays = {"w": KERNEL * np.float32(1 + by)}
         return observed({"w": KERNEL}, arrays)
 
-    checks, _ = compare_models(
-        seen(0.01), seen(0.0), dtype="float32", init="bert", shifted=seen(shift)
-    )
+    near = [(seen(0.0), seen(shift))]
+    checks, _ = compare_models(seen(0.01), seen(0.0), dtype="float32", init="bert", near=near)
     found = {c.name: c.result for c in checks if c.name.startswith("first gradients")}
     assert set(found.values()) == {result}
+
+
+@pytest.mark.parametrize("reference", [True, False])
+def test_a_bug_in_half_precision_is_no_room_for_itself(reference: bool) -> None:
+    """What one program is off its own float32 by says nothing if the other one is not."""
+
+    def seen(by: float) -> Observation:
+        return observed({"w": KERNEL}, {"w": KERNEL * np.float32(1 + by)})
+
+    exact, right, wrong = seen(0.0), seen(0.001), seen(0.08)
+    ours, theirs = (right, wrong) if reference else (wrong, right)
+    near = [(theirs, exact), (ours, exact)]
+    checks, _ = compare_models(ours, theirs, dtype="bfloat16", init="stress", near=near)
+    found = {c.name: c for c in checks if c.name.startswith("first gradients")}
+    assert found["first gradients, stress"].result == "fail"
+    assert found["first gradients by tensor, stress"].limit == 0.16  # that of the type
 
 
 def test_weight_decay_follows_the_roles_of_layers_and_not_names() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
+from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.bisection import bisect_pairs
 from crosscast_parity.compare.findings import Findings
 from crosscast_parity.compare.report_builder import Outcomes, report_of
@@ -15,6 +16,7 @@ from crosscast_parity.compare.stage_checks import run_checks
 from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
+from crosscast_parity.modules.evaluation import evaluation_checks
 from crosscast_parity.planning.contestants import Contestant, check_custom, check_names, refuse
 from crosscast_parity.planning.half_precision import Execution, choose_execution
 from crosscast_parity.planning.masks import with_masks
@@ -204,6 +206,7 @@ class _Comparison:
             results=self.results,
             scripts=self.work,
             stressed=stress_recipe(self.recipe)[1] if self.options.stress else (),
+            evaluations=self._evaluations(),
         )
         report = report_of(outcomes, reference)
         if self.options.bisect:
@@ -212,6 +215,12 @@ class _Comparison:
         if self.options.save_reference and reference:
             self._save(report.entrant(reference), self.options.save_reference)
         return report
+
+    def _evaluations(self) -> dict[str, tuple[Check, ...]]:
+        if self.custom is None:
+            return {}
+        programs = list(self.contestants.values())
+        return evaluation_checks(programs, self.results, timeout=self.options.timeout)
 
     def _maker(self, findings: Findings) -> Maker:
         stages = {result.stage.name: result for result in self.results}

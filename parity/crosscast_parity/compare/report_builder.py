@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crosscast.recipe.document import BertModel
 from crosscast_parity.bisect.unobservable_fields import hidden_in
@@ -36,7 +36,11 @@ from crosscast_parity.toy.model import WEIGHTS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """All that a comparison has made. `wanted`: the reference that was asked for."""
+    """All that a comparison has made.
+
+    `wanted`: the reference that was asked for. `evaluations`: checks of those that runs of custom
+    models report, by contestant.
+    """
 
     options: Options
     contestants: Mapping[str, Contestant]
@@ -45,6 +49,7 @@ class Outcomes:
     results: Sequence[StageResult]
     scripts: Workspace
     stressed: tuple[str, ...]
+    evaluations: Mapping[str, Sequence[Check]] = field(default_factory=dict)
 
     def runs(self, name: str) -> list[Run]:
         """Return the runs of a program, but for the perturbed ones."""
@@ -117,7 +122,10 @@ def _entrant(outcomes: Outcomes, name: str) -> Entrant:
         script=_script(outcomes, contestant, made[0]),
         device=statuses[0].device if statuses else "",
         versions=found,
-        checks=tuple(c for result in outcomes.results for c in own_checks(result, name)),
+        checks=(
+            *(c for result in outcomes.results for c in own_checks(result, name)),
+            *outcomes.evaluations.get(name, ()),
+        ),
     )
 
 

@@ -302,24 +302,28 @@ def _models(
     dtype = made.spec.dtype
     level: Level = "L1a" if dtype == "float32" else "L1c"
     sizes: TensorErrors = {}
-    shifted = None
+    near: list[tuple[FinishedRun, FinishedRun]] = []
     if result.custom is not None:
-        shifted = result.shifted(other)
-        if shifted is None:
+        # In float32 weights are shifted, of the reference; half precision is held against float32.
+        measured = [other] if dtype == "float32" else [other, made]
+        shifted = [(run, result.shifted(run)) for run in measured]
+        near = [(run, moved) for run, moved in shifted if moved is not None]
+        if len(near) < len(measured):
             words = "how much the gradients amplify rounding was not measured"
             return (untested(level, f"first gradients, {init}", words),), {}
 
     def judged() -> tuple[tuple[Check, ...], TensorErrors]:
         ours, theirs = result.canonical(made), result.canonical(other)
-        near = result.canonical(shifted) if shifted else None
-        return compare_models(ours, theirs, dtype=dtype, init=init, shifted=near)
+        pairs = [(result.canonical(run), result.canonical(moved)) for run, moved in near]
+        return compare_models(ours, theirs, dtype=dtype, init=init, near=pairs)
 
     def compared() -> tuple[Check, ...]:
         nonlocal sizes
-        folders = [run.folder for run in (made, other, shifted) if run]
+        folders = [run.folder for run in (made, other, *(moved for _, moved in near))]
         given = result.given(dtype=dtype, init=init)
         checks, sizes = result.judgements.recall(COMPARED, "models", folders, given, judged)
-        return (*checks, *_statistics(result, made, other, shifted))
+        moved = near[0][1] if near else None
+        return (*checks, *_statistics(result, made, other, moved))
 
     return _guarded(level, compared), sizes
 

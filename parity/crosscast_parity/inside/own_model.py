@@ -8,6 +8,7 @@ answers are lines of JSON, arrays are in npz files:
     {"action": "run", …, "weights": "w.npz", "projections": "p.npz", "result": "out.npz"}
     {"action": "modules", …}
     {"action": "train", …}
+    {"action": "evaluate", …, "weights": "w.npz", "batch": 16, "result": "out.npz"}
 
 A description leaves in `initial` all tensors as the factory draws them after `seed`.
 
@@ -15,6 +16,7 @@ A run sets weights, evaluates the model, and leaves its outputs and the gradient
 products of outputs and projections. `loss` names a function that is called instead of the model.
 `modules` also leaves what every layer got and returned, and the gradients of that. `train` calls
 the model as training does, without dropout, and leaves what its layers got and its statistics.
+`evaluate` leaves the first output of every batch of rows, and answers which tensors got no weights.
 """
 
 from __future__ import annotations
@@ -161,6 +163,8 @@ class Own:
                 return self._run(job, compute)
             if job["action"] == "train":
                 return self._train(job, feeds)
+            if job["action"] == "evaluate":
+                return self._evaluate(job, rows, function)
             calls = Calls(framework)
             with framework.watched(model, calls):
                 outputs = compute()
@@ -235,6 +239,29 @@ class Own:
                 result[f"state/{tensor.name}"] = framework.array(tensor.handle)
         np.savez(job["result"], **result)  # type: ignore[arg-type]
         return {"calls": calls.told()}
+
+    def _evaluate(self, job: Mapping[str, Any], rows: Arrays, function: Any) -> dict[str, Any]:
+        framework = self._framework
+        given = load(job["weights"])
+        tensors = framework.tensors(self._model)
+        missing = []
+        for tensor in tensors:
+            name = next((name for name in (tensor.name, *tensor.also) if name in given), None)
+            if name is not None:
+                framework.assign(tensor, given[name])
+            elif "float" in tensor.dtype:
+                missing.append(tensor.name)
+        framework.evaluate(self._model)
+        count = min(map(len, rows.values()))
+        result = {}
+        for start in range(0, count, job["batch"]):
+            batch = {name: array[start : start + job["batch"]] for name, array in rows.items()}
+            outputs = flat(function(self._model, framework.feeds(batch)), framework)
+            if not outputs:
+                raise TypeError("it returns no tensors of floating-point numbers")
+            result[f"batch/{start:09d}"] = framework.array(outputs[0])
+        np.savez(job["result"], **result)  # type: ignore[arg-type]
+        return {"missing": missing}
 
     def _with_weights(self, job: Mapping[str, Any]) -> list[Tensor]:
         framework, given = self._framework, load(job["weights"])

@@ -7,7 +7,8 @@ half precision the reference may be its float32 run or its half run; the limits 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -49,7 +50,7 @@ def compare_models(
     *,
     dtype: Dtype,
     init: Literal["bert", "stress"],
-    shifted: Observation | None = None,
+    near: Sequence[tuple[Observation, Observation]] = (),
 ) -> tuple[tuple[Check, ...], TensorErrors]:
     """Compare window 0 of two runs and, in float32, the last of the first that both recorded.
 
@@ -58,8 +59,9 @@ def compare_models(
         reference: what was recorded of the reference.
         dtype: type of our matmuls; in half precision this is level L1c.
         init: which weights both began with; named in the checks.
-        shifted: for a custom model, what was recorded of the reference with rounding that is larger
-            than between frameworks: its gradients may be off by as much (`ROOM`).
+        near: for a custom model, what was recorded of a program, and of the same with rounding that
+            is larger than between frameworks: gradients may be off by as much (`ROOM`), by the
+            smaller one of several programs, so that a bug in one of them is no room for it.
     """
     level: Level = "L1a" if dtype == "float32" else "L1c"
     theirs = {window.window: window for window in reference.windows if window.window < FIRST}
@@ -71,23 +73,28 @@ def compare_models(
     checks = [
         _weights(level, init, *first),
         _loss(level, init, dtype, *first),
-        *_gradients(level, init, first, norms, dtype, _noise(first[1], shifted)),
+        *_gradients(level, init, first, norms, dtype, _noises(first[1], near)),
     ]
     if level == "L1a":
         last = next((p for p in reversed(pairs) if _usable(*p) and p is not first), None)
-        noise = _noise(last[1], shifted) if last else {}
-        checks += _gradients(level, init, last, _norms(*last) if last else {}, noise=noise)
+        noises = _noises(last[1], near) if last else []
+        checks += _gradients(level, init, last, _norms(*last) if last else {}, noises=noises)
         casts = half_casts(ours.manifest)
         if casts and not half_casts(reference.manifest):
             checks = [_with_cause(check, casts) for check in checks]
     return tuple(checks), _errors(norms)
 
 
-def _noise(reference: ObservedWindow, shifted: Observation | None) -> Norms:
-    """Return how far the gradients of a window are from those of the same, rounded otherwise."""
-    windows = shifted.windows if shifted else ()
-    other = next((w for w in windows if w.window == reference.window), None)
-    return _norms(other, reference) if other else {}
+def _noises(window: ObservedWindow, near: Sequence[tuple[Observation, Observation]]) -> list[Norms]:
+    """Return how far gradients of a window are from those of the same, rounded otherwise."""
+    found = (
+        _norms(other, own)
+        for observed, shifted in near
+        for own in observed.windows
+        for other in shifted.windows
+        if own.window == other.window == window.window
+    )
+    return [norms for norms in found if norms]
 
 
 def _with_cause(check: Check, cause: str) -> Check:
@@ -184,7 +191,7 @@ def _gradients(
     pair: tuple[ObservedWindow, ObservedWindow] | None,
     norms: Norms,
     dtype: Dtype | None = None,
-    noise: Norms | None = None,
+    noises: Sequence[Norms] = (),
 ) -> list[Check]:
     """Compare gradients of the first window, of a type of matmuls; without one, of a later one."""
     when = "first" if dtype else "later"
@@ -192,9 +199,9 @@ def _gradients(
     if pair is None or not _usable(*pair):
         return [untested(level, name, _why(pair)) for name in names]
     together, tensor = (limit_of(level, name, dtype) for name in names)
-    rounded = {name: ROOM * error for name, error in _errors(noise or {}).items()}
-    if noise:
-        together = max(together, ROOM * _together(noise))
+    rounded = _room(noises)
+    if rounded:
+        together = max(together, ROOM * min(map(_together, noises)))
         tensor = max([tensor, *(size for size in rounded.values() if size <= CHAOS)])
         if together > CHAOS:
             words = f"rounding alone moves the gradients by {together / ROOM:.0%}"
@@ -217,6 +224,13 @@ def _gradients(
         words = f"window {window}: off by {whole.size:.2g} (limit {together:g})"
         check = replace(check, wording=words)
     return [check, by_tensor]
+
+
+def _room(noises: Sequence[Norms]) -> dict[str, float]:
+    """Return how far every gradient may be off by its noise, the smallest of several programs."""
+    errors = [_errors(noise) for noise in noises]
+    names = errors[0] if errors else {}
+    return {name: ROOM * min(found.get(name, math.inf) for found in errors) for name in names}
 
 
 def _why(pair: tuple[ObservedWindow, ObservedWindow] | None) -> str:

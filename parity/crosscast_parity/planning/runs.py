@@ -284,9 +284,13 @@ def twin_runs(
     ]
 
 
+EXACT = "float32-stress"
+"""Name of the run that tells what half precision rounds in a short run of the same program."""
+
+
 def rounded_otherwise(name: str) -> str:
     """Return the name of the run that differs from a short one by more than rounding."""
-    return f"twin-of-{name}"
+    return EXACT if name == "half-stress" else f"twin-of-{name}"
 
 
 def _rounded_otherwise(
@@ -294,13 +298,12 @@ def _rounded_otherwise(
 ) -> Iterator[tuple[str, str, Path, dict[str, Any]]]:
     """Yield name, variant, weights and more of these runs, which only a custom model needs.
 
-    In float32 they begin with shifted weights; one in half precision is repeated in float32.
+    They are in float32 and begin with shifted weights.
     """
     if "start" not in stage.parts or not inputs.shifted:
         return
     half = is_half(recipe)
-    weights = dict(zip(("float32-bert", "float32-stress"), inputs.shifted, strict=True))
-    for name, path in (weights | ({"half-stress": inputs.stress} if half else {})).items():
+    for name, path in zip(("float32-bert", EXACT), inputs.shifted, strict=True):
         more = {
             "windows": stage.recorded,
             "record": tuple(range(stage.recorded)),
@@ -310,9 +313,14 @@ def _rounded_otherwise(
 
 
 def resumed_runs(recipe: Recipe, stage: Stage) -> set[str]:
-    """Return the short runs whose epochs are brief: the resume is within the second one."""
-    several = "gate" in stage.parts and stage.recorded >= RECORDED  # two windows are too few
-    return {"gate", repeated_by_gate(recipe)} if several else set()
+    """Return the short runs whose epochs are brief: the resume is within the second one.
+
+    With a custom model also the one that tells what half precision rounds in them.
+    """
+    if "gate" not in stage.parts or stage.recorded < RECORDED:  # two windows are too few
+        return set()
+    compared = {EXACT} if not isinstance(recipe.model, BertModel) else set()
+    return {"gate", repeated_by_gate(recipe), *compared}
 
 
 def is_judged_first(spec: RunSpec) -> bool:

@@ -128,9 +128,9 @@ class StageResult:
             return found
         return self.custom.canonical(found, self.frameworks[made.spec.contestant])
 
-    def shifted(self, reference: FinishedRun) -> FinishedRun | None:
-        """Return a run of the reference that differs from a short one by more than rounding."""
-        return self.of(reference.spec.contestant, rounded_otherwise(reference.spec.name))
+    def shifted(self, made: FinishedRun) -> FinishedRun | None:
+        """Return a run of the same program that differs from a short one by more than rounding."""
+        return self.of(made.spec.contestant, rounded_otherwise(made.spec.name))
 
     def counters(self, made: FinishedRun) -> frozenset[str]:
         """Return the tensors of a run's model that only count."""

@@ -162,6 +162,23 @@ class Processes:
             found[name] = Recorded(answers[name]["calls"], arrays, computed)
         return found
 
+    def evaluate(
+        self, framework: str, weights: Mapping[str, np.ndarray], batch: int
+    ) -> list[np.ndarray]:
+        """Return the first output of a model in evaluation, or its loss, by batch of rows.
+
+        Raises:
+            DiagnosticError: CC761 and CC762 as above, CC710 for weights that lack a tensor.
+        """
+        files = {key: str(self._files / f"{framework}-{key}.npz") for key in ("weights", "result")}
+        save_npz(files["weights"], weights)
+        answers = self._ask({framework: {"action": "evaluate", "batch": batch, **files}})
+        missing = answers[framework]["missing"]
+        if missing:
+            raise failure("CC710", f"{missing[0]} is missing, a tensor of the model")
+        with np.load(files["result"], allow_pickle=False) as file:
+            return [file[name] for name in sorted(file.files)]
+
     def _run(
         self, action: str, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]
     ) -> tuple[dict[str, dict[str, str]], dict[str, list[tuple[int, ...] | None]]]:
@@ -185,7 +202,7 @@ class Processes:
             jobs[name] = {"action": action, **files}
         return jobs, axes
 
-    def _ask(self, jobs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
+    def _ask(self, jobs: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         """Send jobs to all processes, then wait for all answers; every failure is reported."""
         found, problems = {}, []
         for name, job in jobs.items():

@@ -1,0 +1,117 @@
+"""Level L1d for custom models: the evaluation that a run reports, from what its model returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from crosscast.messages.diagnostics import failure
+from crosscast.recipe.document import CrossEntropy, CustomLoss, MeanSquaredError, Recipe
+from crosscast.reference.data import Array
+from crosscast_parity.checks.check import Check
+from crosscast_parity.levels.applied import UNIT
+from crosscast_parity.levels.evaluation import (
+    Expected,
+    expected_of_logits,
+    expected_of_losses,
+    judge_evaluation,
+)
+from crosscast_parity.recordings.status import Evaluation
+
+ROUNDED = 1e-6
+"""Relative change of weights that stands for what a float32 model rounds."""
+IGNORED = -100
+
+
+def rounding_of(recipe: Recipe) -> float:
+    """Return the relative change of weights that stands for what a run of a recipe rounds."""
+    return UNIT.get(recipe.precision.compute_dtype, ROUNDED)
+
+
+def check_custom_evaluation(
+    recipe: Recipe,
+    exact: Sequence[np.ndarray],
+    rough: Sequence[np.ndarray],
+    rows: Mapping[str, np.ndarray],
+    reported: Evaluation,
+    name: str,
+) -> Iterator[Check]:
+    """Yield the checks of what a run reports.
+
+    Args:
+        recipe: Of the run.
+        exact: What the model returns for every batch of rows, or the loss where that is custom.
+        rough: The same with weights that are changed by `rounding_of` the recipe.
+        rows: What was evaluated, with the targets.
+        reported: By the run.
+        name: What the checks are called.
+
+    Raises:
+        DiagnosticError: CC762 for outputs that do not fit the targets.
+    """
+    with np.errstate(all="ignore"):
+        expected = _expected(recipe, exact, rough, rows)
+    yield from judge_evaluation(expected, reported, name)
+
+
+def _expected(
+    recipe: Recipe,
+    exact: Sequence[np.ndarray],
+    rough: Sequence[np.ndarray],
+    rows: Mapping[str, np.ndarray],
+) -> Expected:
+    loss = recipe.loss
+    tokens = recipe.accumulation.normalize_by == "token"
+    n_rows = min(map(len, rows.values()))
+    count = n_rows
+    if tokens and loss.target is not None:
+        count = max(1, int((rows[loss.target] != IGNORED).sum()))
+    if isinstance(loss, CustomLoss):
+        size = recipe.batch.micro_batch_size
+        sizes = [min(size, n_rows - start) for start in range(0, n_rows, size)]
+        both = (_summed(exact, sizes), _summed(rough, sizes))
+        return expected_of_losses(*both, count)
+    outputs, rounded = (np.concatenate(parts).astype(np.float64) for parts in (exact, rough))
+    targets = rows[loss.target]
+    if isinstance(loss, CrossEntropy):
+        logits, near = (array.reshape(-1, array.shape[-1]) for array in (outputs, rounded))
+        labels = targets.reshape(-1)
+        if len(labels) != len(logits):
+            raise _misfit(outputs, targets)
+        counted = labels != IGNORED
+        labels = labels[counted].astype(np.int64)
+        return expected_of_logits(logits[counted], near[counted], labels, loss, count)
+    if outputs.size != targets.size:
+        raise _misfit(outputs, targets)
+    wanted = targets.reshape(n_rows, -1).astype(np.float64)
+    formula = _squared if isinstance(loss, MeanSquaredError) else _binary
+    losses, near = (
+        formula(array.reshape(n_rows, -1), wanted).mean(-1) for array in (outputs, rounded)
+    )
+    return expected_of_losses(losses, near, count)
+
+
+def _summed(values: Sequence[np.ndarray], sizes: Sequence[int]) -> Array:
+    """Return the sums of custom losses by batch; a scalar is the mean of its batch."""
+    return np.array(
+        [
+            value.astype(np.float64).sum() * (1 if value.ndim else size)
+            for value, size in zip(values, sizes, strict=True)
+        ]
+    )
+
+
+def _squared(predicted: Array, wanted: Array) -> Array:
+    found: Array = (predicted - wanted) ** 2
+    return found
+
+
+def _binary(logits: Array, wanted: Array) -> Array:
+    found: Array = np.maximum(logits, 0) - logits * wanted + np.log1p(np.exp(-np.abs(logits)))
+    return found
+
+
+def _misfit(outputs: np.ndarray, targets: np.ndarray) -> Exception:
+    shapes = f"{list(outputs.shape)}, the targets are {list(targets.shape)}"
+    return failure("CC762", f"the model returns {shapes}")
