@@ -20,10 +20,10 @@ from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.runs import Stage, plain_runs, twin_runs
-from crosscast_parity.planning.stages import DEPTHS, custom_stages
+from crosscast_parity.planning.stages import DEPTHS, custom_stages, seeds_of
 from crosscast_parity.recipes.derived import changed, small_batches
 from crosscast_parity.recipes.on_toy import active_on_toy, own_on_toy
-from custom_fakes import BIAS, CUSTOM, KERNEL, own_recipe
+from custom_fakes import BIAS, CUSTOM, KERNEL, START, own_recipe
 from property_settings import examples
 from recipe_strategies import recipes
 
@@ -76,6 +76,31 @@ def test_a_quick_check_is_small_and_one_of_the_model_is_not() -> None:
     assert quick.derive(recipe).schedule.total_steps == quick.windows
     assert whole.derive(recipe) == recipe
     assert whole.windows > quick.windows
+
+
+def test_a_full_check_has_every_type_and_paired_seeds() -> None:
+    recipe = own_recipe(seed=7)
+    stages = {stage.name: stage for stage in custom_stages(recipe, 10, "full", None, 3)}
+    kinds = ["model", "model-float16", "model-bfloat16"]
+    seeds = seeds_of(recipe, "full")
+    assert seeds == [7, 8, 9, 10, 11]
+    assert list(stages) == [*kinds, *(f"seed-{seed}" for seed in seeds), "toy", "toy-active"]
+    types = [stages[name].derive(recipe).precision.compute_dtype for name in kinds]
+    assert types == ["float32", "float16", "bfloat16"]
+    assert [stages[f"seed-{seed}"].derive(recipe).seed for seed in seeds] == seeds
+    assert seeds_of(recipe, "quick") == seeds_of(recipe, "model") == []
+    assert len(seeds_of(recipe, "nightly")) > len(seeds)
+
+
+def test_every_seed_has_its_own_weights(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", x=np.zeros((300, 1)), y=np.zeros(300))
+    other = {name: array + 2 for name, array in START.items()}
+    custom = replace(CUSTOM, folder=tmp_path, starts={8: other})
+    for seed, start in ((7, START), (8, other)):
+        recipe = own_recipe(seed=seed)
+        inputs = write_custom_inputs(recipe, tmp_path / str(seed), 0, 8, custom)
+        found = load_file(inputs.weights)
+        np.testing.assert_array_equal(found["dense.weight"], start["weight"])
 
 
 def test_noise_is_measured_on_the_reference(tmp_path: Path) -> None:

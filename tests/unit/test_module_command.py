@@ -78,9 +78,6 @@ def test_models_that_are_the_same_are_trained(
 
 BERT_ONLY = (
     "--stress",
-    "--self-test",
-    "--check=full",
-    "--check=nightly",
     "--save-reference=kept",
     "--reference-run=kept",
 )

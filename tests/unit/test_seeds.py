@@ -8,8 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crosscast.recipe.document import CrossEntropy, MeanSquaredError
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.seeds import Margins, SeedResult, judge_seeds, train_loss_tail
+from crosscast_parity.levels.seeds import (
+    MARGINS,
+    Margins,
+    SeedResult,
+    judge_seeds,
+    margins_of,
+    train_loss_tail,
+)
 from parity_fakes import good_rows
 
 CHANCE = math.log(3)
@@ -186,3 +194,39 @@ def test_a_skipped_window_without_a_loss_is_left_out_but_not_an_update() -> None
     skipped = [*rows[:-1], replace(rows[-1], loss=None, skipped=True)]
     assert train_loss_tail(skipped) == pytest.approx(train_loss_tail(rows), rel=1e-2)
     assert train_loss_tail([*rows[:-1], replace(rows[-1], loss=None)]) is None
+
+
+def without_accuracy(found: list[SeedResult], factor: float = 1.0) -> list[SeedResult]:
+    """Return results of a loss of another unit, which has no accuracy."""
+    return [
+        replace(
+            result,
+            train_loss_tail=factor * (result.train_loss_tail or 0),
+            eval_loss=factor * (result.eval_loss or 0),
+            eval_accuracy=None,
+        )
+        for result in found
+    ]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("off", "result"), [(1.001, "pass"), (1.1, "fail")])
+def test_a_loss_of_any_unit_is_compared_by_its_share(unit: float, off: float, result: str) -> None:
+    theirs = without_accuracy(results(), unit)
+    ours = without_accuracy(results(), unit * off)
+    margins = margins_of(MeanSquaredError(kind="mse"), theirs)
+    checks = by_name(judge_seeds(ours, theirs, margins))
+    assert list(checks) == ["convergence", "training loss", "eval loss"]
+    assert checks["convergence"].result == "pass"
+    assert {checks[name].result for name in ("training loss", "eval loss")} == {result}
+
+
+def test_a_loss_without_accuracy_can_diverge() -> None:
+    theirs = without_accuracy(results())
+    ours = [lost(theirs[0]), *theirs[1:]]
+    margins = margins_of(MeanSquaredError(kind="mse"), theirs)
+    assert by_name(judge_seeds(ours, theirs, margins))["convergence"].result == "fail"
+
+
+def test_a_cross_entropy_is_compared_in_nats() -> None:
+    assert margins_of(CrossEntropy(), results()) is MARGINS

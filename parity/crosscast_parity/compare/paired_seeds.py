@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log
 
-from crosscast.recipe.document import SyntheticData
+from crosscast.recipe.document import BertModel, SyntheticData
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.seeds import SeedResult, judge_seeds, train_loss_tail
-from crosscast_parity.recipes.derived import bert_of
+from crosscast_parity.levels.seeds import SeedResult, judge_seeds, margins_of, train_loss_tail
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 
 
@@ -23,7 +22,9 @@ def seed_checks(
     theirs = seed_results(seeded, reference)
     recipe = seeded[0].recipes[reference]
     rows = recipe.data.eval_rows if isinstance(recipe.data, SyntheticData) else None
-    return judge_seeds(ours, theirs, plateau=log(bert_of(recipe).labels), eval_rows=rows)
+    plateau = log(recipe.model.labels) if isinstance(recipe.model, BertModel) else None
+    margins = margins_of(recipe.loss, theirs)
+    return judge_seeds(ours, theirs, margins, plateau=plateau, eval_rows=rows)
 
 
 def seed_results(results: Sequence[StageResult], contestant: str) -> list[SeedResult]:

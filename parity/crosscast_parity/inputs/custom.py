@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -48,8 +48,8 @@ class CustomModels:
     """The models of a recipe, by framework, and which weight of one is which of another.
 
     `start`: canonical weights that runs begin with, those of the first framework's factory.
-    `drawn`: others, with which every layer has an effect. `statistics`: canonical names of running
-    statistics. `folder`: of the recipe.
+    `starts`: others that it draws, by seed. `drawn`: others, with which every layer has an effect.
+    `statistics`: canonical names of running statistics. `folder`: of the recipe.
     """
 
     known: WeightsMap
@@ -58,6 +58,7 @@ class CustomModels:
     drawn: Arrays
     statistics: frozenset[str]
     folder: Path
+    starts: Mapping[int, Arrays] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -166,11 +167,12 @@ def write_custom_inputs(
     train = _rows(recipe, "train", wanted, folder, custom)
     evaluation = _rows(recipe, "eval", EVAL_ROWS, folder, custom)
     few, held = shares_of_eval(recipe)
+    start = custom.starts.get(recipe.seed, custom.start)
     starts = {
-        "weights": custom.start,
+        "weights": start,
         "stress": custom.drawn,
-        **{f"twin-{n}": perturb(custom.start, recipe.seed + n, TWIN) for n in range(1, twins + 1)},
-        "shifted": perturb(custom.start, seed=recipe.seed, relative=SHIFT),
+        **{f"twin-{n}": perturb(start, recipe.seed + n, TWIN) for n in range(1, twins + 1)},
+        "shifted": perturb(start, seed=recipe.seed, relative=SHIFT),
         "shifted-stress": perturb(custom.drawn, seed=recipe.seed, relative=SHIFT),
     }
     for framework in custom.models:

@@ -141,7 +141,7 @@ class Own:
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
         self._model: Any = None
-        self._named: tuple[str, str] | None = None
+        self._named: tuple[str, str, int] | None = None
 
     def answer(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a job."""
@@ -187,7 +187,7 @@ class Own:
         return np.array(tensor.handle)  # whole numbers, exactly
 
     def _built(self, job: Mapping[str, Any]) -> Any:
-        wanted = job["folder"], job["factory"]
+        wanted = job["folder"], job["factory"], job["seed"]
         if self._named != wanted:
             os.chdir(job["folder"])
             search_in(job["folder"])

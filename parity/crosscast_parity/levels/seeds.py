@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from crosscast.recipe.document import CrossEntropy, Loss
 from crosscast_parity.checks.check import Check, Result
 from crosscast_parity.checks.power import more_seeds
 from crosscast_parity.checks.statistics import (
@@ -42,23 +43,43 @@ class SeedResult:
     eval_loss: float | None
     eval_accuracy: float | None
 
-    @property
-    def converged(self) -> bool:
-        """Whether there is a number everywhere."""
-        values = (self.train_loss_tail, self.eval_loss, self.eval_accuracy)
+    def converged(self, margins: Margins) -> bool:
+        """Whether there is a number wherever there is a limit."""
+        values = [self.train_loss_tail, self.eval_loss]
+        if margins.eval_accuracy is not None:
+            values.append(self.eval_accuracy)
         return all(value is not None and math.isfinite(value) for value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margins:
-    """Largest differences that count as equivalent."""
+    """Largest differences that count as equivalent; None for what is not compared."""
 
     train_loss: float = limit_of("L3", "training loss")
     eval_loss: float = limit_of("L3", "eval loss")
-    eval_accuracy: float = limit_of("L3", "accuracy")
+    eval_accuracy: float | None = limit_of("L3", "accuracy")
 
 
 MARGINS = Margins()
+
+
+def margins_of(loss: Loss, reference: Sequence[SeedResult]) -> Margins:
+    """Return the largest differences; shares of the loss where that is no cross-entropy in nats."""
+    if isinstance(loss, CrossEntropy):
+        return MARGINS
+    tails = [result.train_loss_tail for result in reference]
+    ends = [result.eval_loss for result in reference]
+    return replace(
+        MARGINS,
+        train_loss=MARGINS.train_loss * _mean_size(tails),
+        eval_loss=MARGINS.eval_loss * _mean_size(ends),
+        eval_accuracy=None,
+    )
+
+
+def _mean_size(values: Sequence[float | None]) -> float:
+    sizes = [abs(value) for value in values if value is not None]
+    return math.fsum(sizes) / len(sizes) if sizes else 1.0
 
 
 def train_loss_tail(rows: Sequence[Row]) -> float | None:
@@ -105,11 +126,11 @@ def judge_seeds(
             ),
         )
     convergence = _convergence(pairs, margins, plateau)
-    both = [(a, b) for a, b in pairs if a.converged and b.converged]
+    both = [(a, b) for a, b in pairs if a.converged(margins) and b.converged(margins)]
     if not both:
         return (convergence,)
     step = 1 / eval_rows if eval_rows else 0.0
-    columns: tuple[tuple[str, float, float, Callable[[SeedResult], float | None]], ...] = (
+    columns: tuple[tuple[str, float | None, float, Callable[[SeedResult], float | None]], ...] = (
         ("training loss", margins.train_loss, 0.0, lambda result: result.train_loss_tail),
         ("eval loss", margins.eval_loss, 0.0, lambda result: result.eval_loss),
         ("accuracy", margins.eval_accuracy, step, lambda result: result.eval_accuracy),
@@ -127,6 +148,7 @@ def judge_seeds(
                 margin,
             )
             for name, margin, size, value in columns
+            if margin is not None
         ),
     )
 
@@ -150,7 +172,7 @@ def _convergence(
     """Fail if a seed converges on one side only; one that neither side gets done says little."""
     lone = [(a, _why(a, b, margins, plateau)) for a, b in pairs]
     apart = [(result.seed, why) for result, why in lone if why]
-    neither = [a.seed for a, b in pairs if not a.converged and not b.converged]
+    neither = [a.seed for a, b in pairs if not (a.converged(margins) or b.converged(margins))]
     result: Result = "fail" if apart else "unclear" if neither else "pass"
     if apart:
         words = f"seed {apart[0][0]} {apart[0][1]} ({len(apart)} of {_seeds(len(pairs))})"
@@ -170,8 +192,8 @@ def _convergence(
 
 def _why(ours: SeedResult, reference: SeedResult, margins: Margins, plateau: float | None) -> str:
     """Say which side alone did not converge; empty if both did or neither."""
-    if ours.converged != reference.converged:
-        return f"did not converge{'' if reference.converged else ' in the reference'}"
+    if ours.converged(margins) != reference.converged(margins):
+        return f"did not converge{'' if reference.converged(margins) else ' in the reference'}"
     a, b = ours.train_loss_tail, reference.train_loss_tail
     if plateau is None or a is None or b is None or abs(a - b) <= margins.train_loss:
         return ""

@@ -71,6 +71,8 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
     # A custom loss calls the model itself: how it would in training is not known.
     state = not isinstance(request.recipe.loss, CustomLoss)
     trained = processes.record("train", weights, models) if state else {}
+    first = known.frameworks[0]
+    by_seed = {seed: processes.drawn(first, seed) for seed in request.seeds}
     return Result(
         known=known,
         matched=path is None,
@@ -81,7 +83,7 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
         },
         state=state,
         judgements=judge(known, models, drawn, evaluated, trained),
-        trained=custom_models(known, models, initial, drawn, request.folder),
+        trained=custom_models(known, models, initial, drawn, request.folder, by_seed),
     )
 
 

@@ -26,6 +26,7 @@ def custom_models(
     initial: Mapping[str, Mapping[str, np.ndarray]],
     drawn: Mapping[str, np.ndarray],
     folder: Path,
+    by_seed: Mapping[int, Mapping[str, np.ndarray]],
 ) -> CustomModels:
     """Return what runs of the models of a recipe begin with.
 
@@ -35,15 +36,25 @@ def custom_models(
         initial: By framework all tensors as the factory draws them.
         drawn: Canonical weights with which every layer has an effect.
         folder: Of the recipe.
+        by_seed: All tensors of the first framework as its factory draws them with other seeds.
     """
     first = known.frameworks[0]
     found = {model.framework: _trained(model, initial[model.framework]) for model in models}
-    start = canonical_arrays(found[first].arrays, known, first)
-    start = {name: start[name] for name in drawn if name in start}
+
+    def canonical(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        start = canonical_arrays(arrays, known, first)
+        return _folded({name: start[name] for name in drawn if name in start}, known)
+
+    also = _also(models[0])
+    starts = {
+        seed: canonical(dict(arrays) | {other: arrays[name] for other, name in also.items()})
+        for seed, arrays in by_seed.items()
+    }
     return CustomModels(
         known=known,
         models=found,
-        start=_folded(start, known),
+        start=canonical(found[first].arrays),
+        starts=starts,
         drawn=_folded(drawn, known),
         statistics=frozenset(n for n, part in roles_of(known, models).items() if part.statistic),
         folder=folder,
@@ -65,12 +76,17 @@ def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
     for part in model.parts:
         if part.trainable and not (part.fixed or part.statistic):
             parts.setdefault(part.tensor, []).append(part)
-    also = {other: part.tensor for part in model.parts for other in part.also}
+    also = _also(model)
     return Trained(
         arrays=dict(initial) | {other: initial[name] for other, name in also.items()},
         roles={name: frozenset(_roles(found)) for name, found in parts.items()},
         counters=frozenset(model.counters),
     )
+
+
+def _also(model: Model) -> dict[str, str]:
+    """Return the other names of tied tensors, with that of the tensor."""
+    return {other: part.tensor for part in model.parts for other in part.also}
 
 
 def _roles(parts: Sequence[Part]) -> set[str]:

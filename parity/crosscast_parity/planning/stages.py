@@ -86,21 +86,57 @@ def custom_stages(
         recipe: of the comparison.
         weights: how many the models have.
         depth: `quick`: a few small windows, into which the schedule is squeezed, with a learning
-            rate for so few rows. `model`: more of them, with all their rows.
+            rate for so few rows. `model`: more of them, with all their rows. `full`: that in every
+            type, and paired seeds (L3). `nightly`: the same with more windows and seeds.
         windows: of trajectories, None for the usual number.
         twins: perturbed runs of the reference.
     """
-    quick = depth == "quick"
-    length = windows or (CUSTOM_WINDOWS if quick else FULL_WINDOWS)
-    trained = Stage(
-        name="model",
-        parts=ALL,
-        windows=length,
-        derive=partial(_squeezed, windows=length) if quick else _own,
-        recorded=RECORDED_LARGE if weights >= LARGE else RECORDED,
-        twins=twins,
-    )
-    return [trained, *toy_stages()]
+    usual = {"quick": CUSTOM_WINDOWS, "nightly": NIGHTLY_WINDOWS}
+    length = windows or usual.get(depth, FULL_WINDOWS)
+    derived: dict[str, Callable[[Recipe], Recipe]] = {}
+    derived["model"] = partial(_squeezed, windows=length) if depth == "quick" else _own
+    if depth in ("full", "nightly"):
+        derived |= {f"model-{dtype}": partial(_typed, dtype=dtype) for dtype in _others(recipe)}
+    trained = [
+        Stage(
+            name=name,
+            parts=ALL,
+            windows=length,
+            derive=derive,
+            recorded=RECORDED_LARGE if weights >= LARGE else RECORDED,
+            twins=twins,
+        )
+        for name, derive in derived.items()
+    ]
+    return [*trained, *_seed_stages(recipe, depth, _seeded_custom), *toy_stages()]
+
+
+def seeds_of(recipe: Recipe, depth: Depth) -> list[int]:
+    """Return the seeds of the pairs of L3; none in a check without them."""
+    count = {"full": FULL_SEEDS, "nightly": NIGHTLY_SEEDS}.get(depth, 0)
+    return [(recipe.seed + number) % SEEDS for number in range(count)]
+
+
+def _seed_stages(recipe: Recipe, depth: Depth, derive: Callable[..., Recipe]) -> list[Stage]:
+    return [
+        Stage(
+            name=f"seed-{seed}",
+            parts=TRAJECTORY,
+            windows=SEED_WINDOWS,
+            derive=partial(derive, seed=seed),
+            twins=0,
+            seed=seed,
+        )
+        for seed in seeds_of(recipe, depth)
+    ]
+
+
+def _typed(recipe: Recipe, dtype: str) -> Recipe:
+    return with_dtype(_own(recipe), dtype)
+
+
+def _seeded_custom(recipe: Recipe, seed: int) -> Recipe:
+    return with_seed(shortened(_own(recipe), SEED_WINDOWS), seed)
 
 
 def _squeezed(recipe: Recipe, windows: int) -> Recipe:
@@ -205,16 +241,8 @@ def _full(
     if not is_small(recipe):
         length = windows or (NIGHTLY_WINDOWS if nightly else FULL_WINDOWS)
         yield _model(recipe, ALL, length, twins)
-    for number in range(NIGHTLY_SEEDS if nightly else FULL_SEEDS):
-        seed = (recipe.seed + number) % SEEDS
-        yield Stage(
-            name=f"seed-{seed}",
-            parts=TRAJECTORY,
-            windows=SEED_WINDOWS,
-            derive=partial(_seeded, seed=seed, windows=SEED_WINDOWS, stress=False),
-            twins=0,
-            seed=seed,
-        )
+    plain = partial(_seeded, windows=SEED_WINDOWS, stress=False)
+    yield from _seed_stages(recipe, depth, plain)
 
 
 def _others(recipe: Recipe) -> list[str]:

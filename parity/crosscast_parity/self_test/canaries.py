@@ -123,16 +123,40 @@ SHARED: tuple[Canary, ...] = (
     ),
 )
 
+_FILE = Edit(
+    "arrays, _ = read_arrays(path)\n    if settings.limits",
+    "weights, _ = read_arrays(path)\n"
+    '    arrays = {n: a.astype("float16").astype(a.dtype) for n, a in weights.items()}\n'
+    "    if settings.limits",
+    file="runtime/checkpoint.py",
+)
 _ATTENTION = Edit("/ HEAD_SIZE**0.5", "/ HIDDEN_SIZE**0.5", file="model.py")
 
 
-def canaries_of(framework: str) -> tuple[Canary, ...]:
-    """Return the canaries for scripts of a framework; empty if none are defined."""
+def canaries_of(framework: str, *, custom: bool = False) -> tuple[Canary, ...]:
+    """Return the canaries for scripts of a framework; empty if none are defined.
+
+    Args:
+        framework: Of the scripts.
+        custom: Whether their model is the user's, whose code is not changed: other weights stand
+            for another model then.
+    """
     harness = harness_of(framework)
     if harness is None or harness.bugs is None:
         return ()
     bugs = harness.bugs
     half = bugs.half_mark
+    autocast = _canary(
+        "L0d", "autocast-off", "autocast is off", "precision.mode", *bugs.no_autocast, needs=half
+    )
+    if custom:
+        words = "the initial weights are rounded to float16"
+        return (
+            *SHARED,
+            _canary("L1a", "initial-weights-rounded", words, "", _FILE),
+            _canary("L1c", "initial-weights-rounded-half", words, "", _FILE, needs=half),
+            autocast,
+        )
     return (
         *SHARED,
         _canary("L1a", "tanh-gelu", "GELU is computed by tanh", "", bugs.tanh_gelu),
@@ -144,14 +168,7 @@ def canaries_of(framework: str) -> tuple[Canary, ...]:
             _ATTENTION,
             needs=half,
         ),
-        _canary(
-            "L0d",
-            "autocast-off",
-            "autocast is off",
-            "precision.mode",
-            *bugs.no_autocast,
-            needs=half,
-        ),
+        autocast,
         _canary(
             "L0d",
             "half-loss",

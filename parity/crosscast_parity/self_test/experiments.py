@@ -12,12 +12,13 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast_parity.checks.check import Check
 from crosscast_parity.checks.kinds import LEVELS, Level
 from crosscast_parity.compare.harness import OnProgress, compare, ignore
+from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.judge.records import CanaryRecord, Pair, ParityReport
 from crosscast_parity.levels.seeds import SeedResult, judge_seeds
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.runs import Stage, recipe_variants
-from crosscast_parity.planning.stages import make_stages
+from crosscast_parity.planning.stages import custom_stages, make_stages
 from crosscast_parity.processes.work_done import without_findings
 from crosscast_parity.report.files import write_report
 from crosscast_parity.runs.workspace import CompileTo
@@ -59,8 +60,16 @@ def self_test_command(
     options: Options,
     compile_to: CompileTo,
     on_progress: OnProgress = ignore,
+    custom: CustomModels | None = None,
 ) -> int:
     """Plant the canaries in every program that the compiler emits; print what saw them.
+
+    Args:
+        contestants: The programs.
+        options: Of the comparisons.
+        compile_to: The compiler.
+        on_progress: Called whenever a run begins or ends.
+        custom: The models of a recipe with `model.kind: custom`.
 
     Returns:
         0 if every canary was seen by its level, 130 if interrupted.
@@ -71,7 +80,13 @@ def self_test_command(
     """
     try:
         findings = list(
-            self_test(contestants, options=options, compile_to=compile_to, on_progress=on_progress)
+            self_test(
+                contestants,
+                options=options,
+                compile_to=compile_to,
+                on_progress=on_progress,
+                custom=custom,
+            )
         )
     except Interrupted:
         return EXIT_INTERRUPTED
@@ -117,6 +132,7 @@ def self_test(
     options: Options,
     compile_to: CompileTo,
     on_progress: OnProgress = ignore,
+    custom: CustomModels | None = None,
 ) -> Iterator[Finding]:
     """Yield what became of every canary, program by program.
 
@@ -126,17 +142,26 @@ def self_test(
             program is one that the compiler emits.
     """
     quick = replace(
-        options, check="quick", stress=True, bisect=False, faults=None, save_reference=None
+        options,
+        check="quick",
+        stress=custom is None,
+        bisect=False,
+        faults=None,
+        save_reference=None,
     )
     emitted = [
         program for program in contestants if not (program.own or program.adapter or program.stored)
     ]
-    programs = [contestant for contestant in emitted if canaries_of(contestant.framework)]
+    own = custom is not None
+    programs = [program for program in emitted if canaries_of(program.framework, custom=own)]
     if not programs:
         message = "bugs are planted in emitted scripts: name a built-in target"
         raise DiagnosticError(Diagnostic(code="CC707", message=message))
     for program in programs:
-        canaries = fitting(canaries_of(program.framework), _scripts(program, quick, compile_to))
+        stages = _stages(program, quick, custom)
+        canaries = fitting(
+            canaries_of(program.framework, custom=own), _scripts(program, stages, compile_to)
+        )
         for start in range(0, len(canaries), AT_ONCE):
             chosen = {
                 _name(program, canary): canary for canary in canaries[start : start + AT_ONCE]
@@ -146,7 +171,8 @@ def self_test(
                 options=replace(quick, reference=program.name),
                 compile_to=compile_to,
                 on_progress=without_findings(on_progress),
-                stages=_stages(program, quick),
+                stages=stages,
+                custom=custom,
             )
             yield from _findings(report, program, chosen)
     yield seeds_finding()
@@ -190,8 +216,10 @@ def _planted(program: Contestant, name: str, canary: Canary) -> Contestant:
     return replace(program, name=name, edits=(*program.edits, partial(apply, canary.bug)))
 
 
-def _stages(program: Contestant, options: Options) -> list[Stage]:
-    """Return the stage of the small model, with every feature active."""
+def _stages(program: Contestant, options: Options, custom: CustomModels | None) -> list[Stage]:
+    """Return the stage of the small model, with every feature active; of a custom model all."""
+    if custom is not None:
+        return custom_stages(program.recipe, custom.count, "quick", options.windows, options.twins)
     stages = make_stages(
         program.recipe, "quick", windows=options.windows, twins=options.twins, stress=True
     )
@@ -199,16 +227,16 @@ def _stages(program: Contestant, options: Options) -> list[Stage]:
 
 
 def _scripts(
-    program: Contestant, options: Options, compile_to: CompileTo
+    program: Contestant, stages: Sequence[Stage], compile_to: CompileTo
 ) -> list[Mapping[str, str]]:
-    """Return the texts of every variant of a program's script in a quick check."""
-    (stage,) = _stages(program, options)
+    """Return the texts of every variant of a program's script in some stages."""
     found: list[Mapping[str, str]] = []
-    for variant in recipe_variants(stage.derive(program.recipe), stage).values():
-        with TemporaryDirectory() as folder:
-            compile_to(variant, (program.target,), Path(folder))
-            script = next(iter(sorted(Path(folder).glob("*/train.py"))))
-            found.append(texts_of(script.parent))
+    for stage in stages:
+        for variant in recipe_variants(stage.derive(program.recipe), stage).values():
+            with TemporaryDirectory() as folder:
+                compile_to(variant, (program.target,), Path(folder))
+                script = next(iter(sorted(Path(folder).glob("*/train.py"))))
+                found.append(texts_of(script.parent))
     return found
 
 

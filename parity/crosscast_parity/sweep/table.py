@@ -13,7 +13,7 @@ from typing import Any
 
 from crosscast.recipe.document import BertModel
 from crosscast_parity.checks.check import Check
-from crosscast_parity.levels.seeds import SeedResult, judge_seeds
+from crosscast_parity.levels.seeds import SeedResult, judge_seeds, margins_of
 from crosscast_parity.sweep.grid import Settings, in_words
 from crosscast_parity.sweep.prepare import Cell
 from crosscast_parity.sweep.spec import CellResult, write_json
@@ -92,10 +92,12 @@ class SweepTable:
             reference = first.setdefault((name, settings), target)
             if target == reference or len(rows) < 2:
                 continue
-            model = rows[0][0].point.recipe.model
+            recipe = rows[0][0].point.recipe
+            model, theirs = recipe.model, _seeds(groups[name, settings, reference])
             checks = judge_seeds(
                 _seeds(rows),
-                _seeds(groups[name, settings, reference]),
+                theirs,
+                margins_of(recipe.loss, theirs),
                 plateau=math.log(model.labels) if isinstance(model, BertModel) else None,
                 eval_rows=rows[0][0].eval_rows,
             )

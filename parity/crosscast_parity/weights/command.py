@@ -20,7 +20,10 @@ from crosscast_parity.weights.workers import Processes, Rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A recipe, its folder, and how its models are run."""
+    """A recipe, its folder, and how its models are run.
+
+    `seeds`: with which the first framework's weights are drawn, besides the recipe's.
+    """
 
     recipe: Recipe
     folder: Path
@@ -28,6 +31,7 @@ class Request:
     rows: Path | None = None
     python: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 300.0
+    seeds: Sequence[int] = ()
 
 
 def match(request: Request) -> Found:

@@ -121,6 +121,16 @@ class Processes:
         )
         return [model_of(name, answer) for name, answer in answers.items()]
 
+    def drawn(self, framework: str, seed: int) -> dict[str, np.ndarray]:
+        """Return all tensors of a model as its factory draws them with another seed.
+
+        Raises:
+            DiagnosticError: CC761 and CC762, as `describe`.
+        """
+        initial = str(self._initial(framework))
+        self._ask({framework: {"action": "describe", "initial": initial, "seed": seed}})
+        return self.initial(framework)
+
     def initial(self, framework: str) -> dict[str, np.ndarray]:
         """Return all tensors of a model that was described, as its factory draws them."""
         with np.load(self._initial(framework), allow_pickle=False) as file:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crosscast.recipe.document import Recipe
 
 ADD = "NAME=TARGET[,python=PATH][,recipe=PATH][,script=PATH][,adapter=NAME]"
-BERT_ONLY = ("stress", "self_test", "save_reference", "reference_run")
+BERT_ONLY = ("stress", "save_reference", "reference_run")
 """Parameters that a comparison of custom models does not use."""
 
 
@@ -117,6 +117,7 @@ def parity(
             parse_contestant,
         )
         from crosscast_parity.planning.options import make_options, read_interpreters
+        from crosscast_parity.planning.stages import seeds_of
         from crosscast_parity.report.progress import progress_on
         from crosscast_parity.runs.kept_reference import stored_contestant
         from crosscast_parity.self_test.experiments import self_test_command
@@ -152,10 +153,9 @@ def parity(
             targets=targets,
             python=interpreters,
             timeout=timeout,
+            seeds=seeds_of(loaded, check),
         )
         unused = _given(context, BERT_ONLY)
-        if check in ("full", "nightly"):
-            unused.append(f"--check {check}")
         check_custom(contestants, [target.partition("@")[0] for target in targets])
         result = compare_models(request, output, unused=unused)
         if not result.same:
@@ -171,12 +171,13 @@ def parity(
             "options": options,
             "compile_to": compile_to_folders,
             "on_progress": on_progress,
+            "custom": custom,
         }
         if self_test:
             passed: int = self_test_command(contestants, **arguments)
             return passed
         typed = shlex.join(["crosscast", *sys.argv[1:]])
-        return command.parity_command(contestants, **arguments, command=typed, custom=custom)
+        return command.parity_command(contestants, **arguments, command=typed)
 
 
 def _given(context: typer.Context, names: Collection[str]) -> list[str]:
