@@ -140,6 +140,65 @@ def test_a_factory_that_fails_is_shown_with_its_place(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in found[1].message
 
 
+DETACHED = {
+    "torch": """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(1, 1)
+
+    def forward(self, image, ids, series):
+        return self.fc(series.mean().reshape(1, 1)).detach()
+
+
+build_model = Net
+""",
+    "tensorflow": """
+import keras
+
+
+class Net(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.fc = keras.layers.Dense(1)
+        self.fc.build((None, 1))
+
+    def call(self, inputs):
+        mean = keras.ops.mean(inputs["series"])
+        return keras.ops.stop_gradient(self.fc(keras.ops.reshape(mean, (1, 1))))
+
+
+build_model = Net
+""",
+}
+DETACHED["paddle"] = (
+    DETACHED["torch"]
+    .replace("torch import", "paddle import")
+    .replace("Module", "Layer")
+    .replace("reshape(1, 1)", "reshape([1, 1])")
+)
+
+
+@pytest.mark.parametrize(
+    "targets",
+    cases(
+        ["torch,paddle", "tensorflow,torch"],
+        quick=["torch,paddle"],
+        reason="models without gradients in Keras",
+    ),
+)
+def test_models_without_gradients_are_refused(tmp_path: Path, targets: str) -> None:
+    """Gradients that are missing on both sides would be the same."""
+    names = targets.split(",")
+    found = refused(write_models(tmp_path, **DETACHED), *names)
+    assert [(d.code, d.path) for d in found] == [
+        ("CC766", f"model.factory.{name}") for name in names
+    ]
+
+
 def test_rows_that_the_model_does_not_take(tmp_path: Path) -> None:
     path = write_models(tmp_path)
     np.savez(tmp_path / "other.npz", image=np.zeros((4, 1, 8, 8)), words=np.zeros((4, 2), "int32"))

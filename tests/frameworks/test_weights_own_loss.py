@@ -105,3 +105,15 @@ def test_a_model_without_outputs_is_refused(tmp_path: Path) -> None:
     found = problem(processes(tmp_path, own_loss=LOSS.replace("** 2", "> 0")))
     assert found.code == "CC762"
     assert "returns no tensors of floating-point numbers" in found.message
+
+
+def test_a_loss_without_gradients_is_refused(tmp_path: Path) -> None:
+    detached = LOSS.replace("return (", "return ((").replace("** 2", "** 2).detach()")
+    with processes(tmp_path, own_loss=detached) as own:
+        weights = {"torch": {"fc.weight": np.ones((1, 3), np.float32)}}
+        models = own.describe()
+        with pytest.raises(DiagnosticError) as caught:
+            own.compute(weights, models)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.path) == ("CC766", "loss.function.torch")
+    assert "the loss function returns nothing that has a gradient" in found.message

@@ -159,8 +159,12 @@ def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) 
             ),
             "another model or loss",
         ),
+        (
+            Contestant(name="b", target="torch", recipe=own_recipe(), folder=Path("elsewhere")),
+            "its recipe must be in",
+        ),
     ],
-    ids=["framework", "trainer", "script", "dialect", "loss"],
+    ids=["framework", "trainer", "script", "dialect", "loss", "folder"],
 )
 def test_only_emitted_scripts_of_the_compared_models_take_part(
     other: Contestant, words: str, tmp_path: Path
@@ -193,7 +197,7 @@ def test_every_recipe_of_a_custom_model_has_its_stages(drawn: Recipe) -> None:
             "accumulation.normalize_by": "sample" if normalize == "token" else normalize,
         },
     )
-    for depth in DEPTHS[:2]:
+    for depth in DEPTHS:
         for stage in custom_stages(recipe, 10, depth, None, 1):
             derived = stage.derive(recipe)
             assert derived.processes == 1

@@ -148,6 +148,8 @@ class Paddle:
         outputs = compute()
         pairs = zip(outputs, projections)  # noqa: B905
         total = sum((out.astype("float32") * paddle.to_tensor(by)).sum() for out, by in pairs)
+        if total.stop_gradient:
+            return outputs, {}, [None] * len(inner)
         handles = [tensor.handle for tensor in tensors]
         # `paddle.grad` takes no tensor twice, and layers may return what they got.
         wanted = {id(value): value for value in inner if not value.stop_gradient}

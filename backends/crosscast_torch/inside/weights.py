@@ -150,6 +150,8 @@ class Torch:
         outputs = compute()
         pairs = zip(outputs, projections)  # noqa: B905
         total = sum((out.float() * torch.tensor(by)).sum() for out, by in pairs)
+        if not total.requires_grad:
+            return outputs, {}, [None] * len(inner)
         handles = [tensor.handle for tensor in tensors]
         wanted = [n for n, value in enumerate(inner) if value.requires_grad]
         handles += [inner[n] for n in wanted]

@@ -103,7 +103,7 @@ class _Comparison:
     ) -> None:
         names = [contestant.name for contestant in contestants]
         if custom is not None:
-            check_custom(contestants, tuple(custom.models))
+            check_custom(contestants, tuple(custom.models), custom.folder)
         self.wanted = choose_reference_name(names, options.reference)
         self.options = options
         self.contestants = {contestant.name: contestant for contestant in contestants}

@@ -168,6 +168,8 @@ class Own:
             calls = Calls(framework)
             with framework.watched(model, calls):
                 outputs = compute()
+        except Failed:
+            raise
         except Exception as error:
             raise Failed("call", error, framework.takes(model)) from error
         tensors = framework.tensors(model)
@@ -220,6 +222,9 @@ class Own:
             outputs, gradients, inner = framework.gradients(
                 self._model, compute, projections, wanted, calls.handles
             )
+        if wanted and not gradients:
+            # Not an error of the framework: it returns nothing, or complains about its own call.
+            raise Failed("gradient", ValueError("no weight has a gradient"))
         result = {f"gradient/{name}": array for name, array in gradients.items()}
         for number, output in enumerate(outputs):
             result[f"output/{number:03d}"] = framework.array(output)

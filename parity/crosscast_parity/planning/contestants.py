@@ -65,6 +65,8 @@ class Contestant:
     adapter: str = ""
     edits: tuple[Edit, ...] = field(default=(), compare=False)
     stored: Kept | None = field(default=None, compare=False)
+    folder: Path | None = field(default=None, compare=False)
+    """Of a recipe of its own."""
 
     @property
     def framework(self) -> str:
@@ -154,6 +156,7 @@ def parse_contestant(
         python=str(Path(interpreter).absolute()) if os.sep in interpreter else interpreter,
         script=script,
         adapter=adapter,
+        folder=Path(values["recipe"]).absolute().parent if "recipe" in values else None,
     )
 
 
@@ -183,12 +186,15 @@ def check_names(contestants: Sequence[Contestant]) -> None:
         raise refuse("name at least one contestant, each once")
 
 
-def check_custom(contestants: Sequence[Contestant], frameworks: Collection[str]) -> None:
+def check_custom(
+    contestants: Sequence[Contestant], frameworks: Collection[str], folder: Path
+) -> None:
     """Refuse programs that cannot train the custom models of a comparison.
 
     Args:
         contestants: The first one has the recipe of the comparison.
         frameworks: Those whose models are compared.
+        folder: Of the first recipe, which the code of the models is imported from.
 
     Raises:
         DiagnosticError: CC707.
@@ -204,6 +210,8 @@ def check_custom(contestants: Sequence[Contestant], frameworks: Collection[str])
             )
         if (recipe.model, recipe.loss) != (first.model, first.loss):
             raise refuse(f"{name}: its recipe has another model or loss")
+        if contestant.folder is not None and contestant.folder.resolve() != folder.resolve():
+            raise refuse(f"{name}: its recipe must be in {folder}, where the models are")
 
 
 def refuse(message: str) -> DiagnosticError:

@@ -247,7 +247,11 @@ class Processes:
         hint = " <- ".join(reversed(failed["frames"]))
         called = "loss" if isinstance(self._recipe.loss, CustomLoss) else "model"
         stage = failed["stage"]
-        what, path, taker = _USERS[called if stage == "call" else stage]
+        what, path, taker = _USERS[called if stage in ("call", "gradient") else stage]
+        if stage == "gradient":
+            message = f"{name}: {what} returns nothing that has a gradient for a weight"
+            hint = "look for detach, no_grad, stop_gradient, argmax, or a conversion to NumPy"
+            return Diagnostic(code="CC766", message=message, path=f"{path}.{name}", hint=hint)
         if stage != "call":
             if failed["module"]:
                 hint = f"modules are searched in {self._folder} and in the interpreter"

@@ -156,7 +156,8 @@ def parity(
             seeds=seeds_of(loaded, check),
         )
         unused = _given(context, BERT_ONLY)
-        check_custom(contestants, [target.partition("@")[0] for target in targets])
+        frameworks = [target.partition("@")[0] for target in targets]
+        check_custom(contestants, frameworks, request.folder)
         result = compare_models(request, output, unused=unused)
         if not result.same:
             return EXIT_DIFFERENT

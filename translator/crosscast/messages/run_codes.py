@@ -266,6 +266,12 @@ RUN_CODES = (
         "has no influence on them. docs/weights.md says what can be the reason.",
     ),
     Code(
+        "CC766",
+        "not differentiable",
+        "The gradient of your loss, or of the outputs of your model, with respect to every weight "
+        "is missing, so that nothing would be trained.",
+    ),
+    Code(
         "CC801",
         "operation out of order",
         "The order changes the result; the message gives the reason.",
