@@ -257,24 +257,35 @@ class Forecaster(''',
     ("torch", "nn.LSTM(1, width, num_layers=2, batch_first=True)", "Cells(width)"),
 )
 PAIRS = (("torch", "tensorflow"), ("torch", "paddle"), ("tensorflow", "paddle"))
-RIGHT: tuple[Program, ...] = tuple(
-    Program(f"{name}, {a} and {b}", example, edits, (a, b))
-    for name, example, edits in (
-        ("ResNet", R, ()),
-        ("GPT", G, ()),
-        ("LSTM", L, ()),
-        ("pooling", R, POOLS),
-        ("resizing", R, RESIZES),
-        ("fused attention", G, FUSED),
-        ("scores scaled later", G, SCALED_LATER),
-        ("another order of layers", G, ORDER_GPT),
-        ("activation in a layer", G, GELU_LAYER),
-        ("convolution as matmul", R, MATMUL),
-        ("shortcut first, in place", R, SHORTCUT),
-        ("a ReLU in place", R, MODULES),
-        ("cells", L, CELLS),
+
+
+def rewrites(*programs: tuple[str, str, Sequence[Edit]]) -> tuple[Program, ...]:
+    """Return comparisons of programs in all pairs of frameworks of which at least one is edited.
+
+    Without edits of any, all pairs are compared.
+    """
+    return tuple(
+        Program(f"{name}, {a} and {b}", example, edits, (a, b))
+        for name, example, edits in programs
+        for a, b in PAIRS
+        if not edits or {a, b} & {framework for framework, *_ in edits}
     )
-    for a, b in PAIRS
+
+
+RIGHT = rewrites(
+    ("ResNet", R, ()),
+    ("GPT", G, ()),
+    ("LSTM", L, ()),
+    ("pooling", R, POOLS),
+    ("resizing", R, RESIZES),
+    ("fused attention", G, FUSED),
+    ("scores scaled later", G, SCALED_LATER),
+    ("another order of layers", G, ORDER_GPT),
+    ("activation in a layer", G, GELU_LAYER),
+    ("convolution as matmul", R, MATMUL),
+    ("shortcut first, in place", R, SHORTCUT),
+    ("a ReLU in place", R, MODULES),
+    ("cells", L, CELLS),
 )
 UNMAPPED = ("cells",)
 """Programs whose weights have other names than in the example: they are matched again."""

@@ -20,7 +20,9 @@ from crosscast_parity.weights.command import Request, processes_of
 from crosscast_parity.weights.search import search
 from crosscast_parity.weights.workers import Processes, workers_of
 from frameworks.module_plants import PLANTS, Plant
-from frameworks.module_programs import ALL, RIGHT, UNMAPPED, Edit, G, Program, R
+from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R
+from frameworks.module_programs import UNMAPPED as RENAMED
+from frameworks.module_rewrites import REWRITES, UNMAPPED
 from frameworks.subprocesses import require
 from tiers import cases
 
@@ -154,13 +156,13 @@ def test_a_planted_difference_is_caught_and_named(lab: Lab, plant: Plant) -> Non
 @pytest.mark.parametrize(
     "program",
     cases(
-        [pytest.param(program, id=program.name) for program in RIGHT],
+        [pytest.param(program, id=program.name) for program in (*RIGHT, *REWRITES)],
         [program for program in RIGHT if program.name in QUICK_RIGHT],
         "the other right programs",
     ),
 )
 def test_another_implementation_is_not_accused(lab: Lab, program: Program) -> None:
-    known = None if program.name.startswith(UNMAPPED) else lab.map(program.example)
+    known = None if program.name.startswith((*RENAMED, *UNMAPPED)) else lab.map(program.example)
     result = lab.compare(program.name, program.example, program.against, program.edits, known)
     assert result.same, "\n".join(text_of(result))
 

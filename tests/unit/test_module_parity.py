@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from crosscast.weights.layout import SAME
 from crosscast_parity.inside.module_calls import Calls, settings_of
 from crosscast_parity.modules import formulas
 from crosscast_parity.modules.alignment import aligned
@@ -17,7 +19,8 @@ from crosscast_parity.modules.explain import Named, explained
 from crosscast_parity.modules.kinds import group_of
 from crosscast_parity.modules.layouts import distance
 from crosscast_parity.modules.report import bar
-from crosscast_parity.modules.steps import Step
+from crosscast_parity.modules.steps import Held, Step, steps_at
+from crosscast_parity.weights.model import Part
 
 RNG = np.random.default_rng(18)
 X = RNG.normal(size=(2, 3, 8)).astype(np.float32)
@@ -38,6 +41,25 @@ def call(number: int, path: str, x: np.ndarray, y: np.ndarray, **fields: Any) ->
         "leaf": True,
     }
     return Call(number=number, path=path, inputs=(x,), outputs=(y,), **{**known, **fields})
+
+
+def part(role: str, shape: tuple[int, ...]) -> Part:
+    return Part(
+        tensor=role,
+        suffix="",
+        role=role,
+        shape=shape,
+        layout=SAME,
+        full=shape,
+        also=(),
+        known=True,
+        layer="a",
+        kind="Linear",
+        base="Linear",
+        rank=0,
+        trainable=True,
+        fixed=False,
+    )
 
 
 def chain(*functions: Callable[[np.ndarray], np.ndarray], prefix: str = "") -> list[Call]:
@@ -114,6 +136,36 @@ def test_a_layer_that_includes_its_activation_is_not_accused() -> None:
     place = compared(ours, theirs).first_output()
     assert place is not None
     assert place.at.pair.a.path == "c"
+
+
+@pytest.mark.parametrize("module", [True, False], ids=["module", "function"])
+@pytest.mark.parametrize("inside", [0, 1], ids=["of the first", "of the other"])
+def test_an_activation_within_a_layer_is_compared_with_one_behind_it(
+    module: bool, inside: int
+) -> None:
+    rng = np.random.default_rng(5)
+    kernel, bias = rng.normal(size=(8, 8), scale=0.2), rng.normal(size=8, scale=0.2)
+    linear = (X @ kernel.T + bias).astype(np.float32)
+    erf, tanh = (f(linear).astype(np.float32) for f in (formulas.gelu_erf, formulas.gelu_tanh))
+    apart = [call(0, "a", X, linear), call(1, "relu", linear, erf, kind="Own", base="Module")]
+    apart = [*(apart if module else apart[:1]), call(2, "b", erf, erf - 1)]
+    whole = [call(0, "a", X, tanh), call(2, "b", tanh, tanh - 1)]
+    sides = [whole, apart] if inside == 0 else [apart, whole]
+    comparison = compared(*sides)
+    place = comparison.first_output()
+    assert place is not None
+    assert place.at.same_inputs
+    assert place.at.outputs < 1e-2
+    assert place.within is None
+    held = Held({"a": part("kernel", (8, 8)), "c": part("bias", (8,))}, {"a": kernel, "c": bias})
+    for side in sides:
+        side[0] = replace(side[0], tensors=frozenset("ac"))
+    comparison = compared(*sides)
+    place = comparison.first_output()
+    assert place is not None
+    named = explained(*steps_at(comparison, place, held))
+    texts = ("GELU by tanh", "GELU by erf") if inside == 0 else ("GELU by erf", "GELU by tanh")
+    assert named == Named("GELU by tanh or erf", *texts)
 
 
 def test_equal_outputs_accuse_nothing_inside() -> None:

@@ -7,13 +7,17 @@ runs before or after them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from crosscast_parity.modules.calls import Call
 from crosscast_parity.modules.layouts import distance, fits
 from crosscast_parity.weights.proof import OUTPUTS
 
+NEARLY = 0.1
+"""Share of a difference that is left where one layer contains what comes after the other."""
 RECURRENT = ("lstm", "gru", "rnn")
 
 
@@ -30,10 +34,52 @@ class Pair:
 
 def aligned(ours: Sequence[Call], theirs: Sequence[Call]) -> list[Pair]:
     """Return the pairs of calls of two frameworks, in the order in which the first one's end."""
-    pairs = [*_with_tensors(ours, theirs)]
+    pairs = [_recut(pair, ours, theirs) for pair in _with_tensors(ours, theirs)]
     pairs += _stacked(ours, theirs, pairs)
     pairs += _without_tensors(ours, theirs, pairs)
     return sorted(pairs, key=lambda pair: pair.a.end)
+
+
+def _recut(pair: Pair, ours: Sequence[Call], theirs: Sequence[Call]) -> Pair:
+    """Return a pair that ends with the activation in both, where one layer contains it.
+
+    What comes after a layer belongs to it if that returns nearly what the other layer does.
+    """
+    a, b = pair.a, pair.b
+    far = distance(a.outputs[0], b.outputs[0])
+    if not (a.leaf and b.leaf and far > OUTPUTS and _same_inputs(pair)):
+        return pair
+    ways = [
+        *((after, b) for after in _after(a, ours)),
+        *((a, after) for after in _after(b, theirs)),
+    ]
+    distances = [distance(x.outputs[0], y.outputs[0]) for x, y in ways]
+    nearest = min(range(len(ways)), key=distances.__getitem__, default=None)
+    if nearest is None or distances[nearest] > NEARLY * far:
+        return pair
+    one, other = ways[nearest]
+    return replace(pair, a=one, b=other)
+
+
+def _same_inputs(pair: Pair) -> bool:
+    x, y = pair.first_of_a.inputs, pair.first_of_b.inputs
+    both = zip(x, y, strict=False)
+    return len(x) == len(y) > 0 and all(distance(i, j) <= OUTPUTS for i, j in both)
+
+
+def _after(call: Call, calls: Sequence[Call]) -> Iterator[Call]:
+    """Yield the layer with its output changed: by a module that takes it, or by code before one."""
+    later = sorted((c for c in calls if c.number > call.number), key=lambda c: c.number)
+    shape = call.outputs[0].shape
+    for other in later:
+        if not (other.leaf and other.inputs and other.inputs[0].shape == shape):
+            continue
+        if np.array_equal(other.inputs[0], call.outputs[0]):
+            if not other.tensors:
+                yield other
+            continue
+        yield replace(call, outputs=(other.inputs[0],), gradients=(None,))
+        return
 
 
 def _pair(a: Call, b: Call) -> Pair:

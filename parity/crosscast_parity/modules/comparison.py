@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from crosscast_parity.modules.alignment import Pair, aligned
 from crosscast_parity.modules.calls import Call, ancestors
 from crosscast_parity.modules.layouts import distance, norm_distance
@@ -76,7 +74,7 @@ class Comparison:
         if self.outputs <= OUTPUTS:
             return None
         for number, found in enumerate(self.compared):
-            if not found.same_outputs and not self._other_cut(found):
+            if not found.same_outputs:
                 return self._place(number)
         return None
 
@@ -102,7 +100,7 @@ class Comparison:
         earlier = [
             c for c in self.compared[:number] if c.same_outputs and c.pair.a.end < at.pair.a.end
         ]
-        after = self._source(at, earlier)
+        after = max(earlier, key=lambda c: c.pair.a.end, default=None)
         if at.same_inputs or at.inputs is None:
             return Place(at=at, after=after, within=None)
         around = ancestors(at.pair.a, self.ours)
@@ -110,27 +108,6 @@ class Comparison:
             numbers = {call.number for call in ancestors(after.pair.a, self.ours)}
             around = [call for call in around if call.number in numbers]
         return Place(at=at, after=after, within=around[0] if around else None)
-
-    def _source(self, at: Compared, earlier: Sequence[Compared]) -> Compared | None:
-        """Return the last agreeing pair before one."""
-        return max(earlier, key=lambda c: c.pair.a.end, default=None)
-
-    def _other_cut(self, found: Compared) -> bool:
-        """Whether two modules are cut in another way: what comes next got the same from both.
-
-        A dense layer with an activation returns other values than one with the activation behind
-        it. Then the output of one of them is the input of a later module, which both agree about.
-        """
-        for later in self.compared:
-            if later.pair.a.end <= found.pair.a.end or not later.same_inputs:
-                continue
-            for got, returned in (
-                (later.pair.first_of_a, found.pair.a),
-                (later.pair.first_of_b, found.pair.b),
-            ):
-                if any(np.array_equal(x, returned.outputs[0]) for x in got.inputs):
-                    return True
-        return False
 
 
 def compared(pair: Pair) -> Compared:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crosscast_parity.modules import formulas
+from crosscast_parity.modules.kinds import WORDS
 from crosscast_parity.modules.steps import Step
 
 Choices = Iterator[tuple[str, np.ndarray]]
@@ -172,9 +173,9 @@ def _affine(step: Step, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def activations(step: Step) -> Choices:
     """Yield what each activation makes of the last result."""
-    if step.group not in ("", "activation") or step.x[0].shape != step.y.shape:
+    x = _before_activation(step)
+    if x is None or x.shape != step.y.shape:
         return
-    x = step.x[0].astype(np.float64)
     yield "GELU by erf", formulas.gelu_erf(x)
     yield "GELU by tanh", formulas.gelu_tanh(x)
     yield "GELU by sigmoid", x * formulas.sigmoid(1.702 * x)
@@ -187,6 +188,23 @@ def activations(step: Step) -> Choices:
     yield "none", x
     for slope in SLOPES:
         yield f"leaky ReLU of {slope:g}", np.where(x > 0, x, slope * x)
+
+
+def _before_activation(step: Step) -> np.ndarray | None:
+    """Return what an activation gets: the last result, or what a dense layer with one computes."""
+    x = step.x[0].astype(np.float64)
+    kernels, biases = step.tensors.get("kernel", ()), step.tensors.get("bias", ())
+    if step.group not in ("", "activation", "dense") and step.group in WORDS:
+        return None
+    if not step.tensors:
+        return x
+    if set(step.tensors) - {"kernel", "bias"} or len(kernels) != 1 or len(biases) > 1:
+        return None
+    (kernel,) = kernels
+    if kernel.ndim != 2 or x.shape[-1] != kernel.shape[1]:
+        return None
+    found: np.ndarray = x @ kernel.T.astype(np.float64) + (biases[0] if biases else 0.0)
+    return found
 
 
 def attentions(step: Step) -> Choices:

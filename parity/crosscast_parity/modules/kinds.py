@@ -33,6 +33,8 @@ _WORDS = (
     ("identity", "identity"),
 )
 """Part of the name of a class in lower case, and the word for all frameworks."""
+WORDS = frozenset(word for _, word in _WORDS)
+"""What `group_of` calls the classes of frameworks."""
 
 
 def group_of(base: str, kind: str) -> str:

@@ -17,6 +17,8 @@ def candidates(a: np.ndarray, b: np.ndarray) -> Iterator[np.ndarray]:
             turned = b.transpose(order)
             if turned.shape == a.shape:
                 yield turned
+    if count > a.ndim > 1 and a.shape[:-1] == b.shape[: a.ndim - 1] and a.size == b.size:
+        yield b.reshape(a.shape)  # heads apart
     if a.ndim == 2 and count == 3 and a.shape == (b.shape[0], b.shape[2]):
         yield b[:, -1]  # the last state of a recurrent layer
 
@@ -38,10 +40,12 @@ def norm_distance(a: np.ndarray, b: np.ndarray) -> float:
 
     For gradients: the few that are other because a ReLU is 0 or 1 beside 0 do not count much.
     """
+    pairs = [(a, other) for other in candidates(a, b)]
+    pairs += [(b, other) for other in candidates(b, a)] if a.ndim != b.ndim else []
     found = []
-    for other in candidates(a, b):
-        size = max(float(np.linalg.norm(a)), float(np.linalg.norm(other)))
-        found.append(float(np.linalg.norm(a.astype(np.float64) - other)) / size if size else 0.0)
+    for one, other in pairs:
+        size = max(float(np.linalg.norm(one)), float(np.linalg.norm(other)))
+        found.append(float(np.linalg.norm(one.astype(np.float64) - other)) / size if size else 0.0)
     return min(found, default=float("inf"))
 
 

@@ -60,7 +60,7 @@ def bert_of(recipe: Recipe) -> BertModel:
             code="CC704",
             path="model.kind",
             message="this is for the shipped BERT only, not for a custom model",
-            hint="crosscast parity compares custom models, with --check quick or model",
+            hint="crosscast parity compares custom models",
         )
     )
 

@@ -29,7 +29,7 @@ def compare_models(request: Request, output: Path, *, unused: Sequence[str]) -> 
         DiagnosticError: CC704 for unused options, CC760 to CC763 for the models.
     """
     if unused:
-        hint = "your own models are compared with --check quick or model"
+        hint = "your own models are compared without them"
         raise failure("CC704", f"{', '.join(unused)}: only with model.kind: bert", hint)
     from crosscast.weights.document import NAME
     from crosscast.weights.writer import text_of as weights_text

@@ -154,8 +154,7 @@ RUN_CODES = (
         "CC704",
         "parity cannot run this recipe",
         "A program is trained in one process. Some commands and options are for the shipped "
-        "BERT only; the message says which. Your models are compared by `crosscast parity` "
-        "with `--check quick` or `model`.",
+        "BERT only; the message says which. Your models are compared by `crosscast parity`.",
     ),
     Code("CC705", "invalid fault", "Write a fault as WINDOW:MICRO=inf|-inf|nan[@NAMES]."),
     Code(
