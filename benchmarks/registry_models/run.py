@@ -31,7 +31,7 @@ batch: {{micro_batch_size: 4, global_batch_size: 4}}
 optimizer: {{name: adamw, learning_rate: 1e-3}}
 schedule: {{name: constant, total_steps: 10}}
 """
-HEAD = ("model", "packages", "matched", "models", "first difference")
+HEAD = ("model", "frameworks", "tensors matched", "models", "first module, differences")
 
 
 def write(problem: Problem, folder: Path) -> Path:
@@ -64,12 +64,15 @@ def rows_of(problem: Problem, result: Result) -> Iterator[tuple[str, ...]]:
             left = len(result.left.get(name, []))
             matched = len(result.known.of(name))
             counts.append(f"{matched} of {matched + left}")
-        where = "none"
-        if not judgement.same:
-            place, certain = judgement.output, [d for d in judgement.differences if d.certain]
-            where = place.at.pair.a.text if place else "in the gradients only"
-            where += f": {certain[0].kind or 'not named'}" if certain else ": not named"
-        words = "same" if judgement.same else f"off by {judgement.comparison.outputs:.1e}"
+        comparison, place = judgement.comparison, judgement.output
+        certain = [d for d in judgement.differences if d.certain]
+        words = f"off by {comparison.outputs:.1e}"
+        if comparison.same:
+            words = "same function"
+        elif place is None:
+            words = f"gradients off by {comparison.weights:.1e}"
+        where = f"`{place.at.pair.a.text}`: " if place else ""
+        where += ", ".join(dict.fromkeys(d.kind or "not named" for d in certain)) or "none"
         yield problem.name, f"{first}, {other}", ", ".join(counts), words, where
 
 
@@ -93,7 +96,7 @@ def main() -> int:
                 result = compare_modules(request)
             except DiagnosticError as error:
                 words = "; ".join(f"{d.code} {d.message}" for d in error.diagnostics)
-                print(f"| {problem.name} | {problem.packages} | - | {words} | - |", flush=True)
+                print(f"| {problem.name} | - | - | {words} | - |", flush=True)
                 continue
         for row in rows_of(problem, result):
             print("|", " | ".join(row), "|", flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from crosscast_parity.modules.calls import Call, ancestors
@@ -12,8 +13,6 @@ from crosscast_parity.modules.comparison import Compared, Place
 from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.judgement import Judgement
 
-MOST = 12
-"""Differences that are listed; the rest is counted."""
 NO_TRAINING = ("levels", "everything that trains, because the models differ")
 NO_STATE = ("modules", "running statistics, because `loss.kind: custom` calls the model")
 
@@ -50,11 +49,26 @@ def summary(judgement: Judgement) -> list[str]:
         lines += _place(judgement.output)
     if judgement.gradient is not None:
         lines.append(f"  first gradient: {_gradient(judgement, judgement.gradient)}")
-    shown = sorted(judgement.differences, key=lambda d: (not d.certain, not d.kind))
-    lines += [f"  {_difference(difference)}" for difference in shown[:MOST]]
-    if len(shown) > MOST:
-        lines.append(f"  and {len(shown) - MOST} more")
-    return lines
+    return lines + [f"  {line}" for line in _differences(judgement.differences)]
+
+
+def _differences(differences: Sequence[Difference]) -> Iterator[str]:
+    """Yield a line for each kind of difference: the first module that has it, and how many more."""
+
+    def key(difference: Difference) -> tuple[bool, bool, int]:
+        return not difference.certain, not difference.kind, order[difference.kind]
+
+    order: dict[str, int] = {}
+    for difference in differences:
+        order.setdefault(difference.kind, len(order))
+    shown = sorted(differences, key=key)
+    for _, group in groupby(shown, key=key):
+        first, *others = group
+        if not first.kind:
+            yield from map(_difference, (first, *others))
+            continue
+        more = f"; {len(others)} more" if others else ""
+        yield f"{_difference(first)}{more}"
 
 
 def _place(place: Place) -> Iterator[str]:
