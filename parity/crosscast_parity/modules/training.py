@@ -62,12 +62,12 @@ def _folded(canonical: Mapping[str, np.ndarray], known: WeightsMap) -> dict[str,
 
 def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
     parts: dict[str, list[Part]] = {}
+    trained = model.trained
     for part in model.parts:
-        if part.trainable and not (part.fixed or part.statistic):
+        if part.tensor in trained:
             parts.setdefault(part.tensor, []).append(part)
-    also = {other: part.tensor for part in model.parts for other in part.also}
     return Trained(
-        arrays=dict(initial) | {other: initial[name] for other, name in also.items()},
+        arrays=dict(initial) | {other: initial[name] for other, name in model.aliases.items()},
         roles={name: frozenset(_roles(found)) for name, found in parts.items()},
         counters=frozenset(model.counters),
     )

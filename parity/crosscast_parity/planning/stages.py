@@ -104,7 +104,9 @@ def custom_stages(
 
 
 def _squeezed(recipe: Recipe, windows: int) -> Recipe:
-    return shortened(with_slower_steps(small_batches(_own(recipe)), recipe), windows)
+    own = _own(recipe)
+    small = with_slower_steps(small_batches(own), own.batch.global_batch_size)
+    return shortened(small, windows)
 
 
 def own_toy_stage(recipe: Recipe) -> Stage:
