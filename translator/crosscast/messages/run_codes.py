@@ -235,9 +235,9 @@ RUN_CODES = (
     Code(
         "CC749",
         "rows of a micro-batch meet",
-        "Layers such as BatchNorm compute with all rows of a micro-batch, so its size and the "
-        "number of processes change the training by design. `crosscast check-scaling` does not "
-        "test such a model.",
+        "Layers such as BatchNorm compute with all rows of a micro-batch, and dropout that is no "
+        "layer cannot be switched off. The size of a micro-batch and the number of processes then "
+        "change the training by design: `crosscast check-scaling` does not test such a model.",
     ),
     Code(
         "CC760",
