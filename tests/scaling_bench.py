@@ -18,16 +18,28 @@ Edits = Sequence[tuple[str, str]]
 STALL = 240.0
 
 
-def subject_of(recipe: Recipe, windows: int = 8) -> Subject:
-    return make_subject(recipe, processes=None, windows=windows, stress=False, keep_model=False)
+def subject_of(recipe: Recipe, windows: int = 8, place: Path = Path()) -> Subject:
+    return make_subject(
+        recipe, processes=None, windows=windows, stress=False, keep_model=False, folder=place
+    )
 
 
 class Bench:
-    """The runs of one process of a recipe on a target, and a judge who knows them."""
+    """The runs of one process of a recipe on a target, and a judge who knows them.
 
-    def __init__(self, folder: Path, recipe: Recipe, target: str, stall: float = STALL) -> None:
+    `place`: folder of the recipe, where its own model is.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        recipe: Recipe,
+        target: str,
+        stall: float = STALL,
+        place: Path = Path(),
+    ) -> None:
         self.folder = folder
-        self.subject = subject_of(recipe)
+        self.subject = subject_of(recipe, place=place)
         self.settings = Settings(
             folder=folder / "clean",
             compile_to=compile_to_folders,
@@ -37,6 +49,7 @@ class Bench:
         self.settings.folder.mkdir()
         self.maker = Maker(self.subject, target, self.settings)
         self.maker.compile()
+        self.maker.write_inputs()
         self.plain, self.overflow = scenes_of(self.subject)
         self.alone = self.maker.alone((self.plain, self.overflow))
         ends = {key: made.outcome for key, made in self.alone.items()}

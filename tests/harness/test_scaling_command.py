@@ -62,17 +62,6 @@ def test_numbers_that_are_too_small_are_refused(name: str, least: int) -> None:
         make_subject(plain(), stress=False, keep_model=False, **numbers)
 
 
-def test_a_model_of_ones_own_cannot_be_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    recipe = plain(
-        model={"kind": "custom", "factory": {"torch": "my.models:make"}},
-        data={"source": "npz", "train": "train.npz", "eval": "eval.npz"},
-    )
-    assert command(tmp_path, recipe, "--to", "torch") == 1
-    assert "CC704" in capsys.readouterr().err
-
-
 def test_a_target_without_a_script_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -108,11 +108,11 @@ PARITY = {
     "compare": "inside recordings checks recipes processes inputs levels planning judge report runs"
     " exercise bisect toy",
     "self_test": "checks processes levels planning judge report runs compare",
-    "scaling_law": "inside recordings checks recipes processes inputs levels planning runs",
     "side_by_side": "processes runs",
     "sweep": "recordings checks processes inputs levels",
-    "memory": "inputs processes report runs scaling_law",
     "weights": "inputs toy",
+    "scaling_law": "inside recordings checks recipes processes inputs levels planning runs weights",
+    "memory": "inputs processes report runs scaling_law",
     "modules": "inputs weights",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"

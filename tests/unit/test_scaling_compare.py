@@ -198,6 +198,22 @@ def test_distances_are_of_what_weights_have_moved_by(tmp_path: Path) -> None:
     assert set(distances(run, run, 0).values()) == {0.0}
 
 
+def test_what_never_moves_may_be_infinite(tmp_path: Path) -> None:
+    def masked(rank: int, window: int, line: Line, arrays: dict[str, np.ndarray]) -> None:
+        arrays["parameters/mask"] = np.array([0.0, -np.inf], np.float32)
+
+    def lifted(rank: int, window: int, line: Line, arrays: dict[str, np.ndarray]) -> None:
+        arrays["parameters/mask"] = np.array([0.0, -1.0], np.float32)
+
+    start = START | {"mask": np.array([0.0, -np.inf], np.float32)}
+    runs = [
+        Run(write(tmp_path / change.__name__, Shape(1, 1, 16), change).ranks[0], start)
+        for change in (masked, lifted)
+    ]
+    assert distances(runs[0], runs[0], 0)["parameters/mask"] == 0.0
+    assert distances(runs[1], runs[0], 0)["parameters/mask"] == np.inf
+
+
 # what is read
 
 

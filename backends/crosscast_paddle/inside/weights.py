@@ -12,6 +12,7 @@ import numpy as np
 import paddle
 
 # isort: split
+from crosscast_paddle.inside.dropout import switch_off
 from crosscast_paddle.inside.layers import PACKAGES, TABLE
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
@@ -43,16 +44,12 @@ class Paddle:
         """Return what the model returns."""
         return model(**feeds)
 
-    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns in training, without dropout."""
+    def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
+        """Return what the model, or the loss function, returns in training, without dropout."""
         model.train()
-        for layer in model.sublayers(include_self=True):
-            if type(layer).__name__.endswith(("Dropout", "Dropout2D", "Dropout3D")):
-                layer.eval()
-            elif isinstance(getattr(layer, "dropout", None), float):
-                layer.dropout = 0.0
+        switch_off(model)
         with paddle.no_grad():
-            return model(**feeds)
+            return loss(model, feeds) if loss else model(**feeds)
 
     @contextmanager
     def watched(self, model: Any, calls: Calls) -> Iterator[None]:

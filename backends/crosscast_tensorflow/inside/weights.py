@@ -16,6 +16,7 @@ import tensorflow as tf
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
 from crosscast_parity.inside.tensor_rows import STATISTICS, own_classes, parts_of
+from crosscast_tensorflow.inside.dropout import switch_off
 from crosscast_tensorflow.inside.layers import PACKAGES, TABLE
 
 
@@ -37,13 +38,10 @@ class TensorFlow:
         """Return what the model returns."""
         return model(feeds, training=False)
 
-    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns in training, without dropout."""
-        for layer in model._flatten_layers(include_self=True, recursive=True):
-            for name in ("rate", "dropout", "recurrent_dropout"):
-                if isinstance(vars(layer).get(name), (int, float)):
-                    setattr(layer, name, 0.0)
-        return model(feeds, training=True)
+    def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
+        """Return what the model, or the loss function, returns in training, without dropout."""
+        switch_off(model)
+        return loss(model, feeds, training=True) if loss else model(feeds, training=True)
 
     @contextmanager
     def watched(self, model: Any, calls: Calls) -> Iterator[None]:

@@ -15,6 +15,7 @@ from torch import nn
 from crosscast_parity.inside.module_calls import Calls
 from crosscast_parity.inside.own_model import Tensor, serve
 from crosscast_parity.inside.tensor_rows import own_classes, parts_of
+from crosscast_torch.inside.dropout import switch_off
 from crosscast_torch.inside.layers import COUNTERS, PACKAGES, TABLE
 
 
@@ -37,16 +38,12 @@ class Torch:
         """Return what the model returns."""
         return model(**feeds)
 
-    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns in training, without dropout."""
+    def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
+        """Return what the model, or the loss function, returns in training, without dropout."""
         model.train()
-        for module in model.modules():
-            if isinstance(module, nn.modules.dropout._DropoutNd):
-                module.eval()
-            elif isinstance(getattr(module, "dropout", None), float):
-                module.dropout = 0.0
+        switch_off(model)
         with torch.no_grad():
-            return model(**feeds)
+            return loss(model, feeds) if loss else model(**feeds)
 
     @contextmanager
     def watched(self, model: Any, calls: Calls) -> Iterator[None]:

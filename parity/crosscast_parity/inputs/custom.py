@@ -164,8 +164,8 @@ def write_custom_inputs(
     folder.mkdir(parents=True, exist_ok=True)
     batch, whole = recipe.batch, max(1, 2 * windows // 3)
     wanted = short_epoch(batch.global_batch_size, batch.micro_batch_size, whole)
-    train = _rows(recipe, "train", wanted, folder, custom)
-    evaluation = _rows(recipe, "eval", EVAL_ROWS, folder, custom)
+    train = spread_rows(recipe, "train", wanted, folder, custom.folder)
+    evaluation = spread_rows(recipe, "eval", EVAL_ROWS, folder, custom.folder)
     few, held = shares_of_eval(recipe)
     start = custom.starts.get(recipe.seed, custom.start)
     starts = {
@@ -195,11 +195,22 @@ def write_custom_inputs(
     )
 
 
-def _rows(
-    recipe: Recipe, split: str, count: int, folder: Path, custom: CustomModels
+def spread_rows(
+    recipe: Recipe, split: str, count: int, folder: Path, beside: Path
 ) -> dict[str, np.ndarray]:
-    place = folder / "rows"
-    path = stored_rows(recipe, split, place, beside=custom.folder, count=count, evenly=True)
+    """Return so many rows of a recipe's data, or all, spread over them.
+
+    Args:
+        recipe: The recipe.
+        split: `train` or `eval`.
+        count: How many.
+        folder: For files on the way.
+        beside: What the paths and modules of the recipe are relative to.
+
+    Raises:
+        DiagnosticError: CC601, CC602 for rows that cannot be read.
+    """
+    path = stored_rows(recipe, split, folder / "rows", beside=beside, count=count, evenly=True)
     arrays = read_arrays(path)
     chosen = spread(min(map(len, arrays.values()), default=0), count)
     return {name: array[chosen] for name, array in arrays.items()}

@@ -118,6 +118,14 @@ def stored_rows(
     return (folder / f"{split}.npz").absolute()
 
 
+def row_files(recipe: Recipe, beside: Path) -> list[Path]:
+    """Return the files and folders of the rows that a recipe names; a custom source has none."""
+    data = recipe.data
+    if not isinstance(data, FileData | ImageData):
+        return []
+    return [beside / getattr(data, split) for split in ("train", "eval")]
+
+
 def _settings(recipe: Recipe) -> dict[str, Any]:
     """Return what the reading of rows depends on, and stand-ins for the rest of the settings."""
     text = dict.fromkeys(("recipe", "made_for", "output"), "")

@@ -9,6 +9,7 @@ answers are lines of JSON, arrays are in npz files:
     {"action": "modules", …}
     {"action": "train", …}
     {"action": "evaluate", …, "weights": "w.npz", "batch": 16, "result": "out.npz"}
+    {"action": "halves", …}
 
 A description leaves in `initial` all tensors as the factory draws them after `seed`.
 
@@ -17,6 +18,8 @@ products of outputs and projections. `loss` names a function that is called inst
 `modules` also leaves what every layer got and returned, and the gradients of that. `train` calls
 the model as training does, without dropout, and leaves what its layers got and its statistics.
 `evaluate` leaves the first output of every batch of rows, and answers which tensors got no weights.
+`halves` does so with all rows and with each half of them, and leaves the outputs; it answers with
+the layers whose statistics have changed.
 """
 
 from __future__ import annotations
@@ -88,8 +91,9 @@ class Framework(Protocol):
     def call(self, model: Any, feeds: dict[str, Any]) -> Any:
         """Return what the model returns for rows in evaluation."""
 
-    def train(self, model: Any, feeds: dict[str, Any]) -> Any:
-        """Return what the model returns for rows in training, but without dropout."""
+    def train(self, model: Any, feeds: dict[str, Any], loss: Any) -> Any:
+        """Return what the model returns for rows in training, but without dropout; or what a loss
+        function does, unless it is None."""
 
     def watched(self, model: Any, calls: Calls) -> Any:
         """Return a context in which every call of a layer is told to `calls`."""
@@ -148,7 +152,8 @@ class Own:
         rows = load(job["rows"])
         model = self._built(job)
         framework = self._framework
-        function = self._function(job)
+        loss = self._loss(job)
+        function = loss or framework.call
         try:
             feeds = framework.feeds(rows)
 
@@ -165,6 +170,8 @@ class Own:
                 return self._train(job, feeds)
             if job["action"] == "evaluate":
                 return self._evaluate(job, rows, function)
+            if job["action"] == "halves":
+                return self._halves(job, rows, loss)
             calls = Calls(framework)
             with framework.watched(model, calls):
                 outputs = compute()
@@ -203,10 +210,10 @@ class Own:
             self._named = wanted
         return self._model
 
-    def _function(self, job: Mapping[str, Any]) -> Any:
-        """Return what computes outputs of a model and rows."""
+    def _loss(self, job: Mapping[str, Any]) -> Any:
+        """Return the function that is called instead of the model, None if there is none."""
         if not job["loss"]:
-            return self._framework.call
+            return None
         try:
             return named(job["loss"])
         except BaseException as error:
@@ -237,11 +244,10 @@ class Own:
         self._with_weights(job)
         calls = Calls(framework, values=True)
         with framework.watched(self._model, calls):
-            framework.train(self._model, feeds)
+            framework.train(self._model, feeds, None)
         result = calls.arrays([])
-        for tensor in framework.tensors(self._model):
-            if any(part.role in STATISTICS for part in tensor.parts):
-                result[f"state/{tensor.name}"] = framework.array(tensor.handle)
+        for tensor in self._statistics():
+            result[f"state/{tensor.name}"] = framework.array(tensor.handle)
         np.savez(job["result"], **result)  # type: ignore[arg-type]
         return {"calls": calls.told()}
 
@@ -267,6 +273,28 @@ class Own:
             result[f"batch/{start:09d}"] = framework.array(outputs[0])
         np.savez(job["result"], **result)  # type: ignore[arg-type]
         return {"missing": missing}
+
+    def _halves(self, job: Mapping[str, Any], rows: Arrays, loss: Any) -> dict[str, Any]:
+        framework = self._framework
+        before = [framework.array(tensor.handle) for tensor in self._statistics()]
+        cut = len(next(iter(rows.values()))) // 2
+        result = {}
+        for name, chosen in (("whole", slice(None)), ("a", slice(cut)), ("b", slice(cut, None))):
+            feeds = framework.feeds({key: array[chosen] for key, array in rows.items()})
+            outputs = flat(framework.train(self._model, feeds, loss), framework)
+            for number, output in enumerate(outputs):
+                result[f"{name}/{number:03d}"] = framework.array(output)
+        np.savez(job["result"], **result)  # type: ignore[arg-type]
+        moved = {
+            f"{tensor.layer} ({tensor.kind})": None
+            for tensor, array in zip(self._statistics(), before)  # noqa: B905
+            if not np.array_equal(framework.array(tensor.handle), array)
+        }
+        return {"moved": list(moved)}
+
+    def _statistics(self) -> list[Tensor]:
+        tensors = self._framework.tensors(self._model)
+        return [t for t in tensors if any(part.role in STATISTICS for part in t.parts)]
 
     def _with_weights(self, job: Mapping[str, Any]) -> list[Tensor]:
         framework, given = self._framework, load(job["weights"])

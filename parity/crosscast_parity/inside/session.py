@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from crosscast_parity.inside import toy
+from crosscast_parity.inside.dropout import install as switch_off_dropout
 from crosscast_parity.inside.emitted import SEAMS
 from crosscast_parity.inside.emulate import install as emulate
 from crosscast_parity.inside.emulate import without_autocast
@@ -62,7 +63,8 @@ class Run:
     many windows it ends and is resumed from its checkpoint, 0 for never. `checkpoint`: whether the
     one at the end is kept. `toy`: folder of the toy that is trained instead of the script's model
     and rows (see `toy`); empty for none. `folder`: in which it is run, empty for its own. `masks`:
-    seed of the masks that dropout is given (see `masks`), None to leave it alone.
+    seed of the masks that dropout is given (see `masks`), None to leave it alone. `dropout`:
+    whether the layers of the model have any.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Run:
     toy: str = ""
     folder: str = ""
     masks: int | None = None
+    dropout: bool = True
 
 
 class Session:
@@ -152,6 +155,8 @@ class Session:
                 toy.install(self._inside, module, Path(run.toy))
             if run.masks is not None:
                 after.callback(give_masks(self._inside, module, output, run.masks))
+            if not run.dropout:
+                switch_off_dropout(self._inside, module)
             if run.faults:
                 faults = [parse_fault(text) for text in run.faults]
                 injector = make_injector(self._inside, faults)

@@ -45,7 +45,7 @@ def custom_models(
         start = canonical_arrays(arrays, known, first)
         return _folded({name: start[name] for name in drawn if name in start}, known)
 
-    also = _also(models[0])
+    also = models[0].aliases
     starts = {
         seed: canonical(dict(arrays) | {other: arrays[name] for other, name in also.items()})
         for seed, arrays in by_seed.items()
@@ -73,20 +73,15 @@ def _folded(canonical: Mapping[str, np.ndarray], known: WeightsMap) -> dict[str,
 
 def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
     parts: dict[str, list[Part]] = {}
+    trained = model.trained
     for part in model.parts:
-        if part.trainable and not (part.fixed or part.statistic):
+        if part.tensor in trained:
             parts.setdefault(part.tensor, []).append(part)
-    also = _also(model)
     return Trained(
-        arrays=dict(initial) | {other: initial[name] for other, name in also.items()},
+        arrays=dict(initial) | {other: initial[name] for other, name in model.aliases.items()},
         roles={name: frozenset(_roles(found)) for name, found in parts.items()},
         counters=frozenset(model.counters),
     )
-
-
-def _also(model: Model) -> dict[str, str]:
-    """Return the other names of tied tensors, with that of the tensor."""
-    return {other: part.tensor for part in model.parts for other in part.also}
 
 
 def _roles(parts: Sequence[Part]) -> set[str]:

@@ -140,7 +140,9 @@ def _seeded_custom(recipe: Recipe, seed: int) -> Recipe:
 
 
 def _squeezed(recipe: Recipe, windows: int) -> Recipe:
-    return shortened(with_slower_steps(small_batches(_own(recipe)), recipe), windows)
+    own = _own(recipe)
+    small = with_slower_steps(small_batches(own), own.batch.global_batch_size)
+    return shortened(small, windows)
 
 
 def own_toy_stage(recipe: Recipe) -> Stage:

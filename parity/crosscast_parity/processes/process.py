@@ -97,6 +97,12 @@ def child_environment(
     return environment | dict(extra or {})
 
 
+def with_modules(environment: Mapping[str, str], *folders: str) -> dict[str, str]:
+    """Return an environment in which Python looks for modules in some folders first."""
+    places = (*folders, environment.get("PYTHONPATH", ""))
+    return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+
+
 @dataclass(slots=True)
 class Running:
     """A process that was started, in a group of its own."""

@@ -172,14 +172,14 @@ def small_batches(recipe: Recipe) -> Recipe:
     return changed(recipe, changes)
 
 
-def with_slower_steps(recipe: Recipe, whole: Recipe) -> Recipe:
+def with_slower_steps(recipe: Recipe, rows: int) -> Recipe:
     """Return a recipe of smaller windows with rates that are smaller by as much.
 
     Args:
         recipe: with smaller windows.
-        whole: with those that its rates are for.
+        rows: of the windows that its rates are for.
     """
-    share = recipe.batch.global_batch_size / (whole.batch.global_batch_size // whole.processes)
+    share = recipe.batch.global_batch_size / rows
     changes: dict[str, Any] = {"optimizer.learning_rate": recipe.optimizer.learning_rate * share}
     if getattr(recipe.schedule, "end_lr", 0.0):
         changes["schedule.end_lr"] = recipe.schedule.end_lr * share

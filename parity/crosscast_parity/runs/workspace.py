@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe.data import FileData, ImageData
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of, installed_backends
 from crosscast_parity.adapters.registry import ADAPTERS
 from crosscast_parity.inputs.custom import CustomModels, write_custom_inputs
 from crosscast_parity.inputs.shared import Inputs, write_inputs
+from crosscast_parity.inputs.stored import row_files
 from crosscast_parity.judge.judgement_store import Judgements
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import Options
 from crosscast_parity.planning.pace import cost
 from crosscast_parity.planning.runs import RunSpec, Stage
 from crosscast_parity.processes.freed_memory import VARIABLES as KEPT
-from crosscast_parity.processes.process import child_environment
+from crosscast_parity.processes.process import child_environment, with_modules
 from crosscast_parity.processes.run_cache import (
     Store,
     content_hash,
@@ -194,10 +193,8 @@ class Workspace:
         if self.custom is None:
             return None
         if self._models is None:
-            folder, data = self.custom.folder.resolve(), recipe.data
-            files = isinstance(data, FileData | ImageData)
-            rows = [folder / getattr(data, split) for split in ("train", "eval") if files]
-            without = {path.resolve() for path in (self.folder, self.store.root, *rows)}
+            folder = self.custom.folder.resolve()
+            without = {self.folder, self.store.root, *row_files(recipe, folder)}
             self._models = str(folder), user_folder_hash(folder, without)
         return self._models
 
@@ -232,16 +229,13 @@ class Workspace:
         rank: int = 0,
     ) -> SessionJob:
         """Return the process that makes some runs of a contestant."""
-        found = self._environment({}).get("PYTHONPATH")
-        runner = str(self.folder / "runner")
-        folders = [runner, *([str(self.custom.folder)] if self.custom else []), found or ""]
-        extra = {"PYTHONPATH": os.pathsep.join(filter(None, folders)), **KEPT}
+        runner, own = str(self.folder / "runner"), str(self.custom.folder) if self.custom else ""
         return SessionJob(
             name=name,
             python=contestant.python,
             inside=contestant.inside,
             emulate=emulate,
-            environment=self._environment(extra),
+            environment=with_modules(self._environment(KEPT), runner, own),
             runs=tuple(runs),
             rank=rank,
         )

@@ -11,17 +11,15 @@ from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import windows
 from crosscast_parity.processes.process import Outcome
 from crosscast_parity.scaling_law.judgement import Judge
-from crosscast_parity.scaling_law.recipes import Subject, refuse
+from crosscast_parity.scaling_law.problems import TWINS, refuse
+from crosscast_parity.scaling_law.recipes import Subject
 from crosscast_parity.scaling_law.report import ScalingReport, ShapeReport, TargetReport, Verdict
-from crosscast_parity.scaling_law.runs import (
-    TWINS,
-    Maker,
-    Settings,
-    shapes_together,
-)
+from crosscast_parity.scaling_law.runs import Maker, Settings, shapes_together
 from crosscast_parity.scaling_law.scenes import scenes_of
 
 EXIT_EQUAL, EXIT_DIFFERENT, EXIT_CANNOT_RUN = 0, 1, 3
+UNTESTED = {"CC401": "cannot run here", "CC749": "not the same by design"}
+"""Codes of inputs that cannot be made, and what they mean for a target."""
 LEAST = 4
 """Windows that must be compared before anybody speaks of equality."""
 
@@ -77,6 +75,14 @@ def check_target(subject: Subject, target: str, settings: Settings) -> TargetRep
         maker.compile()
     except DiagnosticError as error:
         return _refused(target, error)
+    try:
+        maker.write_inputs()
+    except DiagnosticError as error:
+        first = error.diagnostics[0]
+        if first.code not in UNTESTED:
+            raise
+        words = f"{UNTESTED[first.code]}: {first.message} ({first.code})"
+        return TargetReport(target=target, verdict="NOT TESTED", wording=words, code=first.code)
     scenes = scenes_of(subject)
     half = maker.execution if maker.half else ""
     alone = maker.alone(scenes)

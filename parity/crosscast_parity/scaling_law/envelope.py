@@ -131,6 +131,8 @@ def _state(run: Run, window: int) -> dict[str, np.ndarray]:
         slot, _, parameter = name.partition("/")
         moved = array.astype(np.float64)
         if slot in MOVING and parameter in run.start:
-            moved = moved - run.start[parameter]
+            start = run.start[parameter]
+            with np.errstate(invalid="ignore"):  # a mask may hold -inf, which does not move
+                moved = np.where(moved == start, 0.0, moved - start)
         found[name] = moved
     return found

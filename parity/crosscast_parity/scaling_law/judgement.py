@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from safetensors.numpy import load_file
+
 from crosscast.plan.operations import Dtype
 from crosscast_parity.inputs.shared import Inputs
-from crosscast_parity.inputs.weights import load
 from crosscast_parity.scaling_law.causes import likely_cause
 from crosscast_parity.scaling_law.comparison import Case, compare
 from crosscast_parity.scaling_law.envelope import Room, Run, measure_room
@@ -55,12 +56,12 @@ class Judge:
         return self._alone[f"{scene.name}-{self._subject.shapes[0].name}"]
 
     def _reference(self, scene: Scene) -> Run:
-        return Run(self._first(scene).ranks[0], load(self._inputs.weights))
+        return Run(self._first(scene).ranks[0], load_file(self._inputs.weights))
 
     def _measured(self, scene: Scene) -> Room:
         reference = self._reference(scene)
         twins = [
-            Run(self._alone[f"{scene.name}-twin-{number}"].ranks[0], load(path))
+            Run(self._alone[f"{scene.name}-twin-{number}"].ranks[0], load_file(path))
             for number, path in enumerate(self._inputs.twins, start=1)
         ]
         kin = [self._alone[key] for key in (f"{scene.name}-float32",) if key in self._alone]

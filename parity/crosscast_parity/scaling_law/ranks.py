@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.processes.process import (
@@ -36,8 +37,8 @@ class RankJob:
 
     `emitted`: the folder that was compiled. `output`: an empty folder for what the run leaves.
     `inside`, `rank_variable`: see `inside.rank`. `faults`: by number of the process. `steps`:
-    windows whose state is kept. `stall`: seconds without a finished window, after the first one,
-    that end the run.
+    windows whose state is kept. `more`: of `inside.session.Run`. `stall`: seconds without a
+    finished window, after the first one, that end the run.
     """
 
     emitted: Path
@@ -50,6 +51,7 @@ class RankJob:
     arguments: tuple[str, ...]
     faults: Mapping[int, Sequence[Fault]]
     steps: tuple[int, ...]
+    more: Mapping[str, Any]
     environment: Mapping[str, str]
     stall: float
 
@@ -69,6 +71,7 @@ def run_ranks(job: RankJob) -> Outcome:
         "output": str(job.output),
         "faults": {str(n): [str(fault) for fault in faults] for n, faults in job.faults.items()},
         "steps": list(job.steps),
+        **job.more,
     }
     (folder / "ranks.json").write_text(json.dumps(spec))
     started = start(

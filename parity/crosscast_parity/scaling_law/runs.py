@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import harness_of
-from crosscast_parity.inputs.shared import Inputs, write_inputs
+from crosscast_parity.inputs.shared import Inputs
 from crosscast_parity.planning.half_precision import Execution, choose_execution
 from crosscast_parity.planning.options import Half
-from crosscast_parity.processes.process import Outcome, child_environment
+from crosscast_parity.processes.process import Outcome, child_environment, with_modules
 from crosscast_parity.processes.run_cache import Store
 from crosscast_parity.processes.sessions import (
     EventKind,
@@ -25,7 +22,7 @@ from crosscast_parity.processes.sessions import (
     SessionRun,
 )
 from crosscast_parity.processes.work_done import OnProgress, Progress
-from crosscast_parity.recipes.derived import in_float32, is_half, weights_of
+from crosscast_parity.recipes.derived import in_float32, is_half
 from crosscast_parity.runs.workspace import place_runner
 from crosscast_parity.scaling_law.ranks import RankJob, run_ranks
 from crosscast_parity.scaling_law.recipes import Subject
@@ -34,11 +31,8 @@ from crosscast_parity.scaling_law.shapes import Shape
 from crosscast_parity.scaling_law.steps import Steps, read_steps
 
 CompileTo = Callable[[Recipe, Sequence[str], Path], object]
-TWINS = 3
 BUDGET = 64_000_000
 """Values that the kept states of a run may have; there are up to four tensors a weight."""
-UNLABELLED = 0.3
-"""Share of labels that are left out where losses are normalised by labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +56,12 @@ class ShapeRun:
 
 
 class Maker:
-    """Compiles the shapes of a subject to one target and runs them."""
+    """Compiles the shapes of a subject to one target and runs them.
+
+    `inputs`: rows and weights, once `write_inputs` was called.
+    """
+
+    inputs: Inputs
 
     def __init__(self, subject: Subject, target: str, settings: Settings) -> None:
         self.subject = subject
@@ -78,7 +77,6 @@ class Maker:
         self._rank_variable = "RANK" if harness is None else harness.rank_variable
         self._folders: dict[str, Path] = {}
         self._done, self._total = 0, 1
-        self.inputs = self._inputs()
         place_runner(settings.folder)
 
     def compile(self) -> None:
@@ -92,6 +90,17 @@ class Maker:
         if self.half:
             self._emit("float32", in_float32(self.subject.recipe))
 
+    def write_inputs(self) -> None:
+        """Write the rows and weights of all runs.
+
+        Raises:
+            DiagnosticError: as of `Problem.write`.
+        """
+        subject, folder = self.subject, self.settings.folder / "inputs"
+        self.inputs = subject.problem.write(
+            subject.recipe, subject.train_rows, folder, self.target, self.settings.python
+        )
+
     def emitted(self, shape: Shape) -> Path:
         """Return the folder of the files of a shape."""
         return self._folders[shape.name]
@@ -100,14 +109,6 @@ class Maker:
         folder = self.settings.folder / "scripts" / name
         self.settings.compile_to(recipe, (self.target,), folder)
         self._folders[name] = next(iter(sorted(folder.glob("*/train.py")))).parent
-
-    def _inputs(self) -> Inputs:
-        recipe = self.subject.recipe
-        inputs = write_inputs(recipe, self.settings.folder / "inputs", TWINS)
-        if recipe.accumulation.normalize_by == "token":
-            for path in (inputs.train, inputs.few):
-                leave_out_labels(path, recipe.seed)
-        return inputs
 
     def alone(self, scenes: Sequence[Scene]) -> dict[str, ShapeRun]:
         """Make the runs of one process, in one session; by name."""
@@ -167,6 +168,7 @@ class Maker:
                 "arguments": list(self._arguments(weights)),
                 "faults": [str(fault) for fault in faults],
                 "steps": list(self._kept()),
+                **self.subject.problem.run,
             },
         )
 
@@ -195,6 +197,7 @@ class Maker:
             arguments=self._arguments(self.inputs.weights),
             faults=faults_of(scene, self.subject, shape),
             steps=self._kept(),
+            more=self.subject.problem.run,
             environment=self._environment(),
             stall=self.settings.stall,
         )
@@ -219,30 +222,18 @@ class Maker:
     def _kept(self) -> tuple[int, ...]:
         """Return the windows whose state is kept: the first ones, then fewer, and the last."""
         windows = self.subject.windows
-        affordable = max(2, BUDGET // (4 * weights_of(self.subject.recipe)))
+        affordable = max(2, BUDGET // (4 * max(1, self.inputs.count)))
         wanted = [w for w in range(windows) if w < 4 or w % 4 == 3 or w == windows - 1]
         if len(wanted) > affordable:
             wanted = [*wanted[: affordable - 1], windows - 1]
         return tuple(wanted)
 
     def _environment(self) -> dict[str, str]:
-        found = child_environment(threads=1, device="cpu")
-        paths = [str(self.settings.folder / "runner"), found.get("PYTHONPATH", "")]
-        return found | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        runner, own = str(self.settings.folder / "runner"), self.subject.problem.run["folder"]
+        return with_modules(child_environment(threads=1, device="cpu"), runner, own)
 
 
 def shapes_together(scene: Scene, subject: Subject) -> tuple[Shape, ...]:
     """Return the shapes of several processes: all run plainly, the last overflows."""
     many = tuple(shape for shape in subject.shapes if shape.processes > 1)
     return many[-1:] if scene.overflows else many
-
-
-def leave_out_labels(path: Path, seed: int) -> None:
-    """Replace some labels of an npz file by -100, so that micro-batches hold unequal numbers."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    rng = np.random.default_rng(seed)
-    left_out = rng.random(arrays["labels"].shape) < UNLABELLED
-    left_out.flat[0] = False  # some label stays
-    arrays["labels"] = np.where(left_out, -100, arrays["labels"]).astype(arrays["labels"].dtype)
-    np.savez(path, **arrays)

@@ -32,6 +32,7 @@ from crosscast_parity.processes.process import (
     log_tail,
     read_job_status,
     start,
+    with_modules,
 )
 from crosscast_parity.processes.run_cache import file_hash
 from crosscast_parity.recordings.trace import Row, read_trace
@@ -117,14 +118,16 @@ def _job(folder: Path, spec: CellSpec, lock: IO[bytes]) -> Job:
     if spec.checkpoint_every is not None:
         arguments["--checkpoint-every"] = spec.checkpoint_every
     resume = ["--resume"] if (output / CHECKPOINT).exists() else []
+    script = (folder / spec.script).absolute()
+    environment = child_environment(threads=spec.threads, device=spec.device)
     flags = [str(part) for pair in arguments.items() for part in pair]
     return Job(
         name=folder.name,
-        command=(spec.python, "train.py", *flags, *resume),
-        folder=folder / spec.script,
+        command=(spec.python, str(script / "train.py"), *flags, *resume),
+        folder=Path(spec.own) if spec.own else script,
         output=output,
         timeout=math.inf if spec.timeout is None else spec.timeout,
-        environment=child_environment(threads=spec.threads, device=spec.device),
+        environment=with_modules(environment, spec.own),
         keep_open=(lock.fileno(),),
     )
 

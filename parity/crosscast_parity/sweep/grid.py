@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
@@ -27,7 +28,8 @@ class Point:
     """One training of the grid.
 
     `base`: the recipe of the file with the settings but its own seed: the task is drawn from that,
-    so it is the same for all seeds. `recipe`: the same with the seed of this point.
+    so it is the same for all seeds. `recipe`: the same with the seed of this point. `folder`: of
+    the file.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Point:
     settings: Settings
     base: Recipe
     recipe: Recipe
+    folder: Path
 
     @property
     def group(self) -> tuple[str, Settings]:
@@ -141,6 +144,7 @@ def _points(
                     settings=settings,
                     base=base,
                     recipe=recipe,
+                    folder=Path(document.file).absolute().parent,  # of stdin the current one
                 )
 
 

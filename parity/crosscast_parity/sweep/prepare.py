@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
-from crosscast.recipe.document import BertModel, Data, Recipe, SyntheticData
-from crosscast_parity.inputs.stored import stored_rows
-from crosscast_parity.processes.run_cache import content_hash, file_hash, folder_hash, versions
+from crosscast.recipe.document import BertModel, CustomModel, Data, Recipe, SyntheticData
+from crosscast_parity.inputs.stored import row_files, stored_rows
+from crosscast_parity.processes.run_cache import (
+    content_hash,
+    file_hash,
+    folder_hash,
+    user_folder_hash,
+    versions,
+)
 from crosscast_parity.sweep.grid import Point
 from crosscast_parity.sweep.spec import CellSpec, write_spec
 
@@ -76,7 +82,8 @@ def _prepare_one(point: Point, folder: Path, training: Training, compile_to: Com
             )
         )
     python = training.python.get(point.target, sys.executable)
-    train, evaluation = _rows(point.base, folder / "inputs")
+    own = point.folder if isinstance(recipe.model, CustomModel) else None
+    train, evaluation = _rows(point.base, folder / "inputs", own or Path())
     weights = _weights(recipe, folder / "inputs")
     draft = folder / "cells" / f".new-{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)
@@ -96,6 +103,7 @@ def _prepare_one(point: Point, folder: Path, training: Training, compile_to: Com
                 "inputs": [file_hash(path) for path in (train, evaluation, weights) if path],
                 "versions": versions(python),
                 **settings,
+                **({"own": _code(own, point.base, folder)} if own else {}),
             }
         )
         name = _UNSAFE.sub("-", f"{point.name}.{point.target}.seed-{point.seed}.{key}")
@@ -111,6 +119,7 @@ def _prepare_one(point: Point, folder: Path, training: Training, compile_to: Com
         train=_relative(train, cell),
         eval=_relative(evaluation, cell),
         weights=_relative(weights, cell) if weights else "",
+        own=str(own) if own else "",
         timeout=training.timeout,
         checkpoint_every=training.checkpoint_every,
         **settings,
@@ -125,12 +134,22 @@ def _relative(path: Path, cell: Path) -> str:
     return os.path.relpath(path, cell) if path.is_relative_to(root) else str(path)
 
 
-def _rows(base: Recipe, inputs: Path) -> tuple[Path, Path]:
-    """Return the files of training and evaluation rows, the same for all seeds."""
+def _code(own: Path, base: Recipe, folder: Path) -> str:
+    """Return the identity of the user's modules: all files beside a recipe but rows and results."""
+    return user_folder_hash(own, {folder, *row_files(base, own)})
+
+
+def _rows(base: Recipe, inputs: Path, beside: Path) -> tuple[Path, Path]:
+    """Return the files of training and evaluation rows, the same for all seeds.
+
+    `beside`: what the paths and modules of the recipe are relative to.
+    """
     data, model = base.data, base.model
     if not isinstance(data, SyntheticData):
-        folder = inputs / f"rows-{content_hash(_plain(data))}"
-        train, evaluation = (stored_rows(base, split, folder) for split in ("train", "eval"))
+        folder = inputs / f"rows-{content_hash({**_plain(data), 'beside': str(beside)})}"
+        train, evaluation = (
+            stored_rows(base, split, folder, beside=beside) for split in ("train", "eval")
+        )
         return train, evaluation
     assert isinstance(model, BertModel)  # synthetic rows are for no other
     settings = {**_plain(data), "vocab_size": model.vocab_size, "seed": base.seed}

@@ -23,8 +23,9 @@ KINDS = frozenset(get_args(OutcomeKind))
 class CellSpec:
     """Input of a cell's process. Paths are relative to the cell's folder, or absolute.
 
-    `script`: the folder of train.py. `weights`: empty if the framework draws them. `timeout`: in
-    seconds, of one attempt; infinite if None. `checkpoint_every`: None for the script's own.
+    `script`: the folder of train.py. `weights`: empty if the framework draws them. `own`: absolute
+    path of the folder in which the user's modules are found, empty for none. `timeout`: in seconds,
+    of one attempt; infinite if None. `checkpoint_every`: None for the script's own.
     """
 
     python: str
@@ -32,6 +33,7 @@ class CellSpec:
     train: str
     eval: str
     weights: str
+    own: str
     windows: int
     threads: int
     device: str

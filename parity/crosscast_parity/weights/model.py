@@ -91,6 +91,16 @@ class Model:
         held = [name for p in self.parts if p.fixed for name in (p.tensor, *p.also)]
         return {*held, *self.counters}
 
+    @property
+    def aliases(self) -> dict[str, str]:
+        """The other names of tied tensors, with the first one."""
+        return {other: part.tensor for part in self.parts for other in part.also}
+
+    @property
+    def trained(self) -> set[str]:
+        """Names of the tensors that an optimizer changes."""
+        return {p.tensor for p in self.parts if p.trainable and not (p.fixed or p.statistic)}
+
     def with_parts(self, parts: Sequence[Part]) -> Model:
         """Return the model with other canonical tensors."""
         return replace(self, parts=tuple(parts))

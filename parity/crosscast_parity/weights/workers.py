@@ -39,6 +39,19 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
+class Halves:
+    """Outputs of a model in training on some rows, and on each half of them.
+
+    `moved`: layers whose running statistics have changed, with their classes.
+    """
+
+    whole: tuple[np.ndarray, ...]
+    a: tuple[np.ndarray, ...]
+    b: tuple[np.ndarray, ...]
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded:
     """Calls of layers and arrays as `inside.own_model` leaves them; `computed`: of the model."""
 
@@ -188,6 +201,26 @@ class Processes:
             raise failure("CC710", f"{missing[0]} is missing, a tensor of the model")
         with np.load(files["result"], allow_pickle=False) as file:
             return [file[name] for name in sorted(file.files)]
+
+    def halves(self) -> dict[str, Halves]:
+        """Return what models that were described compute in training, without dropout.
+
+        After this no model has dropout any more.
+        """
+        jobs = {
+            name: {"action": "halves", "result": str(self._files / f"{name}-halves.npz")}
+            for name in self._workers
+        }
+        found = {}
+        for name, answer in self._ask(jobs).items():
+            with np.load(jobs[name]["result"], allow_pickle=False) as file:
+                arrays = {key: file[key] for key in sorted(file.files)}
+            whole, a, b = (
+                tuple(array for key, array in arrays.items() if key.startswith(f"{part}/"))
+                for part in ("whole", "a", "b")
+            )
+            found[name] = Halves(whole, a, b, tuple(answer["moved"]))
+        return found
 
     def _run(
         self, action: str, weights: Mapping[str, Mapping[str, np.ndarray]], models: Sequence[Model]

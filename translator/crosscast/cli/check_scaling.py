@@ -72,7 +72,12 @@ def check_scaling(
     of_targets(targets, loaded.recipe, {})  # refuses targets without a script
     interpreters = read_interpreters(python or (), targets)
     subject = make_subject(
-        loaded.recipe, processes=processes, windows=windows, stress=stress, keep_model=keep_model
+        loaded.recipe,
+        processes=processes,
+        windows=windows,
+        stress=stress,
+        keep_model=keep_model,
+        folder=Path.cwd() if recipe == "-" else Path(recipe).absolute().parent,
     )
     with ExitStack() as stack:
         folder = (

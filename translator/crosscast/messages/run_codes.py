@@ -232,6 +232,13 @@ RUN_CODES = (
     Code("CC739", "trainer could not be measured", "A probe of the conformance table failed."),
     Code("CC748", "invalid check-scaling option", "The message says what to change."),
     Code(
+        "CC749",
+        "rows of a micro-batch meet",
+        "Layers such as BatchNorm compute with all rows of a micro-batch, and dropout that is no "
+        "layer cannot be switched off. The size of a micro-batch and the number of processes then "
+        "change the training by design: `crosscast check-scaling` does not test such a model.",
+    ),
+    Code(
         "CC760",
         "weights cannot be matched",
         "Matching needs `model.kind: custom` with a factory for two or more frameworks, and rows.",
