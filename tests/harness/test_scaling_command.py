@@ -57,7 +57,7 @@ def test_options_that_make_no_sense_are_usage(
 
 @pytest.mark.parametrize(("name", "least"), [("processes", 2), ("windows", 4)])
 def test_numbers_that_are_too_small_are_refused(name: str, least: int) -> None:
-    numbers = {"processes": 2, "windows": 4, name: least - 1}
+    numbers: dict[str, Any] = {"processes": 2, "windows": 4, name: least - 1}
     with pytest.raises(DiagnosticError, match=f"CC748.*{name} must be at least {least}"):
         make_subject(plain(), stress=False, keep_model=False, **numbers)
 

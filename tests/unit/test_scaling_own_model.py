@@ -25,7 +25,11 @@ from custom_fakes import own_recipe
 from scaling_bench import subject_of
 
 KERNEL, MASK = np.ones((3, 2), np.float32), np.array([0.0, -np.inf], np.float32)
-INITIAL = {"dense.weight": KERNEL, "mask": MASK, "steps": np.array(5, np.int64)}
+INITIAL: dict[str, np.ndarray] = {
+    "dense.weight": KERNEL,
+    "mask": MASK,
+    "steps": np.array(5, np.int64),
+}
 
 
 def tensor(name: str, array: np.ndarray, **fields: Any) -> dict[str, Any]:
@@ -183,8 +187,8 @@ def test_data_without_rows_are_refused() -> None:
 
 
 def halves(whole: Any, a: Any, b: Any, *moved: str) -> Halves:
-    arrays = [(np.array(value, np.float32),) for value in (whole, a, b)]
-    return Halves(*arrays, moved)
+    first, second, third = (np.array(value, np.float32) for value in (whole, a, b))
+    return Halves((first,), (second,), (third,), moved)
 
 
 OWN_LOSS = {"kind": "custom", "function": {"torch": "own:losses"}}
