@@ -195,9 +195,7 @@ def _estimates(
             interpreter without a target.
     """
     from crosscast.fit.model_traces import Estimates
-    from crosscast.memory.estimate import way_of
     from crosscast.recipe.document import BertModel
-    from crosscast.targets.backend import find_target
 
     message = ""
     if trace and isinstance(selection.loaded.recipe.model, BertModel):
@@ -218,9 +216,9 @@ def _estimates(
         raise parity_missing("--trace needs", error) from None
     interpreters = read_interpreters(python, selection.targets)
 
-    def look(recipe: Recipe, target: str) -> Seen:
+    def look(recipe: Recipe, target: str, traced: bool) -> Seen:
         interpreter = interpreters.get(target, sys.executable)
-        if way_of(find_target(target)) == "trace":
+        if traced:
             return trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
         return measure_model(recipe, target, interpreter, folder=Path(), timeout=timeout)
 

@@ -13,8 +13,9 @@ from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import find_target
 
 Seen = TracedModel | MeasuredModel
-Look = Callable[[Recipe, str], Seen]
-"""Runs the user's code for a target. Raises `DiagnosticError` if its memory cannot be found."""
+Look = Callable[[Recipe, str, bool], Seen]
+"""Runs the user's code for a target: traces it, or makes short runs. Raises `DiagnosticError` if
+its memory cannot be found."""
 
 
 @dataclass(slots=True)
@@ -36,18 +37,19 @@ class Estimates:
             DiagnosticError: CC450 or CC451 without an estimate, CC452 and others of what was run.
         """
         found = find_target(target)
-        if isinstance(recipe.model, BertModel) or self.look is None or way_of(found) is None:
+        way = way_of(found)
+        if isinstance(recipe.model, BertModel) or self.look is None or way is None:
             return estimate(recipe, found, device="cuda")
-        seen = self._seen(recipe, target, self.look)
+        seen = self._seen(recipe, target, self.look, traced=way == "trace")
         if isinstance(seen, MeasuredModel):
             return estimate_of_runs(recipe, found, "cuda", seen)
         return estimate(recipe, found, device="cuda", traced=seen)
 
-    def _seen(self, recipe: Recipe, target: str, look: Look) -> Seen:
+    def _seen(self, recipe: Recipe, target: str, look: Look, *, traced: bool) -> Seen:
         key = (target, recipe.precision.mode, recipe.precision.compute_dtype)
         if key not in self.known:
             try:
-                self.known[key] = look(recipe, target)
+                self.known[key] = look(recipe, target, traced)
             except DiagnosticError as error:
                 self.known[key] = error
         found = self.known[key]
