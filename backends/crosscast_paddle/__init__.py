@@ -48,7 +48,6 @@ class PaddleBackend:
     rows: tuple[Row, ...] = (*DYGRAPH_ROWS, *FLEET_ROWS, *CLASSIC_ROWS)
     overrides: type[Section] = PaddleOverrides
     templates: Path = TEMPLATES
-    traces_models: bool = False
 
     @property
     def codes(self) -> tuple[Code, ...]:

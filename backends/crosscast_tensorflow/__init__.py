@@ -42,7 +42,6 @@ class TensorflowBackend:
     rows: tuple[Row, ...] = ROWS
     overrides: type[Section] = TensorflowOverrides
     templates: Path = TEMPLATES
-    traces_models: bool = False
 
     @property
     def codes(self) -> tuple[Code, ...]:

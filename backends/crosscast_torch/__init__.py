@@ -42,7 +42,6 @@ class TorchBackend:
     rows: tuple[Row, ...] = ROWS
     overrides: type[Section] = TorchOverrides
     templates: Path = TEMPLATES
-    traces_models: bool = True
 
     @property
     def codes(self) -> tuple[Code, ...]:

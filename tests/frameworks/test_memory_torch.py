@@ -18,6 +18,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure, trace_model
+from crosscast_parity.memory.rows import sample_rows
 from page_sessions import blocks, session
 from recipe_texts import FLOAT16, recipe_of, text_of
 from tiers import cases, exhaustive
@@ -149,11 +150,11 @@ def test_a_model_of_ones_own_is_traced(tmp_path: Path) -> None:
     assert sum(weight.count for weight in traced.weights) == 500 * 64 + 2 * 49_984 + 3 * 65
     assert traced.frozen_bytes == 4 * 110
     assert traced.sequence_length == 32
-    torch, limits = find_target("torch"), {"input_ids": 500, "token_type_ids": 2, "labels": 3}
+    torch, given = find_target("torch"), sample_rows(own(16), tmp_path)
     errors = {}
     for rows in (1, 6, 16, 64):  # the traces have 2, 4 and 8 rows
         found = estimate(own(rows), torch, device="cpu", traced=traced).peak_bytes
-        run = measure(own(rows), "torch", sys.executable, folder=tmp_path, limits=limits)
+        run = measure(own(rows), "torch", sys.executable, folder=tmp_path, rows=given)
         errors[rows] = found / run.peak_bytes - 1
     # For one row PyTorch has kernels that keep less: the estimate is too high.
     assert 0 < errors.pop(1) <= WORST

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,12 @@ import pytest
 from crosscast.messages.diagnostics import Collector, DiagnosticError, Severity
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
+from crosscast.recipe.yaml_text import recipe_text
+from crosscast.state.convert import show
 from crosscast.state.emitted import check
 from crosscast.state.recipe_check import misfits
 from crosscast.state.saved_file import Foreign, SavedTensor
+from crosscast.state.sources import Request
 from crosscast.state.torch_state import GivenPosition, read_saved
 from crosscast.state.training_state import Account, TrainingState
 from state_files import HALF, OWN, small_recipe
@@ -151,6 +156,54 @@ def test_one_group_and_names_in_the_file() -> None:
     assert collect.found == []
     assert state.moments["exp_avg"][names[-1]].flat[0] == 0
     assert "by the names in the file" in {row.how for row in account.rows}
+
+
+TIED = """\
+version: 1
+frameworks: [torch, paddle]
+tensors:
+  - {name: table, shape: [2, 2], torch: {name: table, also: [out]}, paddle: table}
+  - {name: still, shape: [2], torch: {name: still, frozen: true}, paddle: still}
+  - {name: last, shape: [2], torch: last, paddle: last}
+left:
+  torch: [mask]
+"""
+
+
+@pytest.mark.parametrize("optimized", [("table", "last"), ("table", "still", "last")])
+def test_whose_moment_is_which_in_a_model_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimized: tuple[str, ...]
+) -> None:
+    recipe = small_recipe(
+        model=OWN, optimizer="{name: adamw, learning_rate: 1e-3, weight_decay: 0.01, no_decay: []}"
+    )
+    shapes = {"table": (2, 2), "mask": (3,), "still": (2,), "out": (2, 2), "last": (2,)}
+    state = {
+        number: {
+            "step": tensor(6.0),
+            "exp_avg": tensor(np.full(shapes[name], number)),
+            "exp_avg_sq": tensor(np.full(shapes[name], number)),
+        }
+        for number, name in enumerate(optimized)
+        if name != "still"
+    }
+    group = SETTINGS | {"weight_decay": 0.01, "params": list(range(len(optimized)))}
+    tree = {
+        "model": {name: tensor(np.ones(shape)) for name, shape in shapes.items()},
+        "optimizer": {"state": state, "param_groups": [group]},
+        "scheduler": {"last_epoch": 6},
+    }
+    monkeypatch.setattr("crosscast.state.saved_file.saved_file", lambda *_: nullcontext(tree))
+    (tmp_path / "last.pt").write_bytes(b"zip")
+    (tmp_path / "recipe.yaml").write_text(recipe_text(recipe))
+    request = Request(str(tmp_path / "last.pt"), recipe=str(tmp_path / "recipe.yaml"))
+    with pytest.raises(DiagnosticError, match=r"CC961.* parameters in a group of 5"):
+        show(request)
+    (tmp_path / "weights.yaml").write_text(TIED)
+    moments = show(request).state.moments["exp_avg"]
+    assert {name: array.flat[0] for name, array in moments.items()} == {
+        name: number for number, name in enumerate(optimized) if name != "still"
+    }
 
 
 def test_old_names_and_constant_buffers() -> None:

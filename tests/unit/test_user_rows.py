@@ -12,11 +12,15 @@ from crosscast.data.npz import Dataset
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast_parity.inputs.shared import write_inputs
-from crosscast_parity.memory.processes import _inputs
+from crosscast_parity.memory.rows import sample_rows
 from crosscast_parity.scaling_law.steps import Steps
 from crosscast_parity.sweep.prepare import _count
 from frameworks.emitted_script import tiny_recipe
 
+OWN = {
+    "model": {"kind": "custom", "factory": {"torch": "own:build"}},
+    "optimizer": {"name": "adamw", "learning_rate": 1e-3, "no_decay": []},
+}
 BY_TOKEN = {"steps": 4, "normalize_by": "token", "tail": "drop"}
 
 
@@ -72,13 +76,45 @@ def test_a_traced_model_gets_rows_as_the_script_reads_them(tmp_path: Path) -> No
         "labels": np.zeros(4, np.float32),
     }
     np.savez(tmp_path / "train.npz", **arrays)  # type: ignore[arg-type]
-    found = _inputs(recipe(tmp_path), tmp_path)
-    assert {name: (tuple(a["shape"]), a["dtype"]) for name, a in found.items()} == {
+    found = sample_rows(recipe(tmp_path), tmp_path)
+    assert {name: (array.shape[1:], array.dtype) for name, array in found.items()} == {
         "ids": ((8,), "int64"),
         "known": ((8,), "bool"),
         "values": ((2, 3), "float32"),
         "labels": ((), "int64"),
     }
+
+
+def test_labels_of_other_losses_keep_their_type(tmp_path: Path) -> None:
+    labels = np.array([0.5, 1.0, 0.0, 0.25])
+    np.savez(tmp_path / "train.npz", ids=np.zeros((4, 8), np.int32), labels=labels)
+    found = sample_rows(recipe(tmp_path, loss={"kind": "binary_cross_entropy"}, **OWN), tmp_path)
+    assert {name: array.dtype for name, array in found.items()} == {
+        "ids": np.int64,
+        "labels": np.float32,
+    }
+
+
+def test_rows_that_vary_in_length_are_as_long_as_the_longest(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\n\n\n"
+        "class Rows:\n"
+        "    def __len__(self):\n        return 1000\n\n"
+        "    def rows(self, indices):\n"
+        "        ids = [np.ones(3 if i < 900 else 9, np.int64) for i in indices]\n"
+        "        return {'ids': ids, 'labels': np.zeros(len(ids), np.int64)}\n"
+    )
+    data = {"source": "custom", "train": "own:Rows", "eval": "own:Rows", "pad_to_multiple_of": 4}
+    own = tiny_recipe(data=data, **OWN)
+    found = sample_rows(own, tmp_path)
+    assert found["ids"].shape == (64, 12)
+
+
+def test_rows_without_numbers_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "train.npz", names=np.array(["a", "b"]), labels=np.zeros(2))
+    with pytest.raises(DiagnosticError, match="`names` is <U1") as caught:
+        sample_rows(recipe(tmp_path, **OWN), tmp_path)
+    assert caught.value.diagnostics[0].code == "CC602"
 
 
 @pytest.mark.parametrize("cut", [0, 10, 200, 900])
@@ -96,7 +132,7 @@ def test_damaged_rows_are_no_traceback(tmp_path: Path, cut: int) -> None:
         assert _count(tmp_path / "train.npz") is None
         for read in (
             lambda: write_inputs(recipe(tmp_path), tmp_path / "inputs", 0),
-            lambda: _inputs(recipe(tmp_path), tmp_path),
+            lambda: sample_rows(recipe(tmp_path), tmp_path),
             lambda: Dataset.load(tmp_path / "train.npz"),
         ):
             with pytest.raises(DiagnosticError, match="not a readable") as caught:

@@ -1,35 +1,48 @@
 """Run windows of an emitted Paddle script and report the peak of Paddle's memory counter.
 
-`python -m crosscast_paddle.inside.allocations SCRIPT JSON`, in a process of its own. Prints
-one line of JSON.
+`python -m crosscast_paddle.inside.allocations SCRIPT JSON`, in a process of its own.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
+from typing import Any
 
 import paddle
 
+from crosscast_paddle.inside.on_cpu import enable_scaler
+from crosscast_parity.inside.answer import answer
 from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
-from crosscast_parity.inside.windows import rows_of, window_of
+from crosscast_parity.inside.user_code import search_in
+from crosscast_parity.inside.windows import known_sizes, rows_of, window_of
 
 
-def main() -> None:
-    """Measure as the arguments say."""
-    script, options = load_script(Path(sys.argv[1])), json.loads(sys.argv[2])
+def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the measured peak of the script."""
+    search_in(options["folder"])
+    script, on_gpu = load_script(path), options["device"] == "cuda"
+    widened = bool(script.SETTINGS.half) and not on_gpu  # auto_cast only warns there
+    if widened:
+        enable_scaler()
     state = prepared(script, paddle.device.get_device())
     window = window_of(rows_of(options), options["micro_batch"])
     for _ in range(options["windows"]):
         script.train_window(state, window, script.micro_batch_loss)
-    if options["device"] == "cuda":
+    if on_gpu:
         peak = paddle.device.cuda.max_memory_allocated()
     else:
         peak = paddle.base.core.host_memory_stat_peak_value("Allocated", 0)
-    print(json.dumps({"peak": peak, "where": [], "version": paddle.__version__}))
+    trained = [weight for weight in state.model.parameters() if not weight.stop_gradient]
+    weights = [*state.model.parameters(), *state.model.buffers()]
+    return {
+        "peak": peak,
+        "where": [],
+        "version": paddle.__version__,
+        "sizes": known_sizes(script, state, weights, trained),
+        "widened": widened,
+    }
 
 
 if __name__ == "__main__":
-    main()
+    answer(find)

@@ -3,14 +3,12 @@
 `python -m crosscast_tensorflow.inside.allocations SCRIPT JSON`, in a process of its own. On
 a CPU the profiler writes down every piece that TensorFlow's allocator gives out or gets back, with
 the bytes that were asked for; it must have seen all of them, so the model is built under it. On a
-GPU the allocator counts by itself. Prints one line of JSON.
+GPU the allocator counts by itself.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,17 +20,20 @@ os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
 import tensorflow as tf
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
+from crosscast_parity.inside.answer import answer
 from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
-from crosscast_parity.inside.windows import rows_of, window_of
+from crosscast_parity.inside.user_code import search_in
+from crosscast_parity.inside.windows import known_sizes, rows_of, window_of
 
 
-def train(script: Any, options: dict[str, Any], device: str) -> None:
-    """Make the state and train some windows."""
+def train(script: Any, options: dict[str, Any], device: str) -> Any:
+    """Make the state and train some windows; return the state."""
     state = prepared(script, device)
     window = window_of(rows_of(options), options["micro_batch"])
     for _ in range(options["windows"]):
         script.train_window(state, window, script.micro_batch_loss)
+    return state
 
 
 def events_of(folder: Path) -> Iterator[tuple[int, int, int, str]]:
@@ -65,7 +66,7 @@ def measure_on_cpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return the highest running total, and what ran there."""
     with tempfile.TemporaryDirectory() as name:
         with tf.profiler.experimental.Profile(name):
-            train(script, options, "/CPU:0")
+            state = train(script, options, "/CPU:0")
         events = sorted(events_of(Path(name)))
     total, highest, where, timeline = 0, 0, "", []
     for _, size, address, operation in events:
@@ -74,7 +75,14 @@ def measure_on_cpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
         if total > highest:
             highest, where = total, operation
     counted = tf.config.experimental.get_memory_info("CPU:0")["peak"]
-    result = {"peak": highest, "reserved": counted, "where": [where]}
+    weights, trained = state.model.variables, state.model.trainable_variables
+    result = {
+        "peak": highest,
+        "reserved": counted,
+        "where": [where],
+        "sizes": known_sizes(script, state, weights, trained),
+        "holds_window": True,  # the script stacks its micro-batches
+    }
     return result | ({"timeline": timeline} if options.get("timeline") else {})
 
 
@@ -85,14 +93,15 @@ def measure_on_gpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {"peak": tf.config.experimental.get_memory_info("GPU:0")["peak"], "where": []}
 
 
-def main() -> None:
-    """Measure as the arguments say."""
-    script, options = load_script(Path(sys.argv[1])), json.loads(sys.argv[2])
-    tf.config.threading.set_intra_op_parallelism_threads(1)
+def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the measured peak of the script."""
+    tf.config.threading.set_intra_op_parallelism_threads(1)  # before the user's code runs
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    search_in(options["folder"])
+    script = load_script(path)
     measure = measure_on_gpu if options["device"] == "cuda" else measure_on_cpu
-    print(json.dumps(measure(script, options) | {"version": tf.__version__}))
+    return measure(script, options) | {"version": tf.__version__}
 
 
 if __name__ == "__main__":
-    main()
+    answer(find)

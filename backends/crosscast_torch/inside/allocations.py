@@ -3,20 +3,19 @@
 `python -m crosscast_torch.inside.allocations SCRIPT JSON`, in a process of its own. On a CPU
 the profiler reports every allocation of PyTorch's CPU allocator with the running total; it must
 have seen all of them, so the model is built under it. On a GPU the allocator counts by itself.
-Prints one line of JSON.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from crosscast_parity.inside.answer import answer
 from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
+from crosscast_parity.inside.user_code import search_in
 from crosscast_parity.inside.windows import rows_of, window_of
 
 
@@ -58,13 +57,14 @@ def measure_on_gpu(script: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {"peak": peak, "reserved": torch.cuda.max_memory_reserved(), "where": []}
 
 
-def main() -> None:
-    """Measure as the arguments say."""
-    script, options = load_script(Path(sys.argv[1])), json.loads(sys.argv[2])
+def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the measured peak of the script."""
+    search_in(options["folder"])
+    script = load_script(path)
     torch.set_num_threads(1)
     measure = measure_on_gpu if options["device"] == "cuda" else measure_on_cpu
-    print(json.dumps(measure(script, options) | {"version": torch.__version__}))
+    return measure(script, options) | {"version": torch.__version__}
 
 
 if __name__ == "__main__":
-    main()
+    answer(find)

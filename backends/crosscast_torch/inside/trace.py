@@ -4,16 +4,12 @@
 emitted train.py, whose model is the user's. Tensors are fake: they have shapes and storages of a
 size, and no numbers. Every storage counts from the operation that creates it until it is released.
 Two batch sizes make two sequences of totals, operation by operation; each pair is a line in the
-rows of a micro-batch. A third size must lie on the lines. The answer, or why there is none, is JSON
-in the file `answer`: what the user's code prints is its own affair.
+rows of a micro-batch. A third size must lie on the lines.
 """
 
 from __future__ import annotations
 
 import gc
-import json
-import os
-import sys
 import weakref
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,9 +20,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from crosscast_parity.inside.answer import answer
 from crosscast_parity.inside.emitted import prepared
 from crosscast_parity.inside.script import load_script
-from crosscast_parity.inside.user_code import failure_of, search_in
+from crosscast_parity.inside.user_code import search_in
 
 SIZES = (2, 4)
 """Rows of the two traces; not 1, for which kernels have ways of their own."""
@@ -48,11 +45,16 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         self.phase = "forward"
         self.points: list[tuple[str, int, int]] = []
         self.known: dict[int, Any] = {}
-        self.exempt: set[int] = set()
+        self.exempt: dict[int, Any] = {}
 
     def leave_out(self, tensor: torch.Tensor) -> None:
-        """Never count the storage of a tensor, which outlives the watch."""
-        self.exempt |= {alias.untyped_storage()._cdata for alias in (tensor, tensor.detach())}
+        """Never count the storage of a tensor that is there already.
+
+        It is held: if the model replaces a buffer, another storage could get its address.
+        """
+        for alias in (tensor, tensor.detach()):
+            storage = alias.untyped_storage()
+            self.exempt[storage._cdata] = storage
 
     def watch(self, tensor: torch.Tensor) -> None:
         """Follow the storage of a tensor until it is gone."""
@@ -225,26 +227,12 @@ def find(path: Path, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def stopped(error: BaseException, folder: Path) -> dict[str, Any]:
-    """Return what stopped a trace, and the innermost place of it in the user's folder."""
+def kind_of(error: BaseException) -> str:
+    """Return what kind of error stopped a trace."""
     if isinstance(error, Refused):
-        kind = "refused"
-    else:
-        kind = "fake" if type(error).__module__.startswith("torch._subclasses") else "raised"
-    return {"kind": kind, **failure_of(error, folder)}
-
-
-def main() -> None:
-    """Trace as the arguments say; whatever the user's code does, leave an answer."""
-    options = json.loads(sys.argv[2])
-    try:
-        answer = {"found": find(Path(sys.argv[1]), options)}
-    except BaseException as error:  # sys.exit, too
-        answer = {"stopped": stopped(error, Path(options["folder"]))}
-    Path(options["answer"]).write_text(json.dumps(answer), encoding="utf-8")
-    sys.stdout.flush()
-    os._exit(0)  # threads of the user's code do not hold it up
+        return "refused"
+    return "fake" if type(error).__module__.startswith("torch._subclasses") else "raised"
 
 
 if __name__ == "__main__":
-    main()
+    answer(find, kind_of)

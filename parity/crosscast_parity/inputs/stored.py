@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from crosscast.emit.frame import frame_of
 from crosscast.emit.render import render, template_root
 from crosscast.emit.runtime import row_settings
@@ -15,6 +17,8 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.data import FileData, ImageData, SyntheticData
 from crosscast.recipe.document import Recipe
 
+SCRIPT_TYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float32}
+"""Emitted scripts pass every array to the model in one of these types."""
 MODULES = ("__init__", "settings", "arrays", "formats", "sources")
 """Modules of an emitted runtime that read rows."""
 PROGRAM = '''\

@@ -6,21 +6,19 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from crosscast.data.npz import read_arrays
 from crosscast.emit.compiler import compile_recipe
 from crosscast.memory.records import Device, Moment, TracedModel, TracedWeight
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span
 from crosscast.messages.output import write_files
-from crosscast.recipe.document import BertModel, Recipe, SyntheticData
-from crosscast.targets.backend import Backend, harness_of, installed_backends
-from crosscast_parity.inputs.stored import stored_rows
+from crosscast.recipe.document import BertModel, Recipe
+from crosscast.targets.backend import Backend, find_target, installed_backends
+from crosscast_parity.inputs.npz import save_npz
+from crosscast_parity.memory.rows import Rows, sample_rows
 from crosscast_parity.processes.process import (
     MISSING_PACKAGE,
     Job,
@@ -34,7 +32,11 @@ from crosscast_parity.runs.workspace import place_runner
 from crosscast_parity.scaling_law.shapes import Shape
 
 Work = Literal["allocations", "trace"]
-TOKEN_ARRAYS = ("input_ids", "attention_mask", "token_type_ids")
+_WORDS = {
+    "trace": ("trace", "the model cannot be traced"),
+    "allocations": ("short run", "the short run that measures memory failed"),
+}
+"""The name of the work, and what is said if the user's code stops it."""
 _SECONDS = 600.0
 NEEDED = ("numpy", "safetensors")
 """What every emitted script imports besides its framework."""
@@ -49,6 +51,12 @@ class Measured:
     """Names of the framework's operations around the highest point, outermost first."""
     version: str
     """Of the framework."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """As `inside.windows.known_sizes` returns them; nothing where a trace tells them."""
+    widened: bool = False
+    """Whether what the recipe computes in half precision was computed in float32."""
+    holds_window: bool = False
+    """Whether the rows of all micro-batches of a window are on the device at once."""
 
 
 def measure(
@@ -59,41 +67,48 @@ def measure(
     device: Device = "cpu",
     windows: int = 2,
     timeout: float = _SECONDS,
-    folder: Path | None = None,
-    limits: Mapping[str, int] | None = None,
+    folder: Path = Path(),
+    rows: Rows | None = None,
 ) -> Measured:
-    """Train some windows on made-up rows of tokens and watch the allocator.
+    """Train some windows and watch the allocator.
 
     Args:
         recipe: For one process.
-        framework: A backend whose package can watch its allocator.
+        framework: A target whose package can watch its allocator.
         python: The interpreter that has the framework.
         device: Where it runs.
         windows: How many; moments exist from the second one on.
         timeout: Seconds.
-        folder: Working folder of the process, with the module of the user's model.
-        limits: Number of ids by array, of which rows are made up; default: those of the BERT.
+        folder: Working folder of the process, with the modules of the user's model.
+        rows: For a custom model, which trains on them over and over; a BERT's are made up.
 
     Raises:
-        DiagnosticError: CC452 if the process does not come to its end.
+        DiagnosticError: CC401 if the interpreter or a package of the emitted script is missing,
+            CC452 if the process does not come to its end.
     """
     model, batch = recipe.model, recipe.batch
+    options = {
+        "rows": batch.micro_batch_size * recipe.accumulation.steps,
+        "micro_batch": batch.micro_batch_size,
+        "windows": windows,
+        "device": device,
+    }
     if isinstance(model, BertModel):
-        limits = {
+        options["length"] = recipe.data.sequence_length
+        options["limits"] = {
             "input_ids": model.vocab_size,
             "token_type_ids": model.type_vocab_size,
             "labels": model.labels,
         }
-    options = {
-        "rows": batch.micro_batch_size * recipe.accumulation.steps,
-        "micro_batch": batch.micro_batch_size,
-        "length": recipe.data.sequence_length,
-        "windows": windows,
-        "device": device,
-        "limits": dict(limits or {}),
-    }
-    found = _ask("allocations", recipe, framework, python, device, options, timeout, folder)
-    return Measured(found["peak"], tuple(found["where"]), found["version"])
+    found = _ask("allocations", recipe, framework, python, options, timeout, folder, rows)
+    return Measured(
+        found["peak"],
+        tuple(found["where"]),
+        found["version"],
+        found.get("sizes", {}),
+        widened=found.get("widened", False),
+        holds_window=found.get("holds_window", False),
+    )
 
 
 def tracer() -> Backend:
@@ -123,14 +138,16 @@ def trace_model(
             CC452 if the model cannot be traced, CC601 or CC602 if the rows cannot be read.
     """
     alone = Shape(1, recipe.accumulation.steps, recipe.batch.micro_batch_size).applied(recipe)
-    inputs = _inputs(recipe, folder)
+    inputs = {
+        name: {"shape": list(array.shape[1:]), "dtype": str(array.dtype)}
+        for name, array in sample_rows(recipe, folder).items()
+    }
     options = {
-        "folder": str(folder.absolute()),
         "inputs": inputs,
         "autocast": recipe.half,  # also with half weights, for a custom model
+        "device": "cpu",
     }
-    name = tracer().name
-    found = _ask("trace", alone, name, python, "cpu", options, timeout, cwd=folder.absolute())
+    found = _ask("trace", alone, tracer().name, python, options, timeout, folder)
     tokens = inputs.get("input_ids", {}).get("shape", [0])
     return TracedModel(
         weights=tuple(TracedWeight(*weight) for weight in found["weights"]),
@@ -143,135 +160,117 @@ def trace_model(
     )
 
 
-def _inputs(recipe: Recipe, folder: Path) -> dict[str, dict[str, Any]]:
-    """Return shape of a row and type of every array of the data, by name."""
-    if isinstance(recipe.data, SyntheticData):
-        length = [recipe.data.sequence_length]
-        arrays = {name: {"shape": length, "dtype": "int64"} for name in TOKEN_ARRAYS}
-        return arrays | {"labels": {"shape": [], "dtype": "int64"}}
-    with tempfile.TemporaryDirectory() as place:
-        rows = read_arrays(stored_rows(recipe, "train", Path(place), beside=folder, count=1))
-    return {
-        name: {"shape": list(array.shape[1:]), "dtype": _type_in_scripts(name, array)}
-        for name, array in rows.items()
-    }
-
-
-def _type_in_scripts(name: str, array: np.ndarray[Any, Any]) -> str:
-    """Return the type to which emitted scripts cast an array of the data."""
-    if name == "labels" or array.dtype.kind in "iu":
-        return "int64"
-    return "float32" if array.dtype.kind == "f" else str(array.dtype)
-
-
 def _ask(
     work: Work,
     recipe: Recipe,
-    framework: str,
+    target: str,
     python: str,
-    device: Device,
     options: Mapping[str, Any],
     timeout: float,
-    cwd: Path | None = None,
+    folder: Path,
+    rows: Rows | None = None,
 ) -> dict[str, Any]:
     """Return what the process of a framework answers about the emitted script."""
     with tempfile.TemporaryDirectory(prefix="crosscast-") as name:
         root = Path(name)
-        (compiled,) = compile_recipe(recipe, [framework])
+        (compiled,) = compile_recipe(recipe, [target])
         write_files(root / "out", compiled.files)
         place_runner(root)
-        environment = child_environment(threads=1, device="gpu" if device == "cuda" else "cpu")
+        given = {**options, "folder": str(folder.absolute()), "answer": str(root / "answer.json")}
+        if rows is not None:
+            given["file"] = str(root / "rows.npz")
+            save_npz(given["file"], rows)
+        device = "gpu" if options["device"] == "cuda" else "cpu"
+        environment = child_environment(threads=1, device=device)
         paths = [environment.get("PYTHONPATH", ""), str(root / "runner")]
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        script, answer = root / "out" / "train.py", root / "answer.json"
-        harness = harness_of(framework)
-        assert harness is not None  # `measure` and `trace_model` are for such frameworks
+        backend = find_target(target).backend
+        assert backend.harness is not None  # `measure` and `trace_model` are for such frameworks
+        module, script = f"{backend.harness.inside}.{work}", str(root / "out" / "train.py")
         job = Job(
             name=work,
-            command=(
-                python,
-                "-m",
-                f"{harness.inside}.{work}",
-                str(script),
-                json.dumps({**options, "answer": str(answer)}),
-            ),
-            folder=cwd or root,
+            command=(python, "-m", module, script, json.dumps(given)),
+            folder=folder.absolute(),
             output=root,
             timeout=timeout,
             environment=environment,
         )
-        log = _finished(job)
-        if work == "trace":
-            return _traced(job, answer, log)
-        found: dict[str, Any] = json.loads(log[-1])
-        return found
+        return _Question(work, backend.name, job).answered(root / "answer.json")
 
 
-def _finished(job: Job) -> list[str]:
-    """Wait for a process to end well and return the last lines that it printed."""
-    child = start(job)
-    if isinstance(child, Outcome):
-        raise _missing(child.message)
-    try:
-        code = child.process.wait(job.timeout)
-    except subprocess.TimeoutExpired:
-        code = None
-    finally:
-        child.kill()
-    log = log_tail(job.log)
-    if code is None:
-        raise _failed(f"{job.name}: not ready after {job.timeout:g} s", "--timeout allows more")
-    if code:
-        if absent := MISSING_PACKAGE.search(log):
-            raise _missing(f"{job.command[0]} has no package {absent[1]}")
-        last = log.splitlines()[-1] if log.strip() else f"exit code {code}"
-        words = f"ended by {signal_name(-code)}" if code < 0 else last[:300]
-        raise _failed(f"{job.name}: {words}")
-    return log.splitlines()
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the process of a framework is asked."""
 
+    work: Work
+    framework: str
+    job: Job
 
-def _traced(job: Job, answer: Path, log: Sequence[str]) -> dict[str, Any]:
-    """Return the results of a trace, or raise its error with the location in the user's code."""
-    try:
-        content: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        words = log[-1] if log else "nothing was printed"
-        raise _failed(f"{job.name}: the process ended without an answer: {words[:300]}") from None
-    if "found" in content:
-        found: dict[str, Any] = content["found"]
-        return found
-    raise _stopped(content["stopped"], job)
+    def answered(self, file: Path) -> dict[str, Any]:
+        """Wait for the answer; or raise the error, with its location in the user's code."""
+        log, name = self._finished(), _WORDS[self.work][0]
+        try:
+            content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            last = log[-1] if log else "nothing was printed"
+            words = f"the process ended without an answer: {last[:300]}"
+            raise _failed(f"{name}: {words}") from None
+        if "found" in content:
+            found: dict[str, Any] = content["found"]
+            return found
+        raise self._stopped(content["stopped"])
 
+    def _finished(self) -> list[str]:
+        """Wait for the process to end well and return the last lines that it printed."""
+        job, name = self.job, _WORDS[self.work][0]
+        child = start(job)
+        if isinstance(child, Outcome):
+            raise self._missing(child.message)
+        try:
+            code = child.process.wait(job.timeout)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            child.kill()
+        log = log_tail(job.log)
+        if code is None:
+            hint = "--timeout allows more"
+            raise _failed(f"{name}: not ready after {job.timeout:g} s", hint)
+        if code:
+            if absent := MISSING_PACKAGE.search(log):
+                raise self._missing(f"{job.command[0]} has no package {absent[1]}")
+            last = log.splitlines()[-1] if log.strip() else f"exit code {code}"
+            words = f"ended by {signal_name(-code)}" if code < 0 else last[:300]
+            raise _failed(f"{name}: {words}")
+        return log.splitlines()
 
-def _stopped(failure: Mapping[str, Any], job: Job) -> DiagnosticError:
-    if failure["module"] in (tracer().name, *NEEDED):
-        return _missing(f"{job.command[0]} has no package {failure['module']}")
-    place, span = failure["place"], None
-    if place:
-        text = place["text"]
-        span = Span(place["file"], place["line"], 1, len(text) + 1 if text else None, text)
-    hint = ""
-    if failure["kind"] == "fake":
-        hint = "a trace has shapes, but no numbers: the model must not read values"
-    elif failure["module"]:
-        hint = (
-            f"modules are searched in {job.folder}, where train.py would be started, and in the "
-            "interpreter, which --python torch=PATH names"
+    def _stopped(self, failure: Mapping[str, Any]) -> DiagnosticError:
+        if failure["module"] in (self.framework, *NEEDED):
+            return self._missing(f"{self.job.command[0]} has no package {failure['module']}")
+        place, span = failure["place"], None
+        if place:
+            text = place["text"]
+            span = Span(place["file"], place["line"], 1, len(text) + 1 if text else None, text)
+        hint = ""
+        if failure["kind"] == "fake":
+            hint = "a trace has shapes, but no numbers: the model must not read values"
+        elif failure["module"]:
+            hint = (
+                f"modules are searched in {self.job.folder}, where train.py would be started, "
+                f"and in the interpreter, which --python {self.framework}=PATH names"
+            )
+        reason = failure["words"]
+        if failure["kind"] != "refused":
+            reason = f"{failure['type']}: {reason}"
+        message, path = f"{_WORDS[self.work][1]}: {reason}", f"model.factory.{self.framework}"
+        return DiagnosticError(
+            Diagnostic(code="CC452", path=path, message=message, span=span, hint=hint)
         )
-    reason = (
-        f"{failure['type']}: {failure['words']}"
-        if failure["kind"] != "refused"
-        else failure["words"]
-    )
-    message, path = f"the model cannot be traced: {reason}", f"model.factory.{tracer().name}"
-    return DiagnosticError(
-        Diagnostic(code="CC452", path=path, message=message, span=span, hint=hint)
-    )
 
-
-def _missing(message: str) -> DiagnosticError:
-    hint = "name an interpreter that has PyTorch and safetensors: --python torch=PATH"
-    return DiagnosticError(Diagnostic(code="CC401", message=message, hint=hint))
+    def _missing(self, message: str) -> DiagnosticError:
+        needed = f"{self.framework} and safetensors: --python {self.framework}=PATH"
+        hint = f"name an interpreter that has {needed}"
+        return DiagnosticError(Diagnostic(code="CC401", message=message, hint=hint))
 
 
 def _failed(message: str, hint: str = "") -> DiagnosticError:

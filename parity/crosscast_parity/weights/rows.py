@@ -10,11 +10,9 @@ import numpy as np
 from crosscast.data.npz import read_arrays
 from crosscast.messages.diagnostics import failure
 from crosscast.recipe.document import CustomLoss, Recipe
-from crosscast_parity.inputs.stored import stored_rows
+from crosscast_parity.inputs.stored import SCRIPT_TYPES, stored_rows
 
 ROWS = 4
-TYPES = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float32}
-"""Emitted scripts pass every array to the model in one of these types."""
 
 
 def sample_rows(recipe: Recipe, count: int, folder: Path) -> dict[str, np.ndarray]:
@@ -46,7 +44,7 @@ def rows_of(path: Path, recipe: Recipe, count: int) -> dict[str, np.ndarray]:
     for name, array in read_arrays(path).items():
         if name == target:
             continue
-        dtype = TYPES.get(array.dtype.kind)
+        dtype = SCRIPT_TYPES.get(array.dtype.kind)
         if dtype is None or not array.ndim or not len(array):
             kind = f"{array.dtype}{list(array.shape)}"
             raise failure("CC762", f"{path}: `{name}` is {kind}, no rows of numbers")

@@ -1,10 +1,11 @@
-"""`crosscast plan --trace`: a user's model runs when the user says so, in a process of its own."""
+"""`crosscast plan --trace`: user models run when the user says so, in processes of their own."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crosscast.cli import app
-from crosscast.memory.records import Moment, TracedModel, TracedWeight
+from crosscast.memory.records import MeasuredModel, Moment, TracedModel, TracedWeight
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
-from crosscast_parity.memory import processes
+from crosscast_parity.memory import processes, short_runs
 
 MIB = 2**20
 RECIPE = """version: 1
@@ -35,6 +36,15 @@ TRACED = TracedModel(
     forward_end=Moment("forward", 0, 0, MIB),
     outputs_per_row=100,
     sequence_length=4,
+)
+MEASURED = MeasuredModel(
+    peaks=((2, 3 * MIB), (4, 5 * MIB), (8, 9 * MIB)),
+    parameters=4000,
+    trained=1000,
+    optimizer=8000,
+    ema=0,
+    held_row=0,
+    widened=False,
 )
 
 
@@ -78,6 +88,37 @@ def tracer(monkeypatch: pytest.MonkeyPatch) -> Tracer:
     found = Tracer()
     monkeypatch.setattr(processes, "trace_model", found)
     return found
+
+
+class Runs:
+    """Stands in for `measure_model`."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str, str]] = []
+        self.found = MEASURED
+        self.error: DiagnosticError | None = None
+
+    def __call__(
+        self, recipe: Recipe, target: str, python: str, *, folder: Path, timeout: float
+    ) -> MeasuredModel:
+        self.requests.append((target, recipe.precision.compute_dtype, python))
+        assert (folder.absolute(), timeout) == (Path.cwd(), 600.0)
+        if self.error:
+            raise self.error
+        return self.found
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
+    found = Runs()
+    monkeypatch.setattr(short_runs, "measure_model", found)
+    return found
+
+
+def two_factories(**changes: str) -> None:
+    """Let the recipe name a model for Paddle, too."""
+    text = RECIPE.replace('{torch: "net:build_model"}', '{torch: "net:a", paddle: "net:b"}')
+    Path("recipe.yaml").write_text(text + "".join(f"{k}: {v}\n" for k, v in changes.items()))
 
 
 def test_nothing_of_the_users_runs_unasked(tracer: Tracer) -> None:
@@ -136,18 +177,63 @@ def test_a_trace_is_for_the_peak_of_a_run_too(tracer: Tracer, folder: Path) -> N
     assert len(tracer.requests) == 1
 
 
-def test_other_targets_say_what_is_missing(tracer: Tracer) -> None:
-    text = RECIPE.replace('{torch: "net:build_model"}', '{torch: "net:a", paddle: "net:b"}')
-    Path("recipe.yaml").write_text(text)
-    named = plan("--to", "torch,paddle", "--memory", "1GiB", "--trace")
-    assert named.exit_code == 1
-    assert "error CC451: paddle: the memory of a custom model" in named.stderr
-    assert "torch: the unchanged recipe needs" in named.stdout
+def test_other_frameworks_are_measured(tracer: Tracer, runs: Runs) -> None:
+    two_factories()
+    words = ("--to", "torch,paddle", "--memory", "30MiB", "--trace", "--python", "paddle=other")
+    found = plan(*words)
+    assert found.exit_code == 0, found.output
+    assert "torch: the unchanged recipe needs" in found.stdout
+    assert "(traced; cost relative to now" in found.stdout
+    assert "(measured; cost relative to now" in found.stdout
+    first, second = json.loads(plan(*words, "--json").stdout)["targets"]
+    assert (first["now"]["evidence"], second["now"]["evidence"]) == ("traced", "measured")
+    sizes = {part["name"]: part["bytes"] for part in second["now"]["components"]}
+    rest = 9 * MIB - 16_000
+    assert sizes == {"parameters": 4000, "gradients": 4000, "optimizer": 8000, "activations": rest}
+    assert second["now"]["peak_bytes"] == 9 * MIB
+    assert (second["now"]["simple_formula_bytes"], second["now"]["peak_phase"]) == (None, "unknown")
+    assert [answer["micro_batch_size"] for answer in second["answers"]] == [16, 8, 4, 2, 1]
+    assert runs.requests == [("paddle", "float32", "other")] * 2
+    assert tracer.pythons == {sys.executable}
+
+
+def test_nothing_is_measured_unasked(runs: Runs) -> None:
+    two_factories()
+    found = plan("--memory", "1GiB")
+    assert (found.exit_code, found.stderr.count("error CC450")) == (1, 1)
+    assert runs.requests == []
+
+
+def test_half_precision_that_was_not_measured_is_an_upper_bound(runs: Runs) -> None:
+    two_factories(precision="{mode: mixed, compute_dtype: bfloat16}")
+    runs.found = replace(MEASURED, widened=True)
+    found = plan("--to", "paddle", "--memory", "30MiB", "--trace", "--json")
+    assert found.exit_code == 0, found.output
+    (target,) = json.loads(found.stdout)["targets"]
+    assert target["now"]["upper_bound"]
+    sizes = {part["name"]: part["bytes"] for part in target["now"]["components"]}
+    assert sizes["half_copies"] == 2000 + sizes["activations"] // 2
+    assert "CC453" in [note["code"] for note in json.loads(found.stdout)["diagnostics"]]
+
+
+def test_a_default_target_that_is_not_installed_is_left_out(tracer: Tracer, runs: Runs) -> None:
+    two_factories()
+    runs.error = DiagnosticError(Diagnostic(code="CC401", message="python has no package paddle"))
     unasked = plan("--memory", "1GiB", "--trace")
     assert unasked.exit_code == 0, unasked.output
-    assert "note CC451: paddle" in unasked.stderr
+    assert "note CC401: python has no package paddle" in unasked.stderr
     assert "note CC305" in unasked.stderr  # no factory for TensorFlow
     assert "error" not in unasked.stderr
+    named = plan("--to", "torch,paddle", "--memory", "1GiB", "--trace")
+    assert (named.exit_code, "error CC401" in named.stderr) == (3, True)
+    assert "torch: the unchanged recipe needs" in named.stdout
+
+
+def test_no_short_runs_for_a_hint(runs: Runs) -> None:
+    two_factories()
+    found = plan("--to", "paddle", "--memory", "1MiB", "--trace")
+    assert (found.exit_code, "error CC460" in found.stderr) == (1, True), found.output
+    assert len(runs.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -178,7 +264,7 @@ SAID: dict[str, Any] = {"kind": "raised", "type": "ValueError", "words": "no", "
 STAND_IN = """#!{python}
 import json, os, sys, time
 options = json.loads(sys.argv[4])
-assert sys.argv[1:3] == ["-m", "crosscast_torch.inside.trace"], sys.argv
+assert sys.argv[1:3] == ["-m", "{module}"], sys.argv
 assert os.getcwd() == options["folder"]
 def answer(**changes):
     with open(options["answer"], "w") as file:
@@ -187,16 +273,25 @@ def answer(**changes):
 """
 
 
-def stand_in(folder: Path, does: str) -> str:
+def stand_in(folder: Path, does: str, module: str = "crosscast_torch.inside.trace") -> str:
     path = folder / "python-stand-in"
-    path.write_text(STAND_IN.format(python=sys.executable, does=does))
+    path.write_text(STAND_IN.format(python=sys.executable, module=module, does=does))
     path.chmod(0o755)
-    return f"torch={path}"
+    return str(path)
 
 
 def traced(folder: Path, does: str, *words: str) -> Result:
     python = stand_in(folder, does)
-    return plan("--to", "torch", "--memory", "1GiB", "--trace", "--python", python, *words)
+    return plan(
+        "--to", "torch", "--memory", "1GiB", "--trace", "--python", f"torch={python}", *words
+    )
+
+
+def measured(folder: Path, does: str, *words: str) -> Result:
+    two_factories()
+    python = stand_in(folder, does, "crosscast_paddle.inside.allocations")
+    chosen = ("--to", "paddle", "--python", f"paddle={python}")
+    return plan(*chosen, "--memory", "1GiB", "--trace", *words)
 
 
 def test_an_answer_is_read_from_its_file(folder: Path) -> None:
@@ -213,6 +308,37 @@ def test_an_answer_is_read_from_its_file(folder: Path) -> None:
     assert done.exit_code == 0, done.output
     (target,) = json.loads(done.stdout)["targets"]
     assert target["now"]["peak_bytes"] > 8 * MIB
+
+
+SIZES = {"parameters": 4000, "trained": 1000, "optimizer": 8000, "ema": 0}
+
+
+def test_short_runs_have_more_rows_each_time(folder: Path) -> None:
+    does = f"""
+import numpy
+with numpy.load(options["file"]) as file:
+    assert sorted(file.files) == ["input_ids", "labels"]
+rows = options["micro_batch"]
+assert (options["rows"], options["windows"], options["device"]) == (2 * rows, 2, "cpu")
+with open("sizes", "a") as file:
+    print(rows, file=file)
+answer(found=dict(peak=20000 + 1000 * rows, where=[], version="3", sizes={SIZES!r}))"""
+    done = measured(folder, does, "--json")
+    assert done.exit_code == 0, done.output
+    assert (folder / "sizes").read_text().split() == ["2", "4", "8"]
+    (target,) = json.loads(done.stdout)["targets"]
+    assert target["now"]["peak_bytes"] == 28_000
+    assert target["answers"][0]["peak_bytes"] == 36_000
+
+
+def test_a_short_run_that_fails_has_its_place(folder: Path) -> None:
+    place = {"file": "net.py", "line": 7, "text": "raise ValueError('no')"}
+    done = measured(folder, f"answer(stopped={SAID | {'place': place}!r})")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("net.py:7:1: error CC452: model.factory.paddle: ")
+    assert "the short run that measures memory failed: ValueError: no" in done.stderr
+    missing = measured(folder, "import paddle_is_not_there")
+    assert (missing.exit_code, "--python paddle=PATH" in missing.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(

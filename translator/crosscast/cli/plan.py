@@ -18,15 +18,15 @@ from crosscast.recipe.yaml_text import recipe_text
 
 if TYPE_CHECKING:
     from crosscast.fit.measured_peak import MeasuredPeak
-    from crosscast.fit.model_traces import Estimates
+    from crosscast.fit.model_traces import Estimates, Seen
     from crosscast.fit.solver import Outcome, Request
     from crosscast.messages.source import Source
     from crosscast.readers.recipe_yaml import Loaded
     from crosscast.recipe.document import Recipe
 
 MOST_ANSWERS = 100
-_NOT_FOR_IT = ("CC305", "CC451")
-"""Codes of default targets to skip: no model factory, or no memory model."""
+_NOT_FOR_IT = ("CC305", "CC401", "CC451")
+"""Codes of default targets to skip: no model factory, no framework, or no memory model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,9 @@ def plan(
     trace: Annotated[
         bool,
         typer.Option(
-            "--trace", help="Import and call the factory of your model. This runs your code."
+            "--trace",
+            help="Trace your model (PyTorch) or train it for some windows (others). This runs "
+            "your code.",
         ),
     ] = False,
     python: Annotated[
@@ -103,7 +105,7 @@ def plan(
         typer.Option(metavar="TARGET=PATH", help="Python interpreter for a target, with --trace."),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(callback=positive, help="Time limit of a trace in seconds.")
+        float, typer.Option(callback=positive, help="Time limit of a trace or run in seconds.")
     ] = 600.0,
     json: JsonOption = False,
 ) -> int:
@@ -205,16 +207,22 @@ def _estimates(
     if not trace:
         return Estimates(None)
     try:
-        from crosscast_parity.memory.processes import trace_model, tracer
+        from crosscast_parity.memory.processes import trace_model
+        from crosscast_parity.memory.short_runs import measure_model
         from crosscast_parity.planning.options import read_interpreters
     except ModuleNotFoundError as error:
         from crosscast.messages.missing_packages import parity_missing
 
         raise parity_missing("--trace needs", error) from None
-    interpreter = read_interpreters(python, selection.targets).get(tracer().name, sys.executable)
-    return Estimates(
-        lambda recipe: trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
-    )
+    interpreters = read_interpreters(python, selection.targets)
+
+    def look(recipe: Recipe, target: str, traced: bool) -> Seen:
+        interpreter = interpreters.get(target, sys.executable)
+        if traced:
+            return trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
+        return measure_model(recipe, target, interpreter, folder=Path(), timeout=timeout)
+
+    return Estimates(look)
 
 
 def _compare(
@@ -264,11 +272,14 @@ def _solve_all(
                 diagnostic for diagnostic in placed if diagnostic.severity is Severity.ERROR
             ]
             skip = not selection.chosen and any(problem.code in _NOT_FOR_IT for problem in problems)
-            (skipped if skip else found).extend(problems)
+            kept = skipped if skip else found
+            kept += [problem for problem in problems if problem not in kept]
             continue
         outcomes.append(outcome)
         if not outcome.answers:
-            helps = not request.precision and _fits_otherwise(recipe, target, request, estimates)
+            # Short runs take too long to be made for a hint.
+            asks = not request.precision and outcome.now.estimate.evidence != "measured"
+            helps = asks and _fits_otherwise(recipe, target, request, estimates)
             found.append(cannot_fit(outcome, request, with_precision=helps))
     found += remarks(recipe, outcomes)
     final = outcomes or exit_code(found)
@@ -322,7 +333,8 @@ def _print(outcomes: Sequence[Outcome], request: Request) -> None:
         needs, limit = show_bytes(outcome.now.estimate.total), show_bytes(outcome.limit)
         fits = "fits" if outcome.now.estimate.total <= outcome.limit else "does not fit"
         print(f"{outcome.target}: the unchanged recipe needs {needs} and {fits} into {limit}")
-        print(f"(estimated; cost relative to now, at the rates of {rates})")
+        evidence = outcome.now.estimate.evidence
+        print(f"({evidence}; cost relative to now, at the rates of {rates})")
         print_table(ANSWERS, answer_rows(outcome))
         print()
         head, rows = component_table(outcome)

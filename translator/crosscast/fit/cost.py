@@ -24,7 +24,6 @@ from __future__ import annotations
 from crosscast.fit.devices import HALVES, GpuModel
 
 FORWARD_AND_BACKWARD, RECOMPUTE = 3, 1
-EVIDENCE = "estimated"
 
 
 def n_half(device: GpuModel, dtype: str) -> float:

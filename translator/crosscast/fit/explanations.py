@@ -91,4 +91,6 @@ def _helps(least: Variant, request: Request, *, with_precision: bool) -> Iterato
             "not support it"
         )
     else:
-        yield "use a shorter data.sequence_length or a smaller model, which changes the training"
+        bert = isinstance(recipe.model, BertModel)
+        rows = "a shorter data.sequence_length" if bert else "shorter rows"
+        yield f"use {rows} or a smaller model, which changes the training"

@@ -80,11 +80,9 @@ def _other_recipe(path: str, full: tuple[int, int], found: tuple[int, int]) -> D
 def measured_rows(measured: MeasuredPeak, estimate: Estimate) -> list[list[str]]:
     """Return the cells of the comparison."""
     found = [["measured", show_bytes(measured.peak_bytes), ""]]
-    sizes = {
-        "estimated": estimate.peak_bytes,
-        "with margin": estimate.total,
-        "simple formula": estimate.simple_formula_bytes,
-    }
+    sizes = {"estimated": estimate.peak_bytes, "with margin": estimate.total}
+    if estimate.simple_formula_bytes is not None:
+        sizes["simple formula"] = estimate.simple_formula_bytes
     for name, size in sizes.items():
         found.append([name, show_bytes(size), f"{100 * measured.error_of(size):+.1f} %"])
     return found
@@ -92,11 +90,12 @@ def measured_rows(measured: MeasuredPeak, estimate: Estimate) -> list[list[str]]
 
 def measured_json(measured: MeasuredPeak, estimate: Estimate) -> dict[str, Any]:
     """Return the comparison as plain data, with relative errors."""
+    simple = estimate.simple_formula_bytes
     return {
         "file": measured.file,
         "rows": measured.rows,
         "measured_peak_bytes": measured.peak_bytes,
         "relative_error": measured.error_of(estimate.peak_bytes),
-        "simple_formula_relative_error": measured.error_of(estimate.simple_formula_bytes),
+        "simple_formula_relative_error": None if simple is None else measured.error_of(simple),
         "estimate": estimate_json(estimate),
     }

@@ -1,49 +1,55 @@
-"""Traces of the user's model for the solver, made once for each precision."""
+"""Traces and short runs of the user's model for the solver, made once for each precision."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from crosscast.memory.estimate import estimate
-from crosscast.memory.records import Estimate, TracedModel
+from crosscast.memory.estimate import estimate, way_of
+from crosscast.memory.measured import estimate_of_runs
+from crosscast.memory.records import Estimate, MeasuredModel, TracedModel
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import find_target
 
-Tracer = Callable[[Recipe], TracedModel]
-"""Runs the user's code. Raises `DiagnosticError` if it cannot be traced."""
+Seen = TracedModel | MeasuredModel
+Look = Callable[[Recipe, str, bool], Seen]
+"""Runs the user's code for a target: traces it, or makes short runs. Raises `DiagnosticError` if
+its memory cannot be found."""
 
 
 @dataclass(slots=True)
 class Estimates:
-    """Estimates for GPUs, based on traces if the model is the user's and tracing is allowed.
+    """Estimates for GPUs, based on traces or short runs if the model is the user's and may run.
 
-    A trace is valid for every number of rows, so only another precision needs another trace.
+    They are valid for every number of rows, so only another precision needs others.
     """
 
-    trace: Tracer | None
+    look: Look | None
     """None: the user's code must not run."""
-    known: dict[tuple[str, str], TracedModel | DiagnosticError] = field(default_factory=dict)
-    """By `precision.mode` and type; failed traces are kept, as they would fail again."""
+    known: dict[tuple[str, str, str], Seen | DiagnosticError] = field(default_factory=dict)
+    """By target, `precision.mode` and type; failures are kept, as they would repeat."""
 
     def of(self, recipe: Recipe, target: str) -> Estimate:
         """Return the memory of a recipe on a target.
 
         Raises:
-            DiagnosticError: CC450 or CC451 without an estimate, CC452 and others of the trace.
+            DiagnosticError: CC450 or CC451 without an estimate, CC452 and others of what was run.
         """
         found = find_target(target)
-        traces = getattr(found.backend, "traces_models", False)
-        if isinstance(recipe.model, BertModel) or self.trace is None or not traces:
+        way = way_of(found)
+        if isinstance(recipe.model, BertModel) or self.look is None or way is None:
             return estimate(recipe, found, device="cuda")
-        return estimate(recipe, found, device="cuda", traced=self._traced(recipe, self.trace))
+        seen = self._seen(recipe, target, self.look, traced=way == "trace")
+        if isinstance(seen, MeasuredModel):
+            return estimate_of_runs(recipe, found, "cuda", seen)
+        return estimate(recipe, found, device="cuda", traced=seen)
 
-    def _traced(self, recipe: Recipe, trace: Tracer) -> TracedModel:
-        key = (recipe.precision.mode, recipe.precision.compute_dtype)
+    def _seen(self, recipe: Recipe, target: str, look: Look, *, traced: bool) -> Seen:
+        key = (target, recipe.precision.mode, recipe.precision.compute_dtype)
         if key not in self.known:
             try:
-                self.known[key] = trace(recipe)
+                self.known[key] = look(recipe, target, traced)
             except DiagnosticError as error:
                 self.known[key] = error
         found = self.known[key]

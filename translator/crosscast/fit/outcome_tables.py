@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from crosscast.fit.candidates import Candidate, changes
-from crosscast.fit.cost import EVIDENCE
 from crosscast.fit.memory_sizes import show_bytes
 from crosscast.fit.solver import Outcome, Variant
 from crosscast.memory.records import COMPONENTS, Estimate
@@ -41,11 +40,16 @@ def answer_rows(outcome: Outcome) -> list[list[str]]:
             precision_name(way.candidate),
             show_bytes(way.estimate.peak_bytes),
             show_bytes(way.estimate.total),
-            show_bytes(way.estimate.simple_formula_bytes),
+            _simple(way.estimate),
             f"{way.cost / outcome.now.cost:.2f}",
         ]
         for name, way in named(outcome).items()
     ]
+
+
+def _simple(estimate: Estimate) -> str:
+    size = estimate.simple_formula_bytes
+    return "unknown" if size is None else show_bytes(size)
 
 
 def component_table(outcome: Outcome) -> tuple[list[str], list[list[str]]]:
@@ -113,6 +117,20 @@ def remarks(recipe: Recipe, outcomes: Sequence[Outcome]) -> list[Diagnostic]:
                 message=random[1],
             )
         )
+    for outcome in outcomes:
+        ways = (outcome.now, *outcome.answers)
+        if any(way.estimate.bound for way in ways):
+            found.append(
+                Diagnostic(
+                    code="CC453",
+                    severity=Severity.NOTE,
+                    path="precision.compute_dtype",
+                    message=(
+                        f"{outcome.target}: memory in half precision is an upper bound: the short "
+                        "runs computed in float32"
+                    ),
+                )
+            )
     if any(candidate.compute_dtype != recipe.precision.compute_dtype for candidate in new):
         found.append(
             Diagnostic(
@@ -184,7 +202,6 @@ def _way(recipe: Recipe, outcome: Outcome, variant: Variant) -> dict[str, Any]:
         "meaning": variant.candidate.meaning,
         "relative_cost": variant.cost / outcome.now.cost,
         "fits": variant.estimate.total <= outcome.limit,
-        "evidence": EVIDENCE,
         **estimate_json(variant.estimate),
     }
 
@@ -192,6 +209,8 @@ def _way(recipe: Recipe, outcome: Outcome, variant: Variant) -> dict[str, Any]:
 def estimate_json(estimate: Estimate) -> dict[str, Any]:
     """Return an estimate as plain data."""
     return {
+        "evidence": estimate.evidence,
+        "upper_bound": estimate.bound,
         "peak_bytes": estimate.peak_bytes,
         "margin_bytes": estimate.margin_bytes,
         "total_bytes": estimate.total,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from crosscast.memory.records import COMPONENTS, Component, Device, Estimate, TracedModel
 from crosscast.memory.simple_formula import simple_formula
@@ -16,9 +16,6 @@ from crosscast.targets.backend import Dialect, Target
 @runtime_checkable
 class Accountant(Protocol):
     """A backend that can simulate a step; an optional part of `targets.backend.Backend`."""
-
-    traces_models: bool
-    """Whether user models can be traced; otherwise they are not modelled."""
 
     def rehearse(
         self, recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
@@ -53,6 +50,14 @@ class Rehearsal(Protocol):
         """A remark by component."""
 
 
+def way_of(target: Target) -> Literal["trace", "allocations"] | None:
+    """Return the program that finds the memory of the user's models: a trace, or short runs."""
+    harness = target.backend.harness if target.runs else None
+    if harness is None or not harness.has("allocations"):
+        return None
+    return "trace" if harness.has("trace") else "allocations"
+
+
 def estimate(
     recipe: Recipe, target: Target, *, device: Device, traced: TracedModel | None = None
 ) -> Estimate:
@@ -69,19 +74,19 @@ def estimate(
             memory model.
     """
     backend: object = target.backend
+    custom = not isinstance(recipe.model, BertModel)
     if not target.runs or not isinstance(backend, Accountant):
         raise _error("CC451", "", f"{target.name}: its memory is not modelled")
-    if not isinstance(recipe.model, BertModel):
-        if not backend.traces_models:
-            message = "the memory of a custom model can only be determined with PyTorch"
-            raise _error("CC451", "", f"{target.name}: {message}", hint="--to torch")
-        if traced is None:
-            message = "the size of a custom model is not known"
-            hint = (
-                "use plan --trace to measure it; this imports and calls model.factory.torch "
-                "in a separate process, so use it only for code that you trust"
-            )
-            raise _error("CC450", "model", message, hint)
+    if custom and way_of(target) is None:
+        message = "the memory of a custom model cannot be found there"
+        raise _error("CC451", "", f"{target.name}: {message}")
+    if custom and traced is None:
+        message = "the size of a custom model is not known"
+        hint = (
+            "use plan --trace to find it; this imports and calls the functions of model.factory "
+            "in processes of their own, so use it only for code that you trust"
+        )
+        raise _error("CC450", "model", message, hint)
     done = backend.rehearse(recipe, target.dialect, device, traced)
     if done is None:
         raise _error("CC451", "", f"{target.name}: the memory of this recipe is not modelled")
@@ -94,6 +99,7 @@ def estimate(
         peak_phase=peak.phase,
         margin_bytes=done.margin_bytes,
         simple_formula_bytes=simple_formula(recipe, traced),
+        evidence="estimated" if traced is None else "traced",
         forward_bytes=done.forward_bytes,
         fixed_bytes=done.fixed_bytes,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 Device = Literal["cpu", "cuda"]
@@ -32,9 +33,14 @@ saved for backward. `logits`: outputs of the model and the loss. `temporaries`: 
 operation at the peak needs. `workspace`: internal memory of libraries.
 """
 
-PHASES = ("forward", "recompute", "backward", "collect", "clip", "step", "average")
+PHASES = ("forward", "recompute", "backward", "collect", "clip", "step", "average", "unknown")
 """Phases that can have the peak: the forward pass, the recomputation of a layer, the backward pass,
-the sum of half gradients in float32, the norm, the optimizer's update, the average of weights."""
+the sum of half gradients in float32, the norm, the optimizer's update, the average of weights.
+Short runs do not tell it: `unknown`."""
+
+Evidence = Literal["estimated", "traced", "measured"]
+"""Where the numbers are from: a model of the shipped BERT, a trace of the user's model, or short
+runs of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,14 @@ class Estimate:
     """One of `PHASES`."""
     margin_bytes: int
     """Additional bytes to keep free: rounding, fragmentation, parts that are not modelled."""
-    simple_formula_bytes: int
-    """Result of `crosscast.memory.simple_formula.simple_formula`."""
+    simple_formula_bytes: int | None
+    """Result of `crosscast.memory.simple_formula.simple_formula`; None where the outputs of the
+    layers are not known."""
+    evidence: Evidence = "estimated"
+    bound: bool = False
+    """Whether less may be needed: what was measured is not what the recipe computes."""
     forward_bytes: int = 0
-    """Bytes allocated at the end of the forward pass."""
+    """Bytes allocated at the end of the forward pass; 0 if unknown."""
     fixed_bytes: int = 0
     """Bytes allocated between windows, independent of the batch."""
 
@@ -122,3 +132,35 @@ class TracedModel:
     """Bytes of the outputs of all modules for one row."""
     sequence_length: int
     """Tokens per row of the trace; 0 if its inputs have no such axis."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredModel:
+    """Short runs of the user's model on a CPU, in windows of two micro-batches."""
+
+    peaks: tuple[tuple[int, int], ...]
+    """Rows of a micro-batch and bytes at the peak, of each run; in ascending order."""
+    parameters: int
+    """Bytes of weights and buffers."""
+    trained: int
+    """Number of elements of the weights that are trained; they have gradients in float32."""
+    optimizer: int
+    """Bytes of the moments."""
+    ema: int
+    """Bytes of averaged weights."""
+    held_row: int
+    """Bytes of a row that stays on the device until its window ends; 0 if none does."""
+    widened: bool
+    """Whether what the recipe computes in half precision was computed in float32."""
+
+    def peak_at(self, rows: int) -> int:
+        """Return the bytes at the peak for micro-batches of so many rows.
+
+        The peak is the highest of lines in the number of rows, one for each moment. It therefore
+        lies below the chord of two runs. Beyond the last run the last chord goes on.
+        """
+        if rows <= self.peaks[0][0]:
+            return self.peaks[0][1]
+        chords = list(pairwise(self.peaks))
+        (few, low), (many, high) = next((c for c in chords if rows <= c[1][0]), chords[-1])
+        return low - (rows - few) * (low - high) // (many - few)

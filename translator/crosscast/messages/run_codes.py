@@ -13,8 +13,8 @@ RUN_CODES = (
     Code(
         "CC450",
         "memory of a custom model",
-        "Only a trace can determine what the framework keeps for the backward pass. Use "
-        "`crosscast plan --trace`, which runs your code.",
+        "What the framework keeps for the backward pass is found by a trace (PyTorch) or by short "
+        "runs (other frameworks). Use `crosscast plan --trace`, which runs your code.",
     ),
     Code(
         "CC451",
@@ -24,8 +24,16 @@ RUN_CODES = (
     ),
     Code(
         "CC452",
-        "memory trace failed",
-        "Tracing your model failed. The message gives the reason and the line of your code.",
+        "memory of your model not found",
+        "Tracing your model or a short run of it failed. The message gives the reason and the line "
+        "of your code.",
+    ),
+    Code(
+        "CC453",
+        "memory measured in float32",
+        "The framework has no half precision on a CPU, where the memory of your model is measured. "
+        "The sizes are an upper bound: those in float32, and copies in half precision of weights "
+        "and activations.",
     ),
     Code(
         "CC460",

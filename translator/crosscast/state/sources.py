@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Collector, failure
 from crosscast.state.container import is_safetensors, open_container
 from crosscast.state.emitted import read_emitted
+from crosscast.state.own_weights import map_beside
 from crosscast.state.store import NAME
 from crosscast.state.training_state import Account, TrainingState
 from crosscast.targets.backend import Target, find_target
@@ -143,5 +144,7 @@ def saved_state(
         hint = "lift it from the script: crosscast lift train.py -o recipe.yaml"
         raise failure("CC969", f"{source}: --recipe is needed to interpret it", hint)
     given = GivenPosition(request.windows, request.updates)
-    with saved_file(source, of.backend.name) as tree:
-        return read_saved(str(source), tree, recipe, given, account, collect)
+    name = of.backend.name
+    known = None if recipe.model.kind == "bert" else map_beside(request.recipe, (name, name))
+    with saved_file(source, name) as tree:
+        return read_saved(str(source), tree, recipe, given, account, collect, known)

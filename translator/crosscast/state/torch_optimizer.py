@@ -133,7 +133,8 @@ def _names(groups: list[Any], weights: Arrays, reading: Reading) -> dict[Any, st
             found |= dict(zip(group.get("params", ()), named, strict=False))
         reading.account.add("parameters", len(found), "carried", "by the names in the file")
         return found
-    trained = [n for n in weights if n.rpartition(".")[2] not in keys.BUFFERS]
+    counts = [len(g["params"]) for g in groups if isinstance(g.get("params"), list)]
+    trained = _optimized(weights, sum(counts), reading)
     names: dict[Any, str] = {}
     for group in groups:
         own = trained if len(groups) == 1 else _of_group(group, trained, reading.recipe)
@@ -148,6 +149,24 @@ def _names(groups: list[Any], weights: Arrays, reading: Reading) -> dict[Any, st
         return {}
     reading.account.add("parameters", len(names), "derived", "by the order of the model's weights")
     return names
+
+
+def _optimized(weights: Arrays, count: int, reading: Reading) -> list[str]:
+    """Return the weights that an optimizer with so many parameters has, in their order.
+
+    A model hands out a tied weight once, and no buffers. Frozen weights may be left out. Only a map
+    of the weights tells them.
+    """
+    found = [name for name in weights if name.rpartition(".")[2] not in keys.BUFFERS]
+    if reading.known is None:
+        return found
+    places = [place for held in reading.known.of("torch").values() for _, place in held]
+    tied = {name for place in places for name in place.also}
+    counters = set(reading.known.left.get("torch", ()))
+    for others in (tied, counters, reading.known.frozen("torch")):
+        if len(found) > count:
+            found = [name for name in found if name not in others]
+    return found
 
 
 def _of_group(group: Mapping[Any, Any], names: list[str], recipe: Recipe) -> list[str]:

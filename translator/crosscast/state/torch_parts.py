@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from crosscast.messages.diagnostics import Collector
+    from crosscast.weights.document import WeightsMap
 
 Arrays = dict[str, "np.ndarray"]
 
@@ -31,6 +32,8 @@ class Reading:
     recipe: Recipe
     account: Account
     collect: Collector
+    known: WeightsMap | None = None
+    """The `weights.yaml` beside the recipe of a custom model."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Names in the file to names in the state."""
 

@@ -12,6 +12,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.state.torch_optimizer import read_optimizer
 from crosscast.state.torch_parts import Reading, arrays_of, count, scale_of, split
 from crosscast.state.training_state import Account, Scale, TrainingState
+from crosscast.weights.document import WeightsMap
 
 _HINT = "--windows N: attempted optimizer steps; --updates N: steps that were not skipped"
 
@@ -25,7 +26,13 @@ class GivenPosition:
 
 
 def read_saved(
-    path: str, tree: Any, recipe: Recipe, given: GivenPosition, account: Account, collect: Collector
+    path: str,
+    tree: Any,
+    recipe: Recipe,
+    given: GivenPosition,
+    account: Account,
+    collect: Collector,
+    known: WeightsMap | None = None,
 ) -> TrainingState:
     """Return the state in a file of torch.save, to be continued with a recipe.
 
@@ -36,11 +43,12 @@ def read_saved(
         given: The position from the user.
         account: Receives a row for every part.
         collect: Receives the problems; the state is invalid if one of them is an error.
+        known: The map of the weights of a custom model, if there is one.
 
     Raises:
         DiagnosticError: CC960 for a file without weights or without an optimizer.
     """
-    reading = Reading(path, recipe, account, collect)
+    reading = Reading(path, recipe, account, collect, known)
     parts = split(tree, reading)
     weights = arrays_of(parts["weights"], "weights", reading)
     left = len(parts["weights"]) - len(weights) if isinstance(parts["weights"], dict) else 0

@@ -1,0 +1,131 @@
+"""Memory of the example problems: traced on PyTorch, measured on TensorFlow and Paddle."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crosscast.memory.estimate import estimate
+from crosscast.memory.measured import estimate_of_runs
+from crosscast.readers.recipe_yaml import load
+from crosscast.recipe.document import Recipe
+from crosscast.targets.backend import find_target
+from crosscast_parity.memory.processes import measure, trace_model
+from crosscast_parity.memory.rows import sample_rows
+from crosscast_parity.memory.short_runs import measure_model
+from crosscast_parity.scaling_law.shapes import Shape
+from recipe_texts import recipe_of
+from tiers import cases, exhaustive
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = ("gpt", "lstm-forecast", "resnet-cifar")
+ROWS = 48
+"""Of a micro-batch that neither traces nor short runs have."""
+
+
+def tiny(name: str, folder: Path) -> Recipe:
+    """Return the recipe of an example with its tiny models, for two micro-batches of `ROWS`."""
+    text = (EXAMPLES / name / "recipe.yaml").read_text(encoding="utf-8")
+    (folder / "recipe.yaml").write_text(text.replace(":build_model", ":build_tiny"))
+    return Shape(1, 2, ROWS).applied(load(str(folder / "recipe.yaml")))
+
+
+def peak(recipe: Recipe, target: str, name: str) -> int:
+    folder = EXAMPLES / name
+    rows = sample_rows(recipe, folder)
+    return measure(recipe, target, sys.executable, folder=folder, rows=rows).peak_bytes
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "name", cases(NAMES, quick=["resnet-cifar"], reason="peaks of more traced examples")
+)
+def test_a_trace_of_an_example_predicts_its_peak(name: str, tmp_path: Path) -> None:
+    recipe = tiny(name, tmp_path)
+    traced = trace_model(recipe, sys.executable, folder=EXAMPLES / name)
+    found = estimate(recipe, find_target("torch"), device="cpu", traced=traced).peak_bytes
+    assert found / peak(recipe, "torch", name) == pytest.approx(1, abs=0.1)
+
+
+NET = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(6, 50), nn.Linear(50, 3))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def errors(model, batch):
+    return (model(batch["x"]) - batch["y"]).abs().mean(1)
+"""
+LOSSES = {
+    "cross_entropy": "{kind: cross_entropy, target: y}",
+    "binary_cross_entropy": "{kind: binary_cross_entropy, target: y}",
+    "mse": "{kind: mse, target: y}",
+    "custom": "{kind: custom, function: {torch: 'net:errors'}}",
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", cases(LOSSES, quick=["custom"], reason="traces with more losses"))
+def test_a_model_is_traced_with_the_loss_of_the_recipe(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    (tmp_path / "train").mkdir()
+    np.save(tmp_path / "train" / "x.npy", np.ones((9, 6)))
+    classes = np.zeros(9, np.uint8)
+    np.save(tmp_path / "train" / "y.npy", classes if kind == "cross_entropy" else np.ones((9, 3)))
+    recipe = recipe_of(
+        model="{kind: custom, factory: {torch: 'net:Net'}}",
+        data="{source: npy, train: train, eval: train}",
+        loss=LOSSES[kind],
+        optimizer="{name: adamw, learning_rate: 1e-3, no_decay: []}",
+    )
+    found = trace_model(recipe, sys.executable, folder=tmp_path)
+    assert sum(weight.count for weight in found.weights) == 7 * 50 + 51 * 3
+    held = found.forward_end.per_row
+    assert held >= 4 * (50 + 3)  # the outputs of both layers
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        pytest.param("paddle", "gpt", marks=pytest.mark.paddle),  # in float16
+        pytest.param("tensorflow", "lstm-forecast", marks=pytest.mark.tensorflow),
+    ],
+)
+def test_a_short_run_tells_what_is_known(target: str, name: str, tmp_path: Path) -> None:
+    folder = EXAMPLES / name
+    recipe = Shape(1, 2, 2).applied(tiny(name, tmp_path))
+    rows = sample_rows(recipe, folder)
+    found = measure(recipe, target, sys.executable, folder=folder, rows=rows)
+    sizes = found.sizes
+    assert sizes["optimizer"] == 8 * sizes["trained"] > 0
+    assert sizes["parameters"] >= 4 * sizes["trained"]
+    known = sizes["parameters"] + sizes["optimizer"] + 4 * sizes["trained"]
+    assert found.peak_bytes > known
+    assert (found.holds_window, found.widened) == (target == "tensorflow", target == "paddle")
+
+
+@exhaustive("short runs and the peak that they predict")
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        *(pytest.param("paddle", name, marks=pytest.mark.paddle) for name in NAMES),
+        *(pytest.param("tensorflow", name, marks=pytest.mark.tensorflow) for name in NAMES),
+    ],
+)
+def test_short_runs_of_an_example_predict_its_peak(target: str, name: str, tmp_path: Path) -> None:
+    recipe, folder = tiny(name, tmp_path), EXAMPLES / name
+    seen = measure_model(recipe, target, sys.executable, folder=folder, timeout=600.0)
+    assert max(rows for rows, _ in seen.peaks) < ROWS
+    run = peak(recipe, target, name)
+    assert seen.peak_at(ROWS) / run == pytest.approx(1, abs=0.1)
+    assert estimate_of_runs(recipe, find_target(target), "cpu", seen).total >= run
