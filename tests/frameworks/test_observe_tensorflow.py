@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from frameworks.observe_checks import Observation
+from frameworks.observe_checks import AGAIN, MORE, SEEN, Observation, of_tier
+from tiers import exhaustive
 
 pytestmark = pytest.mark.tensorflow
+
+LATER = MORE | {"lamb-seen", "half-after"}
+"""It traces every run anew, which takes six seconds: `make test` has these in PyTorch and Paddle.
+Here half-gaps comes after half-seen, too, and is the same without what that has installed."""
 
 
 class TestTensorFlow(Observation):
@@ -17,4 +24,29 @@ class TestTensorFlow(Observation):
     framework: ClassVar[str] = "tensorflow"
     native: ClassVar[bool] = True
     one_loss: ClassVar[bool] = True
+    more: ClassVar[Collection[str]] = LATER
     sums: ClassVar[dict[str, int]] = {"bias_add": 8, "matmul": 4, "tensordot": 6}
+
+    @exhaustive(AGAIN)
+    def test_nothing_leaks_into_the_next_run(self, runs: Path) -> None:
+        super().test_nothing_leaks_into_the_next_run(runs)
+
+    @pytest.mark.parametrize("run", of_tier("half-gaps", "lamb-gaps", *SEEN, more=LATER))
+    def test_its_updates_are_replayed(self, runs: Path, run: str) -> None:
+        super().test_its_updates_are_replayed(runs, run)
+
+    @pytest.mark.parametrize("run", of_tier(*SEEN, more=LATER))
+    def test_windows_are_a_chain(self, runs: Path, run: str) -> None:
+        super().test_windows_are_a_chain(runs, run)
+
+    @pytest.mark.parametrize("run", of_tier(*SEEN, more=LATER))
+    def test_applied_is_the_total_unscaled_and_clipped(self, runs: Path, run: str) -> None:
+        super().test_applied_is_the_total_unscaled_and_clipped(runs, run)
+
+    @exhaustive(AGAIN)
+    def test_averages_are_recorded(self, runs: Path) -> None:
+        super().test_averages_are_recorded(runs)
+
+    @exhaustive("observed without emulation; `make test` has it in PyTorch")
+    def test_without_emulation(self, scripts: Path) -> None:
+        super().test_without_emulation(scripts)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from frameworks.emitted_script import TINY, emit, tiny_recipe
+from frameworks.emitted_script import ONE_LAYER, emit, tiny_recipe
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import environment, interpreter, kill, run_python
 from tiers import cases, exhaustive
@@ -34,7 +34,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("workers")
     recipe = tiny_recipe(
         data=DATA,
-        model=TINY["model"] | {"dropout": 0.1},
+        model=ONE_LAYER | {"dropout": 0.1},
         schedule={"name": "constant", "total_steps": 100},
     )
     for framework in FRAMEWORKS:
