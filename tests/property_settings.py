@@ -33,7 +33,9 @@ def register_profiles() -> None:
             HealthCheck.filter_too_much,
         ],
     )
-    settings.register_profile("same", common, derandomize=True, max_examples=_share(DEFAULT_EXAMPLES))
+    settings.register_profile(
+        "same", common, derandomize=True, max_examples=_share(DEFAULT_EXAMPLES)
+    )
     settings.register_profile(
         FRESH,
         common,
