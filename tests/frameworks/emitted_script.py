@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,12 @@ BFLOAT16 = {"mode": "mixed", "compute_dtype": "bfloat16"}
 
 def tiny_recipe(**sections: Any) -> Recipe:
     """A small valid recipe; `sections` replace whole sections."""
-    return build_recipe(parse(json.dumps(TINY | sections), "test"))
+    return _built(json.dumps(TINY | sections))
+
+
+@cache
+def _built(text: str) -> Recipe:
+    return build_recipe(parse(text, "test"))
 
 
 def emit(recipe: Recipe, target: str, folder: Path, form: Form = "script") -> Path:
