@@ -36,6 +36,8 @@ MORE = {
     *("rate-inside-groups", "adam-uncorrected", "adamw-eps-hat-everywhere", "lamb-no-decay"),
     *("lamb-groups", "lamb-uncorrected", "lamb-uncorrected-decayed", "lion-no-decay", "lion-some"),
     *("adafactor-decay", "momentum-groups", "adam-groups", "adamw-groups-everywhere", "ema"),
+    *("sgd-l2-flush", "momentum-cosine", "nesterov-falling", "adam", "full-adamw"),
+    "norm-but-bias",
 }
 """Further combinations of what other cases exercise."""
 

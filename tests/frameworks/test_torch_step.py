@@ -178,6 +178,8 @@ MORE = {
     *("groups-no-decay", "ema", "full", "full-bfloat16", "sgd-floor@2.1", "adam-patient@2.1"),
     *("nesterov@2.1", "adamw-static@2.1", "adamw-attempts@2.1", "adamw-everywhere@2.1"),
     *("adafactor-fast@2.1", "lamb@2.1", "keras-nesterov@2.1", "momentum-falling@2.1"),
+    *("sgd-l2-flush", "momentum-cosine", "sgd-bounds-plain", "groups", "bert-decay"),
+    *("adafactor-scaled", "adamw-inexact@2.1", "sgd-bounds@2.1", "raw-moments-groups@2.1"),
 }
 """Further combinations of what other cases exercise."""
 
