@@ -9,13 +9,15 @@ from typing import ClassVar
 import pytest
 
 from frameworks.observe_checks import AGAIN, MORE, SEEN, Observation, of_tier
+from frameworks.observe_runs import EVALUATIONS
 from tiers import exhaustive
 
 pytestmark = pytest.mark.tensorflow
 
-LATER = MORE | {"lamb-seen", "half-after"}
+LATER = MORE | {"lamb-seen", "half-after", "evaluated_in_float32"}
 """It traces every run anew, which takes six seconds: `make test` has these in PyTorch and Paddle.
-Here half-gaps comes after half-seen, too, and is the same without what that has installed."""
+Here half-gaps comes after half-seen, too, and is the same without what that has installed; and the
+loss in half is one of the evaluation, too."""
 
 
 class TestTensorFlow(Observation):
@@ -46,6 +48,10 @@ class TestTensorFlow(Observation):
     @exhaustive(AGAIN)
     def test_averages_are_recorded(self, runs: Path) -> None:
         super().test_averages_are_recorded(runs)
+
+    @pytest.mark.parametrize("bug", of_tier(*EVALUATIONS, more=LATER))
+    def test_an_evaluation_in_another_type_is_seen(self, runs: Path, bug: str) -> None:
+        super().test_an_evaluation_in_another_type_is_seen(runs, bug)
 
     @exhaustive("observed without emulation; `make test` has it in PyTorch")
     def test_without_emulation(self, scripts: Path) -> None:
