@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import HealthCheck, settings
 
 FRESH = "fresh"
-FRESH_FACTOR = 2
-"""How many times more examples the profile `fresh` draws."""
 DEFAULT_EXAMPLES = 100
+SAME_SHARE, FRESH_FACTOR = 0.5, 2
+"""How many times as many examples as a test asks for the profiles draw."""
 
 
 def register_profiles() -> None:
@@ -31,7 +33,9 @@ def register_profiles() -> None:
             HealthCheck.filter_too_much,
         ],
     )
-    settings.register_profile("same", common, derandomize=True, max_examples=DEFAULT_EXAMPLES)
+    settings.register_profile(
+        "same", common, derandomize=True, max_examples=_share(DEFAULT_EXAMPLES)
+    )
     settings.register_profile(
         FRESH,
         common,
@@ -43,13 +47,17 @@ def register_profiles() -> None:
 
 
 def examples(count: int, fresh: int | None = None) -> int:
-    """Return how many examples a test draws that draws `count` in the profile `same`.
+    """Return how many examples a test draws that asks for `count`.
 
     Args:
-        count: in the profile `same`.
-        fresh: in the profile `fresh`, if that is not `FRESH_FACTOR` times as many: of examples that
-            take long, `make test` draws a part.
+        count: half as many in the profile `same`, twice as many in `fresh`.
+        fresh: how many in `fresh`; then there are `count` in `same`. Of examples that take long,
+            `make test` draws a small part.
     """
-    if settings.get_current_profile_name() != FRESH:
-        return count
-    return count * FRESH_FACTOR if fresh is None else fresh
+    if settings.get_current_profile_name() == FRESH:
+        return count * FRESH_FACTOR if fresh is None else fresh
+    return _share(count) if fresh is None else count
+
+
+def _share(count: int) -> int:
+    return math.ceil(count * SAME_SHARE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,8 +33,9 @@ def text_of(**changes: str | None) -> str:
     return "".join(f"{name}: {value}\n" for name, value in fields.items() if value is not None)
 
 
+@cache
 def build(text: str) -> Recipe:
-    """Return the recipe of a text."""
+    """Return the recipe of a text. Each is read once: that takes longer than most tests of it."""
     return build_recipe(parse(text, "r.yaml"))
 
 

@@ -209,11 +209,10 @@ def counts(target: str) -> Counts:
             continue
         before = {path: file.text for path, file in compiled.files.items()}
         plans = [found for found in mutations(compiled.plan) if possible(found[2])]
-        changed = {
-            (kind, field)
-            for kind, field, plan in plans
-            if printed(target, plan, base(name)) != before
-        }
+        changed: set[tuple[str, str]] = set()
+        for kind, field, plan in plans:
+            if (kind, field) not in changed and printed(target, plan, base(name)) != before:
+                changed.add((kind, field))
         shown |= changed
         hidden |= {(kind, field) for kind, field, _ in plans} - changed
     refused = every_field() - shown - hidden

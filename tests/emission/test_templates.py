@@ -79,8 +79,13 @@ def seen() -> Seen:
     return found
 
 
-def paths(seen: Seen) -> Iterator[tuple[str, Reading]]:
-    """Yield what every template reads of everything that it was given."""
+@pytest.fixture(scope="module")
+def paths(seen: Seen) -> list[tuple[str, Reading]]:
+    """Return what every template reads of everything that it was given."""
+    return list(_paths(seen))
+
+
+def _paths(seen: Seen) -> Iterator[tuple[str, Reading]]:
     root = template_root()
     for template, contexts in sorted(seen.contexts.items()):
         tree = environment(root).parse((root / template).read_text(encoding="utf-8"))
@@ -114,15 +119,15 @@ def test_every_other_template_is_named() -> None:
         ), path
 
 
-def test_every_path_in_a_template_is_in_the_types(seen: Seen) -> None:
+def test_every_path_in_a_template_is_in_the_types(paths: list[tuple[str, Reading]]) -> None:
     """Also in branches that no recipe here takes."""
-    wrong = {(template, str(reading)) for template, reading in paths(seen) if not reading.found}
+    wrong = {(template, str(reading)) for template, reading in paths if not reading.found}
     assert not wrong
 
 
-def test_every_value_is_read(seen: Seen) -> None:
+def test_every_value_is_read(seen: Seen, paths: list[tuple[str, Reading]]) -> None:
     """By a template; or by the code that makes the values of others."""
-    read = {(reading.owner, reading.name) for _, reading in paths(seen) if reading.found}
+    read = {(reading.owner, reading.name) for _, reading in paths if reading.found}
     in_code = {name for folder in CODE for name in read_by_code(ROOT / folder)}
     views = {kind for contexts in seen.contexts.values() for c in contexts for _, kind in c}
     given = {(owner, name) for view in views for owner, name in values_of(view)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,21 @@ TINY: dict[str, Any] = {
     "optimizer": {"name": "adamw", "learning_rate": 1e-3},
     "schedule": {"name": "linear", "warmup_steps": 3, "total_steps": 20},
 }
+ONE_LAYER: dict[str, Any] = TINY["model"] | {"layers": 1}
+"""The model of tests that look at the training around it: TensorFlow takes most of the time of a
+short run to trace the layers."""
 FLOAT16 = {"mode": "mixed", "compute_dtype": "float16"}
 BFLOAT16 = {"mode": "mixed", "compute_dtype": "bfloat16"}
 
 
 def tiny_recipe(**sections: Any) -> Recipe:
     """A small valid recipe; `sections` replace whole sections."""
-    return build_recipe(parse(json.dumps(TINY | sections), "test"))
+    return _built(json.dumps(TINY | sections))
+
+
+@cache
+def _built(text: str) -> Recipe:
+    return build_recipe(parse(text, "test"))
 
 
 def emit(recipe: Recipe, target: str, folder: Path, form: Form = "script") -> Path:

@@ -9,6 +9,7 @@ The server side is run as `python fork_server.py MODULE...`; requests and answer
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -116,6 +117,7 @@ def _serve(modules: Sequence[str]) -> bool:
     os.dup2(2, 1)  # what frameworks print while they are imported
     for module in modules:
         import_module(module)
+    gc.freeze()  # in no fork are the framework's objects looked through for garbage
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

@@ -96,7 +96,7 @@ PROBLEMS = {
 
 def of_tier() -> list[Any]:
     """Return the names of the problems, each in its tier."""
-    return cases(PROBLEMS, quick=["gpt", "lstm-forecast"], reason="the function of every example")
+    return cases(PROBLEMS, quick=["lstm-forecast"], reason="the function of every example")
 
 
 class Lab:

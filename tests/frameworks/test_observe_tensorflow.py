@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from frameworks.observe_checks import Observation
+from frameworks.observe_checks import AGAIN, MORE, SEEN, Observation, of_tier
+from frameworks.observe_runs import EVALUATIONS
+from tiers import exhaustive
 
 pytestmark = pytest.mark.tensorflow
+
+LATER = MORE | {"lamb-seen", "half-after", "evaluated_in_float32"}
+"""It traces every run anew, which takes six seconds: `make test` has these in PyTorch and Paddle.
+Here half-gaps comes after half-seen, too, and is the same without what that has installed; and the
+loss in half is one of the evaluation, too."""
 
 
 class TestTensorFlow(Observation):
@@ -17,4 +26,33 @@ class TestTensorFlow(Observation):
     framework: ClassVar[str] = "tensorflow"
     native: ClassVar[bool] = True
     one_loss: ClassVar[bool] = True
+    more: ClassVar[Collection[str]] = LATER
     sums: ClassVar[dict[str, int]] = {"bias_add": 8, "matmul": 4, "tensordot": 6}
+
+    @exhaustive(AGAIN)
+    def test_nothing_leaks_into_the_next_run(self, runs: Path) -> None:
+        super().test_nothing_leaks_into_the_next_run(runs)
+
+    @pytest.mark.parametrize("run", of_tier("half-gaps", "lamb-gaps", *SEEN, more=LATER))
+    def test_its_updates_are_replayed(self, runs: Path, run: str) -> None:
+        super().test_its_updates_are_replayed(runs, run)
+
+    @pytest.mark.parametrize("run", of_tier(*SEEN, more=LATER))
+    def test_windows_are_a_chain(self, runs: Path, run: str) -> None:
+        super().test_windows_are_a_chain(runs, run)
+
+    @pytest.mark.parametrize("run", of_tier(*SEEN, more=LATER))
+    def test_applied_is_the_total_unscaled_and_clipped(self, runs: Path, run: str) -> None:
+        super().test_applied_is_the_total_unscaled_and_clipped(runs, run)
+
+    @exhaustive(AGAIN)
+    def test_averages_are_recorded(self, runs: Path) -> None:
+        super().test_averages_are_recorded(runs)
+
+    @pytest.mark.parametrize("bug", of_tier(*EVALUATIONS, more=LATER))
+    def test_an_evaluation_in_another_type_is_seen(self, runs: Path, bug: str) -> None:
+        super().test_an_evaluation_in_another_type_is_seen(runs, bug)
+
+    @exhaustive("observed without emulation; `make test` has it in PyTorch")
+    def test_without_emulation(self, scripts: Path) -> None:
+        super().test_without_emulation(scripts)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
+from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import emit, tiny_recipe
@@ -35,6 +36,8 @@ MORE = {
     *("rate-inside-groups", "adam-uncorrected", "adamw-eps-hat-everywhere", "lamb-no-decay"),
     *("lamb-groups", "lamb-uncorrected", "lamb-uncorrected-decayed", "lion-no-decay", "lion-some"),
     *("adafactor-decay", "momentum-groups", "adam-groups", "adamw-groups-everywhere", "ema"),
+    *("sgd-l2-flush", "momentum-cosine", "nesterov-falling", "adam", "full-adamw"),
+    "norm-but-bias",
 }
 """Further combinations of what other cases exercise."""
 
@@ -164,7 +167,8 @@ def test_the_plan_of_the_backend_means_what_the_canonical_one_does(name: str) ->
     recipe = make_recipe(name)
     toy = make_toy(recipe)
     (compiled,) = compile_recipe(recipe, ["paddle"], form="step")
-    assert repr(toy.expected(recipe, compiled.plan).rows) == repr(toy.expected(recipe).rows)
+    if compiled.plan != canonical_plan(recipe):  # equal ones mean the same
+        assert repr(toy.expected(recipe, compiled.plan).rows) == repr(toy.expected(recipe).rows)
 
 
 def test_a_scaled_step_refuses_a_device_without_amp(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crosscast.emit.compiler import compile_recipe
+from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from crosscast.reference.interpreter import Trace
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
@@ -177,6 +178,8 @@ MORE = {
     *("groups-no-decay", "ema", "full", "full-bfloat16", "sgd-floor@2.1", "adam-patient@2.1"),
     *("nesterov@2.1", "adamw-static@2.1", "adamw-attempts@2.1", "adamw-everywhere@2.1"),
     *("adafactor-fast@2.1", "lamb@2.1", "keras-nesterov@2.1", "momentum-falling@2.1"),
+    *("sgd-l2-flush", "momentum-cosine", "sgd-bounds-plain", "groups", "bert-decay"),
+    *("adafactor-scaled", "adamw-inexact@2.1", "sgd-bounds@2.1", "raw-moments-groups@2.1"),
 }
 """Further combinations of what other cases exercise."""
 
@@ -357,4 +360,5 @@ def test_the_plan_of_the_backend_means_what_the_canonical_one_does(name: str) ->
     recipe = make_recipe(name)
     toy = make_toy(recipe)
     (compiled,) = compile_recipe(recipe, [target(name)], form="step")
-    assert repr(toy.expected(recipe, compiled.plan).rows) == repr(toy.expected(recipe).rows)
+    if compiled.plan != canonical_plan(recipe):  # equal ones mean the same
+        assert repr(toy.expected(recipe, compiled.plan).rows) == repr(toy.expected(recipe).rows)

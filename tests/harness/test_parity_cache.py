@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -125,24 +126,26 @@ def test_variables_and_packages_make_another_run(
     assert again(str(python)) == {True}
 
 
-@pytest.mark.parametrize(
-    ("file", "damage"),
-    [
-        ("done.json", lambda text: text[:20]),
-        ("status.json", lambda text: text[:20]),
-        ("status.json", lambda text: "x" * len(text)),
-        ("trace.jsonl", lambda text: text[: len(text) // 2]),
-        ("trace.jsonl", lambda text: "x" * len(text)),
-        ("model.safetensors", lambda text: ""),
-    ],
-)
-def test_a_damaged_run_is_made_again(lab: Lab, file: str, damage: object) -> None:
-    assert callable(damage)
+DAMAGES: list[tuple[str, Callable[[str], str]]] = [
+    ("done.json", lambda text: text[:20]),
+    ("status.json", lambda text: text[:20]),
+    ("status.json", lambda text: "x" * len(text)),
+    ("trace.jsonl", lambda text: text[: len(text) // 2]),
+    ("trace.jsonl", lambda text: "x" * len(text)),
+    ("model.safetensors", lambda text: ""),
+]
+
+
+def test_damaged_runs_are_made_again(lab: Lab) -> None:
+    """Each damage to a run of its own: all of them are made again, and no other one."""
     bugs = {"torch": "", "paddle": "noise"}
     lab.compare(bugs, faults=["none"], twins=0)
-    kept = sorted(lab.folder.glob("runs/*/" + file))
-    kept[0].write_text(damage(kept[0].read_bytes().decode("latin-1")))
-    for expected in (1, 0):
+    kept = sorted(path.parent for path in lab.folder.glob("runs/*/done.json"))
+    assert len(kept) > len(DAMAGES)
+    for folder, (name, damage) in zip(kept, DAMAGES, strict=False):
+        file = folder / name
+        file.write_text(damage(file.read_bytes().decode("latin-1")))
+    for expected in (len(DAMAGES), 0):
         report = lab.compare(bugs, faults=["none"], twins=0)
         assert [run.cached for run in report.runs].count(False) == expected
         assert all(run.outcome.complete for run in report.runs)

@@ -22,6 +22,7 @@ from tiers import cases
 HALF = {"mode": "mixed", "compute_dtype": "float16"}
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None:
     ended = []
 
@@ -100,6 +101,7 @@ def test_command_prints_and_writes_the_report(lab: Lab, capsys: pytest.CaptureFi
         reason="exit codes of more programs",
     ),
 )
+@pytest.mark.usefixtures("without_figures")
 def test_exit_codes(lab: Lab, bugs: dict[str, str], code: int) -> None:
     assert lab.command(bugs, faults=["none"]) == code
     assert (lab.folder / "report.html").is_file()

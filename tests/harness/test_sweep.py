@@ -26,7 +26,7 @@ from tiers import cases
 
 def test_every_cell_is_trained_once_and_never_again(tmp_path: Path) -> None:
     grid = points(tmp_path, ("a", "b"), (1, 2, 3))
-    table, watch = run(tmp_path, grid)
+    table, watch = run(tmp_path, grid, executor=LocalExecutor(2))
     assert kinds(table) == ["finished"] * 6
     assert watch.done == []
     assert watch.ends == [("finished", False)] * 6
@@ -93,7 +93,8 @@ def test_the_folder_may_be_moved(tmp_path: Path) -> None:
 
 def test_one_bad_cell_never_loses_the_others(tmp_path: Path) -> None:
     bugs = {"b": "crash", "c": "cannot_run", "d": "stops", "e": "killed_once"}
-    table, watch = run(tmp_path, points(tmp_path, ("a", "b", "c", "d", "e"), (1,)), bugs)
+    grid = points(tmp_path, ("a", "b", "c", "d", "e"), (1,))
+    table, watch = run(tmp_path, grid, bugs, LocalExecutor(2))
     assert kinds(table) == ["finished", "failed", "cannot_run", "stopped", "finished"]
     assert watch.ends.count(("failed", False)) == 1  # a crash is not tried again
     assert "exit code 1" in table.rows[1][1].message
@@ -114,7 +115,7 @@ def test_results_of_a_kind_that_may_change_are_tried_again_by_the_next_call(
 
 def test_a_killed_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     grid = points(tmp_path, ("a", "b"), (1,))
-    table, watch = run(tmp_path, grid, {"b": "killed_once"})
+    table, watch = run(tmp_path, grid, {"b": "killed_once"}, LocalExecutor(2))
     plain, killed = table.rows[0][1], table.rows[1][1]
     assert ("failed", True) in watch.ends
     assert killed.attempts == 2
@@ -133,7 +134,7 @@ def test_a_cell_that_is_killed_every_time_is_given_up(tmp_path: Path) -> None:
 
 def test_a_hanging_cell_is_killed_and_may_go_on_later(tmp_path: Path) -> None:
     grid = points(tmp_path, seeds=(1,))
-    table, watch = run(tmp_path, grid, {"a": "hang"}, timeout=1.5)
+    table, watch = run(tmp_path, grid, {"a": "hang"}, LocalExecutor(2), timeout=1.5)
     assert kinds(table) == ["timeout"]
     assert watch.ends == [("timeout", False)]
     assert table.rows[0][1].windows == 7
@@ -261,7 +262,7 @@ def test_a_sweep_killed_at_any_moment_goes_on_to_the_same_results(
     wait_for_windows(cells[0], windows)
     sweep.kill()
     sweep.wait()
-    table, _ = run(tmp_path, grid, pace=0.03)
+    table, _ = run(tmp_path, grid, executor=LocalExecutor(2), pace=0.03)
     assert kinds(table) == ["finished"] * 3
     for (_, ours), (_, theirs) in zip(table.rows, expected.rows, strict=True):
         assert ours.trace_sha256 == theirs.trace_sha256

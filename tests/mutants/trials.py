@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from crosscast.readers.recipe_yaml import load
@@ -46,6 +46,7 @@ class Trial:
     seeds: str = ""
 
 
+@cache
 def load_recipe() -> Recipe:
     """Return the recipe that all bugs are planted in the scripts of."""
     return load(str(RECIPE))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,12 @@ class StandIn:
         seen = replace(seen, windows=kept)
         result._observations[spec.contestant, spec.name] = seen
 
-    def checks(self) -> Iterator[tuple[StageResult | None, str, Check]]:
-        """Yield the checks with their stage and their program."""
+    @cached_property
+    def checks(self) -> Sequence[tuple[StageResult | None, str, Check]]:
+        """The checks with their stage and their program."""
+        return list(self._checks())
+
+    def _checks(self) -> Iterator[tuple[StageResult | None, str, Check]]:
         reference, ours = (program.name for program in self.programs)
         for result in self.results:
             for name in (reference, ours):
@@ -147,8 +152,13 @@ def stand_ins(tmp_path_factory: pytest.TempPathFactory) -> list[StandIn]:
     ]  # fmt: skip
 
 
-def literals() -> Iterator[tuple[Any, Any]]:
-    """Yield level and name of the checks that the package makes by these very words."""
+@cache
+def literals() -> Sequence[tuple[Any, Any]]:
+    """Return level and name of the checks that the package makes by these very words."""
+    return list(_literals())
+
+
+def _literals() -> Iterator[tuple[Any, Any]]:
     for path in sorted((ROOT / "parity").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MAKERS:
@@ -172,14 +182,13 @@ def test_a_check_that_is_not_in_the_table_cannot_be_made() -> None:
 
 
 def test_the_words_of_the_package_are_in_the_table() -> None:
-    found = list(literals())
-    assert len(found) > 20
-    for level, name in found:
+    assert len(literals()) > 20
+    for level, name in literals():
         find_kind(level, name)
 
 
 def test_every_row_of_the_table_is_made_by_some_check(stand_ins: list[StandIn]) -> None:
-    walked = [(c.level, c.name) for lab in stand_ins for _, _, c in lab.checks()]
+    walked = [(c.level, c.name) for lab in stand_ins for _, _, c in lab.checks]
     found = [kind for kind in (find_kind(*named) for named in (*literals(), *walked)) if kind]
     made = {(kind.level, kind.name) for kind in found}
     assert KINDS.keys() - made == set()
@@ -187,7 +196,7 @@ def test_every_row_of_the_table_is_made_by_some_check(stand_ins: list[StandIn]) 
 
 def test_checks_look_at_the_runs_that_the_table_says(stand_ins: list[StandIn]) -> None:
     for lab in stand_ins:
-        for result, name, check in lab.checks():
+        for result, name, check in lab.checks:
             kind = find_kind(check.level, check.name)
             if kind is None:
                 continue
@@ -200,7 +209,7 @@ def test_checks_look_at_the_runs_that_the_table_says(stand_ins: list[StandIn]) -
 
 def test_limits_are_those_of_the_table(stand_ins: list[StandIn]) -> None:
     for lab in stand_ins:
-        for result, name, check in lab.checks():
+        for result, name, check in lab.checks:
             kind = find_kind(check.level, check.name)
             if kind is None or check.limit is None:
                 continue

@@ -201,6 +201,7 @@ def test_modules_do_not_import_each_other_in_circles() -> None:
 # codes
 
 
+@cache
 def mentioned() -> Counter[str]:
     """Count the codes that source code and templates use, without the tables that define them."""
     found: Counter[str] = Counter()

@@ -203,5 +203,8 @@ def test_the_plan_of_a_target_means_what_the_recipe_means(
         return
     plan, _ = result
     assert verify(plan) == []
+    canonical = canonical_plan(recipe)
+    if plan == canonical:
+        return
     windows = gradients(seed, recipe.accumulation.steps, recipe.processes)
-    assert traced(plan, windows) == traced(canonical_plan(recipe), windows), backend.name
+    assert traced(plan, windows) == traced(canonical, windows), backend.name

@@ -131,6 +131,7 @@ PARITY_FOR_CORE = {
 """The harness is an extra: the core imports it in functions, or for its types, and only here."""
 
 
+@cache
 def allowed() -> dict[str, set[str]]:
     """Return for every room the rooms that it may import, by their full names."""
     found: dict[str, set[str]] = {}
@@ -177,9 +178,9 @@ def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[str, bool]]:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 yield name if name in files() else str(node.module), late
-        else:
+        elif not isinstance(node, ast.expr):  # no expression holds a statement
             typed = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             yield from imports(node, late=late or typed or function)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ def stated(before: State, after: State, row: Row) -> tuple[State, Row]:
     return after, replace(row, lr=learning_rate(schedule, before.position))
 
 
+@cache
 def plan_on_toy(*, active: bool) -> Plan:
     return canonical_plan(toy_stages()[int(active)].derive(load_recipe()))
 

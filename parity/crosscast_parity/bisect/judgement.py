@@ -8,7 +8,7 @@ from typing import Any
 
 from crosscast.recipe.document import Recipe
 from crosscast.variations.changes import value_at
-from crosscast.variations.table import Variation, paths_of, vary
+from crosscast.variations.table import Variation, has_path, vary
 from crosscast_parity.checks.check import Check
 from crosscast_parity.evidence.recorded_run import (
     Gap,
@@ -81,8 +81,10 @@ class RecordedRuns:
         yield from self._translated[key]
 
     def _both(self, recipe: Recipe, changes: Sequence[Variation]) -> list[Recipe]:
-        scaled = self.translated(recipe, changes)
-        as_is = self.translated(recipe, changes, scaled=False)
+        scaled, derived = self._translated_by(recipe, changes, scaled=True)
+        if not derived:
+            return [scaled]
+        as_is, _ = self._translated_by(recipe, changes, scaled=False)
         return [scaled] if scaled == as_is else [scaled, as_is]
 
     def _checks(
@@ -129,28 +131,36 @@ class RecordedRuns:
         checks = self._judge(number, part, self.runs[number].recipe)
         return any(check.result == "fail" for check in checks)
 
-    def translated(
-        self, recipe: Recipe, changes: Sequence[Variation], *, scaled: bool = True
-    ) -> Recipe:
+    def translated(self, recipe: Recipe, changes: Sequence[Variation]) -> Recipe:
         """Return a derived recipe with the same changes, as far as it has these fields.
 
-        Numbers that were derived are multiplied alike if `scaled`, as where a script doubles the
-        first scale; else they stay, as where it was derived from a recipe with another number.
+        Numbers that were derived are multiplied alike, as where a script doubles the first scale.
         """
-        main = self.recipe.model_dump()
+        return self._translated_by(recipe, changes, scaled=True)[0]
+
+    def _translated_by(
+        self, recipe: Recipe, changes: Sequence[Variation], *, scaled: bool
+    ) -> tuple[Recipe, bool]:
+        """Return the derived recipe, and whether one of its changed values was derived.
+
+        Without `scaled` derived numbers stay, as where it was derived from a recipe with another
+        number.
+        """
+        main, derived = self.recipe.model_dump(), False
         for change in changes:
-            if change.path not in paths_of(recipe):
+            if not has_path(recipe, change.path):
                 continue
             here, there = value_at(recipe.model_dump(), change.path), value_at(main, change.path)
             value = change.value
             if here != there:
+                derived = True
                 numbers = _number(here) and _number(there) and _number(value)
                 if not (scaled and numbers and there):
                     continue
                 value = type(here)(here * value / there)
             varied = vary(recipe, change.path, value, unfit=True)
             recipe = varied.recipe if varied else recipe
-        return recipe
+        return recipe, derived
 
     def parts_of(self, change: Variation) -> set[Part]:
         """Return the judges that can see a change in any recorded run."""

@@ -99,12 +99,8 @@ def distinguishing_parts(recipe: Recipe, other: Recipe) -> tuple[Part, ...]:
     found: list[Part] = []
     if _counted(recipe) != _counted(other):
         found.append("counts")
-    plans = canonical_plan(recipe), canonical_plan(other)
-    kinds = {
-        type(op)
-        for op in (*plans[0], *plans[1])
-        if plans[0].find(type(op)) != plans[1].find(type(op))
-    }
+    ours, theirs = ({type(op): op for op in canonical_plan(r)} for r in (recipe, other))
+    kinds = {kind for kind in ours | theirs if ours.get(kind) != theirs.get(kind)}
     found += [part for part, seen in _SEEN.items() if kinds & seen]
     if recipe.precision != other.precision or recipe.accumulation.dtype != other.accumulation.dtype:
         found.append("types")

@@ -20,7 +20,7 @@ from crosscast.variations.changes import value_at
 from crosscast.variations.table import (
     TABLE,
     Variation,
-    paths_of,
+    has_path,
     shown,
     shown_path,
     variations,
@@ -143,7 +143,7 @@ def _one(recipe: Recipe, path: str, board: _Board) -> Exercise:
         status: Status = "exercised" if level else "not exercised"
         return Exercise(path=path, status=status, wording=wording, level=level)
     value = value_at(recipe.model_dump(), path)
-    if path not in paths_of(recipe) or not list(variations(recipe, path, unfit=True)):
+    if not has_path(recipe, path) or not list(variations(recipe, path, unfit=True)):
         words = "it has no meaning with the values of other fields"
         return Exercise(path=path, status="not used", wording=words)
     return _by_variation(recipe, path, value, board)
@@ -211,7 +211,7 @@ def _says(recorded_run: RecordedRun, path: str, value: Any) -> bool:
     Not on the toy, whose recipes have values that show most.
     """
     recipe, on_toy = recorded_run.recipe, recorded_run.toy is not None
-    if path not in paths_of(recipe) or (on_toy and path.startswith(OF_THE_TOY)):
+    if not has_path(recipe, path) or (on_toy and path.startswith(OF_THE_TOY)):
         return False
     free = path.startswith("loss_scaling.") and not isinstance(value, str) and not on_toy
     return free or bool(value_at(recipe.model_dump(), path) == value)

@@ -7,6 +7,7 @@ moments and the counters are carried from window to window, and after a gap take
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -256,8 +257,7 @@ def rounding_room(*values: Array) -> Array:
 def norm(array: Array) -> float:
     """Return the L2 norm of an array of any shape, summed in float64."""
     flat = np.asarray(array, dtype=np.float64).ravel()
-    with np.errstate(all="ignore"):
-        return float(np.sqrt(np.einsum("i,i->", flat, flat)))  # not BLAS, whose threads would wait
+    return math.sqrt(np.einsum("i,i->", flat, flat))  # not BLAS, whose threads would wait
 
 
 def ratio(off: float, whole: float) -> float:

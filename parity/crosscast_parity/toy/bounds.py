@@ -51,9 +51,25 @@ class Window:
         self.number, self.state = number, state
         self._powers = _powers(plan, state.updates + 1) if rounded_powers else 0.0
         self.after, self.single = step(plan, state, toy.work(number), ROLES)
-        self._wide = _each(state, None)
-        self.exact = self._run(None)
-        self.loss_size = toy.loss_size(number, state.parameters) / _divisor(self.exact)
+
+    @cached_property
+    def exact(self) -> Row:
+        """The row of the step in float64."""
+        return self._run(None)
+
+    @cached_property
+    def loss_size(self) -> float:
+        """How large the terms of the loss are, all of them together."""
+        return self._toy.loss_size(self.number, self.state.parameters) / _divisor(self.exact)
+
+    @cached_property
+    def _wide(self) -> State:
+        return _each(self.state, None)
+
+    @cached_property
+    def _tensors(self) -> tuple[dict[str, np.ndarray], ...]:
+        """Those of the step in float32, in float64, and before it."""
+        return tensors(self.single), tensors(self.exact), tensors(self._wide)
 
     @cached_property
     def _nudged(self) -> list[list[Row]]:
@@ -96,10 +112,13 @@ class Window:
         `key` is `grad_norm` or names a tensor by `slot/parameter`.
         """
         with np.errstate(all="ignore"):
-            single, exact = _pick(self.single, key), _pick(self.exact, key)
+            if key == "grad_norm":
+                single, exact = _pick(self.single, key), _pick(self.exact, key)
+            else:
+                single, exact, before = (arrays[key] for arrays in self._tensors)
             own = 2 * ULP * np.abs(exact) + 2 * np.abs(single - exact) + TINY
             if key != "grad_norm":
-                own += 4 * ULP * np.abs(exact - tensors(self._wide)[key])
+                own += 4 * ULP * np.abs(exact - before)
             return single, exact, own
 
     def spread(self, key: str) -> np.ndarray:

@@ -212,6 +212,8 @@ class Case:
         if plan is None:
             return None
         reading = self.reading(plan)
+        if not _compares(reading.plan, window):
+            return None
         state = self._state(reading.plan, window.place, summed=mistake.summed)
         if state is None:
             return None
@@ -222,7 +224,7 @@ class Case:
             window.place.number,
             rounded_powers=reading.rounded_powers,
         )
-        if not (_compares(reading.plan, window) and self._nearer(other, window)):
+        if not self._nearer(other, window):
             return None
         more = window.uncounted
         left = differences_in(other, self.toy, self.seen, Report(), uncounted=more)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,9 @@ class Toy:
     """In which the model computes."""
     weights: Dtype
     """In which it holds its weights, but for those of the normalization layer."""
+    _works: dict[int, list[Work]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def save(self, folder: Path) -> None:
         """Write `toy.npz` for a worker."""
@@ -63,10 +66,19 @@ class Toy:
 
     def work(self, window: int, nudge: Nudge | None = None) -> list[Forward]:
         """Return a window for the reference interpreter; `nudge` may move a part of it."""
+        plain = self._plain(window)
+        if nudge is None:
+            return [work.forward for work in plain]
         return [
-            Work(batch, self.dtype, nudge if nudge and nudge.part in parts else None).forward
-            for batch, parts in zip(self.windows[window], self.parts(window), strict=True)
+            replace(work, nudge=nudge).forward if nudge.part in parts else work.forward
+            for work, parts in zip(plain, self.parts(window), strict=True)
         ]
+
+    def _plain(self, window: int) -> list[Work]:
+        """Return the micro-batches of a window, which know their gradients."""
+        if window not in self._works:
+            self._works[window] = [Work(batch, self.dtype) for batch in self.windows[window]]
+        return self._works[window]
 
     def parts(self, window: int) -> list[tuple[str, ...]]:
         """Return what can be nudged of every micro-batch of a window."""
@@ -78,8 +90,8 @@ class Toy:
         with np.errstate(all="ignore"):
             return sum(
                 float(np.sum(np.abs(np.asarray(parameters[name], np.float64) * gradient)))
-                for batch in self.windows[window]
-                for name, gradient in Work(batch, self.dtype).gradients.items()
+                for work in self._plain(window)
+                for name, gradient in work.gradients.items()
             )
 
 

@@ -13,6 +13,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import Launch
 from lift_round_trip import emitted
 from recipe_texts import recipe_of
+from tiers import cases
 
 FILES = (".py", ".sh", ".sbatch")
 TWO_NODES = "{strategy: data_parallel, nodes: 2, processes_per_node: 2}"
@@ -62,7 +63,16 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "target", "distributed"), CASES)
+# Every section for PyTorch on two nodes, and for every other start the longest that it can have.
+QUICK = [
+    case for case in CASES if case[1:] == STARTS[0] or (case[0] == "asks" and case[1:] in STARTS)
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "distributed"),
+    cases(CASES, quick=QUICK, reason="more sections with more starts"),
+)
 def test_what_was_compiled_is_read_back(name: str, target: str, distributed: str) -> None:
     recipe = made(LAUNCHES[name], distributed)
     found = read(sources_of(LAUNCHES[name], target, distributed))

@@ -15,11 +15,14 @@ from crosscast.lint.engine import lint_sources
 from crosscast.messages.source import Source
 from crosscast.sources.files import Text, read_text
 from crosscast.sources.prefilter import may_train
+from tiers import cases
 
 ROOT = Path(__file__).resolve().parents[3]
-NUMBER = 300
+NUMBERS = cases([100, 300], quick=[100], reason="three times as many installed files")
 LARGE = 60_000
 """Characters; larger files are left to benchmarks/lint_installed.py, for the time they take."""
+MOST = 3000
+"""Of which those are drawn."""
 TRAINERS = ("torch", "keras", "tf_keras", "tensorflow", "paddle", "transformers", "accelerate")
 """Packages with loops that do train."""
 
@@ -31,13 +34,13 @@ def installed() -> list[Path]:
     chance.shuffle(folders)
     files = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
     for folder in folders:
-        if len(files) < NUMBER * 10:
+        if len(files) < MOST:
             files += sorted(folder.rglob("*.py"))
     chance.shuffle(files)
     return files
 
 
-def likely(paths: list[Path]) -> list[Source]:
+def likely(paths: list[Path], number: int) -> list[Source]:
     """Return the texts that get past the pre-filter, and some that do not."""
     kept: list[Source] = []
     others = 0
@@ -48,16 +51,17 @@ def likely(paths: list[Path]) -> list[Source]:
                 continue
             if may_train(text.source):
                 kept.append(text.source)
-            elif others < NUMBER // 3:
+            elif others < number // 3:
                 others += 1
                 kept.append(text.source)
-        if len(kept) >= NUMBER:
+        if len(kept) >= number:
             break
     return kept
 
 
-def test_installed_files() -> None:
-    for source in likely(installed()):
+@pytest.mark.parametrize("number", NUMBERS)
+def test_installed_files(number: int) -> None:
+    for source in likely(installed(), number):
         found = lint_sources([source])
         assert [finding for finding in found if not finding.is_finding] == [], source.name
         trains = any(f"/{name}/" in source.name for name in TRAINERS)

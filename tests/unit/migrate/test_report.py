@@ -27,8 +27,14 @@ def moved(text: str, target: str = "paddle", name: str = "train.py") -> CrossMig
 
 def report_of(across: CrossMigration) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(json.dumps(report(across)))
-    jsonschema.validate(data, migrate_schema())
+    validator().validate(data)
     return data
+
+
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    """What tests a report; `jsonschema.validate` would test the schema every time, too."""
+    return jsonschema.Draft202012Validator(migrate_schema())
 
 
 def says(data: dict[str, Any], line: int) -> dict[str, dict[str, Any]]:

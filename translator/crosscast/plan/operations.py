@@ -269,7 +269,11 @@ class Plan:
 
     def find(self, op_type: type[T]) -> T | None:
         """Return the first operation of a type, or None."""
-        return next((op for op in self if isinstance(op, op_type)), None)
+        for part in (self.micro, self.window):
+            for op in part:
+                if isinstance(op, op_type):
+                    return op
+        return None
 
     def get(self, op_type: type[T]) -> T:
         """Return the first operation of a type.

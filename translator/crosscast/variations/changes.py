@@ -144,7 +144,7 @@ def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> Data:
     return result
 
 
-def value_at(data: Mapping[str, Any], path: str) -> Any:
+def value_at(data: Data, path: str) -> Any:
     """Return the value at a dotted path.
 
     Raises:
@@ -152,12 +152,12 @@ def value_at(data: Mapping[str, Any], path: str) -> Any:
     """
     place: Any = data
     for part in path.split("."):
-        if isinstance(place, tuple | list):
+        if isinstance(place, dict):
+            place = place[part]
+        elif isinstance(place, tuple | list):
             if int(part) >= len(place):
                 raise KeyError(path)
             place = place[int(part)]
-        elif isinstance(place, Mapping):
-            place = place[part]
         else:
             raise KeyError(path)
     return place

@@ -97,6 +97,8 @@ TABLE: tuple[tuple[str, tuple[Change, ...]], ...] = (
     ("loss.class_weights", (Weights(),)),
 )
 
+PATHS = dict(TABLE).keys()
+"""All fields of the table."""
 UNFIT = ("precision.", "accumulation.dtype", "loss_scaling.mode")
 """Fields in which scripts can deviate in ways that no valid recipe describes."""
 
@@ -149,15 +151,20 @@ def shown(value: Any) -> str:
 def paths_of(recipe: Recipe) -> list[str]:
     """Return the fields of this recipe that are in the table."""
     data = recipe.model_dump()
-    found = []
-    for path, _ in TABLE:
-        try:
-            value = value_at(data, path)
-        except (KeyError, ValueError):
-            continue
-        if not (isinstance(value, tuple) and path == "optimizer.eps"):
-            found.append(path)
-    return found
+    return [path for path in PATHS if _is_there(data, path)]
+
+
+def has_path(recipe: Recipe, path: str) -> bool:
+    """Whether a field is in the table and in this recipe."""
+    return path in PATHS and _is_there(recipe.model_dump(), path)
+
+
+def _is_there(data: Data, path: str) -> bool:
+    try:
+        value = value_at(data, path)
+    except (KeyError, ValueError):
+        return False
+    return not (isinstance(value, tuple) and path == "optimizer.eps")
 
 
 def variations(recipe: Recipe, path: str = "", *, unfit: bool = False) -> Iterator[Variation]:
