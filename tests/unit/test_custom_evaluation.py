@@ -76,7 +76,7 @@ def of_class(logits: Sequence[float], label: int) -> float:
 def test_classes_have_an_accuracy() -> None:
     labels = np.array([0, 1, 1])
     rows = [of_class(row.tolist(), label) for row, label in zip(OUTPUTS, labels, strict=True)]
-    given = {"loss": {"kind": "cross_entropy", "target": "y"}}
+    given: dict[str, Any] = {"loss": {"kind": "cross_entropy", "target": "y"}}
     found = checked(in_batches(), {"y": labels}, sum(rows) / 3, 2 / 3, **given)
     assert {name: c.result for name, c in found.items()} == {
         "evaluation loss": "pass",
