@@ -75,13 +75,13 @@ class Estimate:
     simple_formula_bytes: int | None
     """Result of `crosscast.memory.simple_formula.simple_formula`; None where the outputs of the
     layers are not known."""
-    evidence: Evidence = "estimated"
-    bound: bool = False
-    """Whether less may be needed: what was measured is not what the recipe computes."""
     forward_bytes: int = 0
     """Bytes allocated at the end of the forward pass; 0 if unknown."""
     fixed_bytes: int = 0
     """Bytes allocated between windows, independent of the batch."""
+    evidence: Evidence = "estimated"
+    bound: bool = False
+    """Whether less may be needed: what was measured is not what the recipe computes."""
 
     @property
     def total(self) -> int:
