@@ -87,7 +87,7 @@ def measure(
             CC452 if the process does not come to its end.
     """
     model, batch = recipe.model, recipe.batch
-    options = {
+    options: dict[str, Any] = {
         "rows": batch.micro_batch_size * recipe.accumulation.steps,
         "micro_batch": batch.micro_batch_size,
         "windows": windows,
