@@ -26,7 +26,7 @@ from crosscast.targets.backend import Form, program_names
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, tiny_recipe
 from tiers import cases
 
-RECIPES = cases([20, 60], quick=[20], reason="three times as many recipes")
+RECIPES = cases([22, 60], quick=[22], reason="three times as many recipes")
 """How many are drawn: each choice is in one of them at least."""
 TOOLS = Path(sysconfig.get_path("scripts"))
 LONG = "a" * 60

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from frameworks.emitted_script import ONE_LAYER, emit, tiny_recipe
+from frameworks.emitted_script import TINY, emit, tiny_recipe
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import environment, interpreter, kill, run_python
 from tiers import cases, exhaustive
@@ -34,7 +34,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("workers")
     recipe = tiny_recipe(
         data=DATA,
-        model=ONE_LAYER | {"dropout": 0.1},
+        model=TINY["model"] | {"dropout": 0.1},
         schedule={"name": "constant", "total_steps": 100},
     )
     for framework in FRAMEWORKS:
@@ -63,22 +63,6 @@ def alike(one: Run, other: Run) -> None:
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_workers_change_nothing(framework: str, scripts: dict[str, Path], tmp_path: Path) -> None:
     """Rows vary in length, dropout is on, an epoch ends with a short window."""
-    flags = ("--windows", 7, *FLAGS)
-    plain, workers = calls(
-        scripts[framework] / "train.py",
-        framework,
-        [(tmp_path / "plain", flags), (tmp_path / "workers", (*flags, "--workers", 4))],
-    )
-    alike(plain, workers)
-
-
-@pytest.mark.parametrize(
-    "framework",
-    cases(FRAMEWORKS, quick=PROCESSES, reason="other workers of TensorFlow, which traces for them"),
-)
-def test_a_run_goes_on_with_other_workers(
-    framework: str, scripts: dict[str, Path], tmp_path: Path
-) -> None:
     windows = ("--windows", 12, *FLAGS)
     first = ("--windows", 7, *FLAGS)
     plain, stopped, resumed = calls(
