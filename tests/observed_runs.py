@@ -258,7 +258,7 @@ def sight(
         rows=rows,
         observation=observation,
         train_rows=data.train_rows if isinstance(data, SyntheticData) else None,
-        weights=style,
+        weights="stress" if style == "stress" else "initial",
     )
 
 
@@ -282,13 +282,13 @@ def recorded_runs(
     if is_half(claimed):
         exact, stressed = in_float32(recipe), at_stress_scale(recipe)
         found.append(
-            sight(exact, "float32-bert", recorded, claimed=in_float32(claimed), record=first)
+            sight(exact, "float32-initial", recorded, claimed=in_float32(claimed), record=first)
         )
         found.append(
             sight(stressed, "half-stress", recorded, claimed=at_stress_scale(claimed), record=first)
         )
     else:
-        found.append(sight(recipe, "float32-bert", recorded, claimed=claimed, record=first))
+        found.append(sight(recipe, "float32-initial", recorded, claimed=claimed, record=first))
     if faults:
         last = max(fault.window for fault in faults) + 16
         found.append(long("faults", min(last, length), tuple(faults)))

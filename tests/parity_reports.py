@@ -41,7 +41,7 @@ VERSIONS: Mapping[str, dict[str, str]] = {
 NOISE = {"torch": 0.0, "tensorflow": 2e-6, "paddle": 5e-7}
 FAULTS = ("2:0=inf", "5:1=nan", "6:0=-inf", "12:1=inf@embeddings")
 LIMITS: Mapping[str, tuple[Level, str, float, float]] = {
-    "float32-bert": ("L1a", "first gradients by tensor, bert", 5e-5, 1.5e-6),
+    "float32-initial": ("L1a", "first gradients by tensor, initial", 5e-5, 1.5e-6),
     "float32-stress": ("L1a", "first gradients by tensor, stress", 5e-5, 2.4e-6),
     "half-stress": ("L1c", "first gradients by tensor, stress", 2e-2, 2.5e-3),
 }
@@ -113,7 +113,7 @@ def good_checks(contestant: str) -> tuple[Check, ...]:
         for run, (level, name, limit, _) in LIMITS.items()
     ]
     return (
-        check("L1a", "later gradients by tensor, bert", 4e-6, 3e-4, "float32-bert"),
+        check("L1a", "later gradients by tensor, initial", 4e-6, 3e-4, "float32-initial"),
         check("gate", "traces", 0, 0, "gate"),
         *(
             check("L0a", name, 0, 0, run)

@@ -123,7 +123,7 @@ class Lab:
         """Compare a run with that of PyTorch."""
         ours, theirs = self.runs[framework][name], self.runs["torch"]["plain"]
         observed = (read_observation(run.output / "observed") for run in (ours, theirs))
-        models = compare_models(*observed, dtype="float32", init="bert")[0]
+        models = compare_models(*observed, dtype="float32", init="initial")[0]
         return (compare_masks(given(ours), given(theirs)), *models)
 
 

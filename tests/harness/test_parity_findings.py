@@ -25,7 +25,7 @@ from parity_fakes import make_recipe
 from parity_lab import Lab, compile_fakes, contestants, pair
 
 THREE = {"torch": "", "tensorflow": "noise", "paddle": "late_growth"}
-STARTS = {"float32-bert", "float32-stress", "gate"}
+STARTS = {"float32-initial", "float32-stress", "gate"}
 PART = re.compile(r"(\w+) (pass|FAIL|unclear|not tested)")
 
 
@@ -146,12 +146,12 @@ def test_the_worst_figure_of_a_level_is_quoted() -> None:
             level="L1a", name=name, result=result, wording="words", value=value, limit=limit
         )
 
-    near, far = check("first loss", 9e-6, 1e-5), check("later gradients, bert", 1e-3, 1e-2)
-    broken = check("first gradients, bert", 2.0, 1.0, "fail")
+    near, far = check("first loss", 9e-6, 1e-5), check("later gradients, initial", 1e-3, 1e-2)
+    broken = check("first gradients, initial", 2.0, 1.0, "fail")
     line = finding("title", {"paddle": (far, near), "torch itself": ()})
     assert line == "title: L1a pass (first loss: 9e-06, limit 1e-05)"
     line = finding("title", {"paddle": (near,), "torch itself": (broken,)})
-    assert line == "title: L1a FAIL (torch itself: first gradients, bert: words)"
+    assert line == "title: L1a FAIL (torch itself: first gradients, initial: words)"
     assert "L2" not in EARLY
     assert "L0c" not in EARLY
 

@@ -149,12 +149,12 @@ def test_programs_that_were_not_compiled_here_have_processes_of_their_own() -> N
 
 def test_processes_begin_first_that_the_first_finding_waits_for() -> None:
     wanted = [
-        asked("a", "tensorflow", "float32-bert", record=(0, 1)),
-        asked("d", "none", "float32-bert", record=(0, 1), cost=9.0),
+        asked("a", "tensorflow", "float32-initial", record=(0, 1)),
+        asked("d", "none", "float32-initial", record=(0, 1), cost=9.0),
         asked("a", "tensorflow", record=(0, 3), cost=40.0),
         asked("b", "torch", "gate", repeat=1),
         asked("b", "torch", cost=50.0),
-        asked("c", "paddle", "float32-bert", record=(0, 1), stage="model"),
+        asked("c", "paddle", "float32-initial", record=(0, 1), stage="model"),
         asked("b", "torch", "twin-1", cost=30.0),
     ]
     ranks = {group.name.partition("-native")[0]: group.rank for group in dealt(wanted[:-1])}

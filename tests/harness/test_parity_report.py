@@ -160,7 +160,7 @@ def test_a_different_report_says_where_and_why() -> None:
         "different at L0a scale (tiny/faults)",
         "Failed and unclear checks",
         "First differing rows of the trace",
-        "in tiny/float32-bert: bert.encoder.layer.0.output.dense.bias",
+        "in tiny/float32-initial: bert.encoder.layer.0.output.dense.bias",
         "19 of 41 tensors exceed the limit",
         "optimizer.weight_decay explains the difference",
         "fully explained",
@@ -311,7 +311,7 @@ def test_the_tensor_nearest_to_the_loss_is_named() -> None:
         checks=(
             Check(
                 level="L1a",
-                name="first gradients by tensor, bert",
+                name="first gradients by tensor, initial",
                 result="fail",
                 wording="",
                 limit=1.0,

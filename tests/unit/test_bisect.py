@@ -232,7 +232,7 @@ def gradients(script: Recipe) -> Callable[[Recipe], tuple[Check, ...]]:
             getattr(recipe.model, name) != getattr(script.model, name)
             for name in ("layer_norm_eps", "attention_heads")
         ) + (recipe.data.shuffle != script.data.shuffle)
-        return (check("L1a", "first gradients, bert", 2e-6 + 0.1 * off, 1e-5),)
+        return (check("L1a", "first gradients, initial", 2e-6 + 0.1 * off, 1e-5),)
 
     return run
 
@@ -244,7 +244,7 @@ def test_what_records_do_not_show_is_trained() -> None:
     found = bisect_script(recorded_script, found=run(BASE))
     assert found.outcome == "explained"
     assert found.fields == ("model.layer_norm_eps",)
-    assert "L1a first gradients, bert 0.1 -> 2e-06 (limit 1e-05)" in found.sentence
+    assert "L1a first gradients, initial 0.1 -> 2e-06 (limit 1e-05)" in found.sentence
     assert {trial.by for trial in found.trials} == {"records", "run"}
 
 
@@ -258,7 +258,7 @@ def test_records_first_then_a_training_on_top() -> None:
 
 def test_a_model_that_no_field_explains() -> None:
     def run(recipe: Recipe) -> tuple[Check, ...]:
-        return (check("L1a", "first gradients, bert", 0.3, 1e-5),)
+        return (check("L1a", "first gradients, initial", 0.3, 1e-5),)
 
     found = bisect_script(replace(recorded(BASE), run=run), found=run(BASE))
     assert found.outcome == "not explained"

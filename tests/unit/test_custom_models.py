@@ -74,7 +74,7 @@ def test_observations_of_two_frameworks_are_compared_by_canonical_names() -> Non
         for seen, name in ((PADDLE_SEEN, "paddle"), (TORCH_SEEN, "torch"))
     )
     assert set(ours.windows[0].before) == {"weight", "bias_ih"}
-    checks, sizes = compare_models(ours, theirs, dtype="float32", init="bert")
+    checks, sizes = compare_models(ours, theirs, dtype="float32", init="initial")
     assert {c.result for c in checks if c.name.startswith("first gradients")} == {"pass"}
     assert max(sizes.values()) == 0.0
 
@@ -86,7 +86,7 @@ def test_a_weight_that_one_framework_does_not_train_is_a_difference() -> None:
         other.canonical(other.trained(seen, name), name)
         for seen, name in ((PADDLE_SEEN, "paddle"), (TORCH_SEEN, "torch"))
     )
-    checks, _ = compare_models(ours, theirs, dtype="float32", init="bert")
+    checks, _ = compare_models(ours, theirs, dtype="float32", init="initial")
     (weights,) = [c for c in checks if c.name.startswith("starting weights")]
     assert weights.result == "fail"
     assert "weight is missing on one side" in weights.wording
@@ -101,7 +101,7 @@ def test_gradients_may_be_off_as_far_as_rounding_moves_them(shift: float, result
         return observed({"w": KERNEL}, arrays)
 
     near = [(seen(0.0), seen(shift))]
-    checks, _ = compare_models(seen(0.01), seen(0.0), dtype="float32", init="bert", near=near)
+    checks, _ = compare_models(seen(0.01), seen(0.0), dtype="float32", init="initial", near=near)
     found = {c.name: c.result for c in checks if c.name.startswith("first gradients")}
     assert set(found.values()) == {result}
 

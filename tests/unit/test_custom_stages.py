@@ -111,7 +111,7 @@ def test_noise_is_measured_on_the_reference(tmp_path: Path) -> None:
     torch = Contestant(name="torch", target="torch", recipe=recipe)
     twins = twin_runs(torch, recipe, stage, inputs)
     shifted = {spec.name: spec for spec in twins if spec.record}
-    assert set(shifted) == {"twin-of-float32-bert", "twin-of-float32-stress"}
+    assert set(shifted) == {"twin-of-float32-initial", "twin-of-float32-stress"}
     plain = plain_runs(torch, recipe, stage, inputs, (), emulated=False)
     starts = [spec for spec in plain if spec.starts and not spec.repeat]
     for spec in starts:  # on the same rows, for as long
@@ -137,7 +137,7 @@ def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) 
     assert half.brief
     assert exact.brief
     assert (half.trained, half.weights) == (exact.trained, exact.weights)
-    assert twins["twin-of-float32-bert"].trained == plain["float32-bert"].trained
+    assert twins["twin-of-float32-initial"].trained == plain["float32-initial"].trained
 
 
 @pytest.mark.parametrize(

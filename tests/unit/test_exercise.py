@@ -85,7 +85,7 @@ def test_the_level_that_would_see_it_is_named(path: str, level: str) -> None:
 
 def test_the_figure_is_that_of_the_check_that_would_have_failed() -> None:
     field = stressed()["optimizer.eps"]
-    assert field.run == "float32-bert"
+    assert field.run == "float32-initial"
     assert field.value is not None
     assert field.limit == UPDATE_LIMIT
     assert field.value > field.limit
@@ -269,7 +269,7 @@ def test_updates_are_measured_once_for_recipes_that_say_the_same_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     recipe = changed(stress(), {"schedule.warmup_steps": 8})
-    seen = sight(recipe, "float32-bert", 4, record=range(4))
+    seen = sight(recipe, "float32-initial", 4, record=range(4))
     assert seen.observation is not None
     measured: list[object] = []
 
@@ -315,7 +315,7 @@ def test_features_that_are_not_there_are_not_used() -> None:
 
 def test_a_run_of_a_derived_recipe_speaks_only_for_what_it_shares() -> None:
     recipe = stress()
-    exact = [run for run in calm_runs() if run.run == "float32-bert"]
+    exact = [run for run in calm_runs() if run.run == "float32-initial"]
     found = by_path(recipe, exact)
     assert found["precision.compute_dtype"].status == "not exercised"
     assert found["loss_scaling.init_scale"].status == "not exercised"

@@ -30,12 +30,12 @@ KERNEL = "bert.encoder.layer.0.intermediate.dense.weight"
 def compared(
     ours: Observation, reference: Observation = REFERENCE, dtype: Dtype = "float32"
 ) -> Mapping[str, Check]:
-    checks, _ = compare_models(ours, reference, dtype=dtype, init="bert")
+    checks, _ = compare_models(ours, reference, dtype=dtype, init="initial")
     return {check.name: check for check in checks}
 
 
 def results(checks: Mapping[str, Check]) -> dict[str, str]:
-    return {name.removesuffix(", bert"): check.result for name, check in checks.items()}
+    return {name.removesuffix(", initial"): check.result for name, check in checks.items()}
 
 
 def changed(
@@ -82,7 +82,7 @@ def test_half_gradients_pass_their_own_limits_only() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_a_factor_on_all_gradients_is_found(dtype: Dtype) -> None:
-    limit = limit_of("L1a" if dtype == "float32" else "L1c", "first gradients, bert", dtype)
+    limit = limit_of("L1a" if dtype == "float32" else "L1c", "first gradients, initial", dtype)
     for factor, result in ((1 + limit * 2, "fail"), (1 + limit / 2, "pass")):
         found = results(compared(changed(scaled(factor)), dtype=dtype))
         assert found["first gradients"] == result
@@ -90,7 +90,7 @@ def test_a_factor_on_all_gradients_is_found(dtype: Dtype) -> None:
 
 def test_the_worst_tensor_is_named() -> None:
     found = compared(changed(scaled(1.001, KERNEL)))
-    check = found["first gradients by tensor, bert"]
+    check = found["first gradients by tensor, initial"]
     assert check.result == "fail"
     assert check.window == 0
     assert check.value is not None
@@ -98,7 +98,7 @@ def test_the_worst_tensor_is_named() -> None:
     assert KERNEL in check.wording
     assert "1 of" in check.wording
     _, errors = compare_models(
-        changed(scaled(1.001, KERNEL)), REFERENCE, dtype="float32", init="bert"
+        changed(scaled(1.001, KERNEL)), REFERENCE, dtype="float32", init="initial"
     )
     assert max(errors, key=lambda name: errors[name]) == KERNEL
     assert set(errors) == set(REFERENCE.windows[0].before)
@@ -159,7 +159,7 @@ def test_other_starting_weights_are_found() -> None:
     def nudge(window: ObservedWindow) -> Any:
         return {"before": {**window.before, KERNEL: window.before[KERNEL] * np.float32(1.0000002)}}
 
-    check = compared(changed(nudge))["starting weights, bert"]
+    check = compared(changed(nudge))["starting weights, initial"]
     assert check.result == "fail"
     assert KERNEL in check.wording
 
@@ -174,9 +174,9 @@ def test_another_model_is_named_and_its_gradients_are_not_compared() -> None:
 
     for change in (transpose, drop):
         found = compared(changed(change))
-        assert found["starting weights, bert"].result == "fail"
-        assert KERNEL in found["starting weights, bert"].wording
-        assert found["first gradients, bert"].result == "not tested"
+        assert found["starting weights, initial"].result == "fail"
+        assert KERNEL in found["starting weights, initial"].wording
+        assert found["first gradients, initial"].result == "not tested"
 
 
 def test_gradients_that_drift_apart_later_are_found() -> None:
@@ -190,9 +190,9 @@ def test_gradients_that_drift_apart_later_are_found() -> None:
 def test_an_overflow_is_not_compared() -> None:
     overflowed = record(HALF, overflow=(0,))
     found = compared(overflowed, dtype="float16")
-    assert found["first gradients, bert"].result == "not tested"
-    assert "overflowed" in found["first gradients, bert"].wording
-    assert compare_models(overflowed, REFERENCE, dtype="float16", init="bert")[1] == {}
+    assert found["first gradients, initial"].result == "not tested"
+    assert "overflowed" in found["first gradients, initial"].wording
+    assert compare_models(overflowed, REFERENCE, dtype="float16", init="initial")[1] == {}
 
 
 def test_what_was_not_recorded_is_not_tested() -> None:

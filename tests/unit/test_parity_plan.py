@@ -160,7 +160,7 @@ def test_what_one_process_cannot_compare_is_left_out_in_words() -> None:
 
 def test_runs_of_a_half_recipe() -> None:
     assert run_names(half_recipe()) == [
-        "float32-bert float32 bert",
+        "float32-initial float32 bert",
         "float32-stress float32 stress",
         "half-stress stress stress",
         "gate stress stress",
@@ -171,7 +171,7 @@ def test_runs_of_a_half_recipe() -> None:
 
 def test_runs_of_a_float32_recipe() -> None:
     assert run_names(make_recipe()) == [
-        "float32-bert main bert",
+        "float32-initial main bert",
         "float32-stress main stress",
         "gate main stress",
         "evaluation dropout stress",
@@ -259,10 +259,15 @@ def test_rows_of_an_evaluation_that_counts_end_in_a_short_batch() -> None:
 
 
 def test_a_script_of_ones_own_runs_as_it_is() -> None:
-    names = ["half-bert main bert", "half-stress main stress", "gate main stress", "main main bert"]
+    names = [
+        "half-initial main bert",
+        "half-stress main stress",
+        "gate main stress",
+        "main main bert",
+    ]
     assert run_names(half_recipe(), own=True, emulated=False) == names
     # Its float32 variant cannot be compiled, but its autocast can be switched off.
-    names[2:2] = ["exact-bert main bert", "exact-stress main stress"]
+    names[2:2] = ["exact-initial main bert", "exact-stress main stress"]
     assert run_names(half_recipe(), own=True) == names
     assert not any("exact" in name for name in run_names(make_recipe(), own=True))
 
@@ -325,7 +330,7 @@ def test_the_cost_of_a_run_follows_its_framework_and_its_work() -> None:
         s.name: s for s in plain_runs(program(recipe), recipe, stage, INPUTS, (), emulated=True)
     }
     (twin, _) = twin_runs(program(recipe), recipe, stage, INPUTS)[:2]
-    main, start, weights = replace(specs["main"], record=()), specs["float32-bert"], 14_000_000
+    main, start, weights = replace(specs["main"], record=()), specs["float32-initial"], 14_000_000
     seconds = {name: cost(main, weights, name) for name in ("torch", "tensorflow", "paddle", "jax")}
     assert seconds["torch"] == seconds["jax"] < seconds["paddle"]
     harness = harness_of("paddle")

@@ -80,7 +80,7 @@ NEEDS: Mapping[Needs, str] = {
 """What a program must have so that a check can look at it: see docs/parity-contract.md."""
 
 
-INIT = "bert or stress"
+INIT = "initial or stress"
 """In the name of a check that is made once for each kind of initial weights."""
 
 

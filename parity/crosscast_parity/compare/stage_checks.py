@@ -298,7 +298,8 @@ def _evaluation(made: FinishedRun, other: FinishedRun) -> tuple[Check, ...]:
 def _models(
     result: StageResult, made: FinishedRun, other: FinishedRun
 ) -> tuple[tuple[Check, ...], TensorErrors]:
-    init: Literal["bert", "stress"] = "stress" if made.spec.name.endswith("stress") else "bert"
+    stressed = made.spec.name.endswith("stress")
+    init: Literal["initial", "stress"] = "stress" if stressed else "initial"
     dtype = made.spec.dtype
     level: Level = "L1a" if dtype == "float32" else "L1c"
     sizes: TensorErrors = {}

@@ -51,7 +51,7 @@ class RecordedRun:
     rows: tuple[Row, ...]
     observation: Observation | None = None
     train_rows: int | None = None
-    weights: Literal["bert", "stress"] = "bert"
+    weights: Literal["initial", "stress"] = "initial"
     compared: bool = True
     short: bool = True
     emulated: bool = False

@@ -51,7 +51,7 @@ OTHER = "other"
 class Exercise:
     """What the runs say about one field.
 
-    `wording` follows the status after a colon: "exercised: L1b update of float32-bert ...".
+    `wording` follows the status after a colon: "exercised: L1b update of float32-initial ...".
     `value` and `limit` are those of the check that would have failed.
     """
 

@@ -42,7 +42,7 @@ def _recorded_run(result: StageResult, made: FinishedRun) -> RecordedRun:
         rows=made.run.rows,
         observation=result.observation(made) if made.spec.record else None,
         train_rows=result.train_rows(made),
-        weights="stress" if made.spec.name.endswith("stress") else "bert",
+        weights="stress" if made.spec.name.endswith("stress") else "initial",
         short=made.spec.starts and made.spec.autocast,
         emulated=made.run.execution == "emulated",
         derive=VARIANTS[made.spec.variant],

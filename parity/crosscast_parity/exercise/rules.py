@@ -18,7 +18,7 @@ from crosscast.reference.optimizer_formulas import settings_of
 from crosscast_parity.evidence.recorded_run import RecordedRun
 from crosscast_parity.recordings.roles import roles_of
 
-Needs = Literal["nothing", "gradients", "bert gradients", "half types", "dropout", "never"]
+Needs = Literal["nothing", "gradients", "initial gradients", "half types", "dropout", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ _NEEDS: dict[Needs, Callable[[Recipe, RecordedRun], bool]] = {
     "nothing": lambda recipe, run: True,
     "never": lambda recipe, run: False,
     "gradients": _gradients,
-    "bert gradients": lambda recipe, run: _gradients(recipe, run) and run.weights == "bert",
+    "initial gradients": lambda recipe, run: _gradients(recipe, run) and run.weights == "initial",
     "half types": lambda recipe, run: (
         run.short
         and run.observation is not None
@@ -93,7 +93,7 @@ RULES = (
     Rule(
         "model.layer_norm_eps",
         "L1a",
-        "bert gradients",
+        "initial gradients",
         "from BERT's initial weights, whose variances are small, a different epsilon gives another"
         " gradient",
         "gradients were not compared in float32 from BERT's initial weights, where it shows",

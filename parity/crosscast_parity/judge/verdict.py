@@ -78,7 +78,7 @@ def _conclude(
 
 
 def place(check: Check) -> str:
-    """Return where a check stands: `L1b update (tiny/float32-bert)`."""
+    """Return where a check stands: `L1b update (tiny/float32-initial)`."""
     where = "/".join(part for part in (check.stage, check.run) if part)
     return f"{check.level} {check.name}" + (f" ({where})" if where else "")
 

@@ -49,7 +49,7 @@ def compare_models(
     reference: Observation,
     *,
     dtype: Dtype,
-    init: Literal["bert", "stress"],
+    init: Literal["initial", "stress"],
     near: Sequence[tuple[Observation, Observation]] = (),
 ) -> tuple[tuple[Check, ...], TensorErrors]:
     """Compare window 0 of two runs and, in float32, the last of the first that both recorded.

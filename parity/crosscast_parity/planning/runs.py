@@ -209,13 +209,13 @@ def _runs(
     gated = contestant.emitted and "gate" in stage.parts
     if "start" in stage.parts:
         prefix = "float32" if exact == "float32" or not half else "half"
-        yield run(f"{prefix}-bert", exact, inputs.weights, stage.recorded, **recorded)
+        yield run(f"{prefix}-initial", exact, inputs.weights, stage.recorded, **recorded)
         kept = {"checkpoint": gated and not half}
         yield run(f"{prefix}-stress", exact, inputs.stress, stage.recorded, **recorded, **kept)
         if prefix == "half" and emulated:
             # What cannot be compiled in float32 is compared there (L1a) with its autocast off.
             exactly = {**recorded, "autocast": False}
-            yield run("exact-bert", exact, inputs.weights, stage.recorded, **exactly)
+            yield run("exact-initial", exact, inputs.weights, stage.recorded, **exactly)
             yield run("exact-stress", exact, inputs.stress, stage.recorded, **exactly)
         if half_runs and prefix == "float32":
             kept = {"checkpoint": gated}
@@ -303,7 +303,7 @@ def _rounded_otherwise(
     if "start" not in stage.parts or not inputs.shifted:
         return
     half = is_half(recipe)
-    for name, path in zip(("float32-bert", EXACT), inputs.shifted, strict=True):
+    for name, path in zip(("float32-initial", EXACT), inputs.shifted, strict=True):
         more = {
             "windows": stage.recorded,
             "record": tuple(range(stage.recorded)),
