@@ -36,9 +36,6 @@ TINY: dict[str, Any] = {
     "optimizer": {"name": "adamw", "learning_rate": 1e-3},
     "schedule": {"name": "linear", "warmup_steps": 3, "total_steps": 20},
 }
-ONE_LAYER: dict[str, Any] = TINY["model"] | {"layers": 1}
-"""The model of tests that look at the training around it: TensorFlow takes most of the time of a
-short run to trace the layers."""
 FLOAT16 = {"mode": "mixed", "compute_dtype": "float16"}
 BFLOAT16 = {"mode": "mixed", "compute_dtype": "bfloat16"}
 

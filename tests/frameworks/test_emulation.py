@@ -14,7 +14,7 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast_parity.inputs.weights import bert_weights
 from crosscast_parity.levels.machine import check_machine
 from crosscast_parity.recordings.trace import read_trace
-from frameworks.emitted_script import BFLOAT16, FLOAT16, ONE_LAYER, emit, tiny_recipe, write_rows
+from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe, write_rows
 from frameworks.runner_runs import start_runner, train
 from frameworks.script_runs import Run
 from frameworks.subprocesses import run_python
@@ -115,7 +115,7 @@ class Lab:
     def __init__(self, folder: Path, name: str, **sections: Any) -> None:
         self.folder = folder / name
         self.folder.mkdir()
-        self.recipe = tiny_recipe(**{"model": ONE_LAYER, **sections})
+        self.recipe = tiny_recipe(**sections)
         write_rows(self.folder / "train.npz", 44)
         write_rows(self.folder / "eval.npz", 10, seed=1)
         self.weights = self.folder / "weights.safetensors"

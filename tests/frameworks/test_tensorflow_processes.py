@@ -17,7 +17,7 @@ import pytest
 
 from crosscast.recipe.document import BertModel
 from crosscast_parity.inputs.weights import bert_weights, save
-from frameworks.emitted_script import FLOAT16, ONE_LAYER, emit, tiny_recipe, write_rows
+from frameworks.emitted_script import FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import completed, environment
@@ -70,14 +70,13 @@ class Lab:
             *("--eval", write_rows(folder / "eval.npz", 10, seed=1), "--threads", 1),
         )
         initial = folder / "initial.safetensors"
-        model = tiny_recipe(model=ONE_LAYER).model
+        model = tiny_recipe().model
         assert isinstance(model, BertModel)
         save(initial, bert_weights(model, 3, 0.02))
         self.short = ("--weights", initial, "--windows", 7)
 
     def script(self, name: str, target: str = "tensorflow", /, **sections: Any) -> Path:
-        recipe = tiny_recipe(**{"model": ONE_LAYER, **sections})
-        return emit(recipe, target, self.folder / name) / "train.py"
+        return emit(tiny_recipe(**sections), target, self.folder / name) / "train.py"
 
     def alone(self, script: Path, framework: str) -> Run:
         """The run of one process."""
@@ -145,7 +144,7 @@ def test_two_processes_train_as_one(lab: Lab, name: str) -> None:
 @exhaustive("three runs of two processes, 48 seconds")
 def test_two_processes_skip_and_resume_together(lab: Lab) -> None:
     scaled = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
-    model = ONE_LAYER | {"dropout": 0.1}
+    model = TINY["model"] | {"dropout": 0.1}
     script = lab.script("run", model=model, **scaled, **PARALLEL)
     whole = lab.launch(script, "whole", "--windows", 12)
     part = lab.launch(script, "parts", "--windows", 5)

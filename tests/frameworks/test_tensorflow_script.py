@@ -16,15 +16,7 @@ from safetensors.numpy import load_file, save_file
 from crosscast.recipe.bert_shapes import bert_shapes
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast_parity.inputs.weights import bert_weights, save
-from frameworks.emitted_script import (
-    BFLOAT16,
-    FLOAT16,
-    ONE_LAYER,
-    TINY,
-    emit,
-    tiny_recipe,
-    write_rows,
-)
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
 from frameworks.subprocesses import start
 from tiers import Lazy, cases, exhaustive
@@ -32,7 +24,7 @@ from tiers import Lazy, cases, exhaustive
 pytestmark = pytest.mark.tensorflow
 
 DYNAMIC = {"mode": "dynamic", "init_scale": 2.0**24, "growth_interval": 4}
-DROPOUT = {"model": ONE_LAYER | {"dropout": 0.1}}
+DROPOUT = {"model": TINY["model"] | {"dropout": 0.1}}
 SGD = {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9, "weight_decay": 0.01}
 COUNTS = ["window", "n_micro", "rows", "scale", "skipped", "updates"]
 ROW = ["window", "n_micro", "rows", "loss", "lr", "grad_norm", "scale", "skipped", "updates"]
@@ -148,7 +140,7 @@ def test_resuming_changes_nothing(trained: Mapping[str, Runs], name: str) -> Non
 
 @exhaustive("without dropout, too; `make test` has test_masks")
 def test_dropout_differs_from_window_to_window(trained: Mapping[str, Runs], tmp_path: Path) -> None:
-    plain = Runs(tmp_path, tiny_recipe(**(VARIANTS["float32"] | {"model": ONE_LAYER})))
+    plain = Runs(tmp_path, tiny_recipe(**(VARIANTS["float32"] | {"model": TINY["model"]})))
     (found,) = plain.call(plain.arguments("whole", *plain.initial_weights(), "--windows", 2))
     assert found.code == 0, found
     rows = zip(trained["float32"].trace("whole")[:2], plain.trace("whole"), strict=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from frameworks.emitted_script import BFLOAT16, FLOAT16, ONE_LAYER, emit, tiny_recipe, write_rows
+from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.subprocesses import run_python
 from tiers import cases
 
 pytestmark = pytest.mark.tensorflow
 
-DROPOUT: dict[str, Any] = {"model": ONE_LAYER | {"dropout": 0.1}}
+DROPOUT: dict[str, Any] = {"model": TINY["model"] | {"dropout": 0.1}}
 SCALED = {
     "precision": FLOAT16,
     "loss_scaling": {"mode": "dynamic", "init_scale": 2.0**24, "backoff_factor": 2.0**-8},

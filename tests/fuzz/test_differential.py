@@ -20,7 +20,7 @@ from fuzz.differ import Bench, Outcome, examine
 from fuzz.example import EXAMPLE
 from property_settings import examples
 
-QUICK = {"torch": 6, "tensorflow": 6, "paddle": 12}
+QUICK = {"torch": 12, "tensorflow": 8, "paddle": 12}
 EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60}
 """Recipes that are drawn in `make test`, and in `make test-all`: TensorFlow refuses the most."""
 HIGHEST_SHARE_REFUSED = 0.1
@@ -29,7 +29,7 @@ HIGHEST_SHARE_REFUSED = 0.1
 TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in EXAMPLES]
 
 
-@pytest.fixture(scope="module", params=TARGETS)
+@pytest.fixture(params=TARGETS)
 def target(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     require(name)
@@ -41,9 +41,8 @@ def has_model(case: Case, target: str) -> bool:
     return target in getattr(case.recipe.model, "factory", (target,))
 
 
-@pytest.fixture(scope="module")
-def bench(target: str) -> Iterator[Bench]:
-    """A worker of the target, which the tests share: it takes seconds to start."""
+@pytest.fixture
+def bench() -> Iterator[Bench]:
     bench = Bench()
     yield bench
     bench.stop()

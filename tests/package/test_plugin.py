@@ -30,9 +30,6 @@ clipping: {kind: global_norm, max_norm: 0.5}
 optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.1, no_decay: [bias, layer_norm]}
 schedule: {name: linear, warmup_steps: 2, total_steps: 6}
 """
-SMALL = """layers: 1, hidden_size: 32, attention_heads: 2, intermediate_size: 64,
-        vocab_size: 256, max_positions: 32"""
-"""In place of the preset: a comparison of so small a model has one stage."""
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
@@ -138,9 +135,8 @@ def test_its_step_does_what_the_plan_means(lab: Lab) -> None:
 @pytest.mark.torch
 def test_is_compared_with_another_framework(lab: Lab) -> None:
     require("torch")
-    (lab.folder / "small.yaml").write_text(RECIPE.replace("preset: tiny", SMALL))
     flags = ("--windows", "24", "--jobs", "1", "--output", "parity")
-    done = lab("parity", "small.yaml", "--to", "torch,toy", *flags)
+    done = lab("parity", "recipe.yaml", "--to", "torch,toy", *flags)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((lab.folder / "parity" / "report.json").read_text())
     (pair,) = report["pairs"]
