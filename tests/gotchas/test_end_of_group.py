@@ -35,6 +35,10 @@ print("ended")
 """
 
 
+ATTEMPTS = 3
+"""Whether it hangs depends on which thread is faster: on a busy machine 200 groups may end well."""
+
+
 @pytest.mark.torch
 @exhaustive("the end of a group of processes")
 @pytest.mark.parametrize("order", ["wrapper first", "group first"])
@@ -43,6 +47,12 @@ def test_a_wrapper_that_outlives_its_group_can_hang(tmp_path: Path, order: str) 
     # the group joins its threads, and one of those waits for the GIL to free what it has reduced.
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    done = start(program, "torch", order, tmp_path, fork=False)  # it ends by its own watchdog
-    hangs = "Timeout (0:00:20)!" in done.stderr
-    assert (done.stdout, hangs) == (("ended\n", False) if order == "wrapper first" else ("", True))
+    for attempt in range(ATTEMPTS):
+        folder = tmp_path / str(attempt)
+        folder.mkdir()
+        done = start(program, "torch", order, folder, fork=False)  # it ends by its own watchdog
+        hangs = "Timeout (0:00:20)!" in done.stderr
+        assert done.stdout == ("" if hangs else "ended\n")
+        if hangs:
+            break
+    assert hangs == (order == "group first")
