@@ -82,16 +82,14 @@ def mutant(*changes: tuple[str, object]) -> Recipe:
     return recipe
 
 
-def recorded(script: Recipe) -> RecordedRuns:
-    """Runs of a script that claims to follow the base."""
-    seen = base_runs() if script is BASE else recorded_runs(script, FAULTS, claimed=BASE)
-    return RecordedRuns(BASE, tuple(seen))
-
-
 @cache
 def base_runs() -> tuple[RecordedRun, ...]:
-    """Runs of a script that follows it."""
     return tuple(recorded_runs(BASE, FAULTS))
+
+
+def recorded(script: Recipe) -> RecordedRuns:
+    seen = base_runs() if script is BASE else recorded_runs(script, FAULTS, claimed=BASE)
+    return RecordedRuns(BASE, tuple(seen))
 
 
 @pytest.mark.parametrize(
@@ -188,9 +186,7 @@ def broken(seen: RecordedRun) -> RecordedRun:
     if seen.observation is None:
         return seen
     windows = [
-        replace(w, after={n: 2.0 * a - w.before[n] for n, a in w.after.items()})
-        if w.window % 2
-        else w
+        replace(w, after={n: a + w.window % 2 * (a - w.before[n]) for n, a in w.after.items()})
         for w in seen.observation.windows
     ]
     for number, window in enumerate(windows[1:], start=1):
@@ -225,7 +221,6 @@ def check(level: Level, name: str, value: float, limit: float) -> Check:
 
 
 def gradients(script: Recipe) -> Callable[[Recipe], tuple[Check, ...]]:
-    """A stand-in for training: gradients differ by what the models and orders differ in."""
 
     def run(recipe: Recipe) -> tuple[Check, ...]:
         off = sum(

@@ -156,7 +156,6 @@ def test_an_activation_within_a_layer_is_compared_with_one_behind_it(
     assert place is not None
     assert place.at.same_inputs
     assert place.at.outputs < 1e-2
-    assert place.within is None
     held = Held({"a": part("kernel", (8, 8)), "c": part("bias", (8,))}, {"a": kernel, "c": bias})
     for side in sides:
         side[0] = replace(side[0], tensors=frozenset("ac"))

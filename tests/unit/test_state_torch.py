@@ -3,97 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from crosscast.messages.diagnostics import Collector, DiagnosticError, Severity
-from crosscast.recipe.bert_shapes import bert_shapes
-from crosscast.recipe.document import BertModel, Recipe
-from crosscast.recipe.yaml_text import recipe_text
-from crosscast.state.convert import show
-from crosscast.state.emitted import check
-from crosscast.state.recipe_check import misfits
-from crosscast.state.saved_file import Foreign, SavedTensor
-from crosscast.state.sources import Request
-from crosscast.state.torch_state import GivenPosition, read_saved
-from crosscast.state.training_state import Account, TrainingState
-from state_files import HALF, OWN, small_recipe
-
-SCALED = {
-    "precision": HALF,
-    "loss_scaling": "{mode: dynamic, init_scale: 1024, growth_interval: 50}",
-}
-SCALER = {
-    "scale": 512.0,
-    "growth_factor": 2.0,
-    "backoff_factor": 0.5,
-    "growth_interval": 50,
-    "_growth_tracker": 3,
-}
-SETTINGS = {
-    "lr": 5e-4,
-    "initial_lr": 1e-3,
-    "betas": [0.9, 0.999],
-    "eps": 1e-8,
-    "amsgrad": False,
-    "maximize": False,
-    "foreach": None,
-    "capturable": False,
-    "differentiable": False,
-    "fused": None,
-    "decoupled_weight_decay": True,
-}
-Tree = dict[str, Any]
-
-
-def tensor(array: Any, dtype: str = "float32") -> SavedTensor:
-    return SavedTensor(np.asarray(array, np.float32), dtype)
-
-
-def tree_of(recipe: Recipe, prefix: str = "", updates: int = 6) -> Tree:
-    """What a usual script saves: two groups, decay on all but biases and LayerNorm."""
-    assert isinstance(recipe.model, BertModel)
-    shapes = bert_shapes(recipe.model)
-    exempt = [n for n in shapes if n.endswith("bias") or "LayerNorm" in n]
-    decayed = [n for n in shapes if n not in exempt]
-    order = {name: number for number, name in enumerate([*decayed, *exempt])}
-    state = {
-        number: {
-            "step": tensor(float(updates)),
-            "exp_avg": tensor(np.full(shapes[name], number)),
-            "exp_avg_sq": tensor(np.full(shapes[name], number + 0.5)),
-        }
-        for name, number in order.items()
-    }
-    cut = len(decayed)
-    groups = [
-        SETTINGS | {"weight_decay": 0.01, "params": list(range(cut))},
-        SETTINGS | {"weight_decay": 0.0, "params": list(range(cut, len(order)))},
-    ]
-    return {
-        "model": {prefix + n: tensor(np.full(s, order[n] + 0.25)) for n, s in shapes.items()},
-        "optimizer": {"state": state, "param_groups": groups},
-        "scheduler": {"last_epoch": updates, "_step_count": updates + 1, "base_lrs": [1e-3]},
-    }
-
-
-def read(
-    tree: Any, recipe: Recipe | None = None, **given: int
-) -> tuple[TrainingState, Collector, Account]:
-    collect, account = Collector(), Account()
-    recipe = recipe or small_recipe()
-    state = read_saved("x.pt", tree, recipe, GivenPosition(**given), account, collect)
-    if not collect.errors:
-        assert [*check(state), *misfits(state, recipe)] == []
-    return state, collect, account
-
-
-def codes(collect: Collector) -> list[str]:
-    return [error.code for error in collect.errors]
+from crosscast.messages.diagnostics import DiagnosticError, Severity
+from crosscast.state.saved_file import Foreign
+from state_files import HALF, small_recipe
+from torch_states import SCALED, SCALER, Tree, codes, read, tensor, tree_of
 
 
 @pytest.mark.parametrize("prefix", ["", "module.", "_orig_mod.module.", "model."])
@@ -156,54 +74,6 @@ def test_one_group_and_names_in_the_file() -> None:
     assert collect.found == []
     assert state.moments["exp_avg"][names[-1]].flat[0] == 0
     assert "by the names in the file" in {row.how for row in account.rows}
-
-
-TIED = """\
-version: 1
-frameworks: [torch, paddle]
-tensors:
-  - {name: table, shape: [2, 2], torch: {name: table, also: [out]}, paddle: table}
-  - {name: still, shape: [2], torch: {name: still, frozen: true}, paddle: still}
-  - {name: last, shape: [2], torch: last, paddle: last}
-left:
-  torch: [mask]
-"""
-
-
-@pytest.mark.parametrize("optimized", [("table", "last"), ("table", "still", "last")])
-def test_whose_moment_is_which_in_a_model_of_ones_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimized: tuple[str, ...]
-) -> None:
-    recipe = small_recipe(
-        model=OWN, optimizer="{name: adamw, learning_rate: 1e-3, weight_decay: 0.01, no_decay: []}"
-    )
-    shapes = {"table": (2, 2), "mask": (3,), "still": (2,), "out": (2, 2), "last": (2,)}
-    state = {
-        number: {
-            "step": tensor(6.0),
-            "exp_avg": tensor(np.full(shapes[name], number)),
-            "exp_avg_sq": tensor(np.full(shapes[name], number)),
-        }
-        for number, name in enumerate(optimized)
-        if name != "still"
-    }
-    group = SETTINGS | {"weight_decay": 0.01, "params": list(range(len(optimized)))}
-    tree = {
-        "model": {name: tensor(np.ones(shape)) for name, shape in shapes.items()},
-        "optimizer": {"state": state, "param_groups": [group]},
-        "scheduler": {"last_epoch": 6},
-    }
-    monkeypatch.setattr("crosscast.state.saved_file.saved_file", lambda *_: nullcontext(tree))
-    (tmp_path / "last.pt").write_bytes(b"zip")
-    (tmp_path / "recipe.yaml").write_text(recipe_text(recipe))
-    request = Request(str(tmp_path / "last.pt"), recipe=str(tmp_path / "recipe.yaml"))
-    with pytest.raises(DiagnosticError, match=r"CC961.* parameters in a group of 5"):
-        show(request)
-    (tmp_path / "weights.yaml").write_text(TIED)
-    moments = show(request).state.moments["exp_avg"]
-    assert {name: array.flat[0] for name, array in moments.items()} == {
-        name: number for number, name in enumerate(optimized) if name != "still"
-    }
 
 
 def test_old_names_and_constant_buffers() -> None:
@@ -429,25 +299,3 @@ def test_files_without_a_state(tree: Any) -> None:
     with pytest.raises(DiagnosticError) as caught:
         read(tree)
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["CC960"]
-
-
-def test_own_models_keep_their_names() -> None:
-    recipe = small_recipe(
-        model=OWN, optimizer="{name: adamw, learning_rate: 1e-3, weight_decay: 0.01, no_decay: []}"
-    )
-    names = {"module.a.weight": (2, 3), "module.a.bias": (2,), "module.n.running_mean": (2,)}
-    weights = {n: tensor(np.ones(s)) for n, s in names.items()}
-    slots = {
-        number: {
-            "step": tensor(6.0),
-            "exp_avg": tensor(np.ones(s)),
-            "exp_avg_sq": tensor(np.ones(s)),
-        }
-        for number, s in enumerate([(2, 3), (2,)])
-    }
-    group = SETTINGS | {"weight_decay": 0.01, "params": [0, 1]}
-    tree = {"model": weights, "optimizer": {"state": slots, "param_groups": [group]}}
-    state, collect, _ = read(tree, recipe)
-    assert collect.found == []
-    assert set(state.weights) == {"a.weight", "a.bias", "n.running_mean"}
-    assert set(state.moments["exp_avg"]) == {"a.weight", "a.bias"}

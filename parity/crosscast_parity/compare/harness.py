@@ -10,13 +10,13 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast_parity.checks.check import Check
 from crosscast_parity.compare.bisection import bisect_pairs
+from crosscast_parity.compare.custom_evaluation import evaluation_checks
 from crosscast_parity.compare.findings import Findings
 from crosscast_parity.compare.report_builder import Outcomes, report_of
 from crosscast_parity.compare.stage_checks import run_checks
 from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.inside.inject import Fault
 from crosscast_parity.judge.records import Entrant, ParityReport
-from crosscast_parity.modules.evaluation import evaluation_checks
 from crosscast_parity.planning.contestants import Contestant, check_custom, check_names, refuse
 from crosscast_parity.planning.half_precision import Execution, choose_execution
 from crosscast_parity.planning.masks import with_masks

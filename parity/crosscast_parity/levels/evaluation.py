@@ -113,7 +113,7 @@ def check_evaluations(
         yield untested("L1d", "evaluation loss", "the run reports none")
         return
     if not isinstance(recipe.model, BertModel):
-        return  # see `modules.evaluation`: only its own process can evaluate it
+        return  # see `compare.custom_evaluation`: only its own process can evaluate it
     found = [("evaluation", WEIGHTS, reported)]
     if recipe.ema.decay:
         found.append(("evaluation of averages", AVERAGES, reported.averages or NOTHING))
