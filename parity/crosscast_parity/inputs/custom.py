@@ -21,7 +21,8 @@ from crosscast_parity.recipes.window_rows import brief_rows, short_epoch
 from crosscast_parity.recordings.observations import Observation, ObservedWindow, Tensors
 from crosscast_parity.recordings.roles import Roles
 
-EVAL_ROWS = 128
+EVAL_ROWS = 125
+"""The last batch of an evaluation is a short one."""
 TWIN = 1e-6
 """Relative change of the weights of perturbed runs: more than for BERT, because functions with a
 kink make much of rounding, and only sometimes."""
