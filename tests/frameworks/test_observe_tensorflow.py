@@ -15,9 +15,9 @@ from tiers import exhaustive
 pytestmark = pytest.mark.tensorflow
 
 LATER = MORE | {"lamb-seen", "half-after", "evaluated_in_float32"}
-"""It traces every run anew, which takes six seconds: `make test` has these in PyTorch and Paddle.
-Here half-gaps comes after half-seen, too, and is the same without what that has installed; and the
-loss in half is one of the evaluation, too."""
+"""Left to test-all: TensorFlow traces each run, which takes six seconds, and `make test` has these
+in PyTorch and Paddle. Instead of half-after it has half-gaps, which also follows half-seen; the
+loss in half precision is seen in the evaluation, too."""
 
 
 class TestTensorFlow(Observation):

@@ -45,11 +45,7 @@ def custom_models(
         start = canonical_arrays(arrays, known, first)
         return _folded({name: start[name] for name in drawn if name in start}, known)
 
-    also = models[0].aliases
-    starts = {
-        seed: canonical(dict(arrays) | {other: arrays[name] for other, name in also.items()})
-        for seed, arrays in by_seed.items()
-    }
+    starts = {seed: canonical(models[0].with_aliases(arrays)) for seed, arrays in by_seed.items()}
     return CustomModels(
         known=known,
         models=found,
@@ -78,7 +74,7 @@ def _trained(model: Model, initial: Mapping[str, np.ndarray]) -> Trained:
         if part.tensor in trained:
             parts.setdefault(part.tensor, []).append(part)
     return Trained(
-        arrays=dict(initial) | {other: initial[name] for other, name in model.aliases.items()},
+        arrays=model.with_aliases(initial),
         roles={name: frozenset(_roles(found)) for name, found in parts.items()},
         counters=frozenset(model.counters),
     )

@@ -125,8 +125,7 @@ def write_weights(
     paths = []
     for number in range(TWINS + 1):
         moved = perturb(trained, seed + number, TWIN) if number else {}
-        arrays = {**initial, **moved}
-        arrays |= {other: arrays[name] for other, name in model.aliases.items()}
+        arrays = model.with_aliases({**initial, **moved})
         paths.append(folder / (f"twin-{number}.safetensors" if number else "weights.safetensors"))
         save(paths[-1], arrays)
     return paths

@@ -81,10 +81,10 @@ SHARED: tuple[Canary, ...] = (
     ),
     _canary(
         "L1b",
-        "decay-doubled",
-        "weights decay twice as fast",
+        "more-decay",
+        "weights decay by 0.05 more",
         "optimizer.weight_decay",
-        Edit("\nWEIGHT_DECAY = ", "\nWEIGHT_DECAY = 2 * "),
+        Edit("\nWEIGHT_DECAY = ", "\nWEIGHT_DECAY = 0.05 + "),  # it may be 0
     ),
     _canary(
         "L1b",

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from crosscast.messages.diagnostics import failure
 from crosscast.weights.layout import Layout, Shape
 
@@ -91,10 +93,10 @@ class Model:
         held = [name for p in self.parts if p.fixed for name in (p.tensor, *p.also)]
         return {*held, *self.counters}
 
-    @property
-    def aliases(self) -> dict[str, str]:
-        """The other names of tied tensors, with the first one."""
-        return {other: part.tensor for part in self.parts for other in part.also}
+    def with_aliases(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return arrays by name, those of tied tensors by their other names, too."""
+        also = {other: arrays[part.tensor] for part in self.parts for other in part.also}
+        return {**arrays, **also}
 
     @property
     def trained(self) -> set[str]:
