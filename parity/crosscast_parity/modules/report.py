@@ -64,9 +64,6 @@ def _differences(differences: Sequence[Difference]) -> Iterator[str]:
     shown = sorted(differences, key=key)
     for _, group in groupby(shown, key=key):
         first, *others = group
-        if not first.kind:
-            yield from map(_difference, (first, *others))
-            continue
         more = f"; {len(others)} more" if others else ""
         yield f"{_difference(first)}{more}"
 
