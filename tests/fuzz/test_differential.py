@@ -111,3 +111,23 @@ def test_moments_forget_gradients_that_were_a_thousand_times_larger(
         (outcome,) = examine(bench, case, [target])
         assert outcome.ran, outcome
         assert outcome.problems == [], optimizer
+
+
+def test_decay_that_cancels_the_corrected_step_is_as_exact_as_the_correction(
+    target: str, bench: Bench
+) -> None:
+    """Paddle's powers of the betas are products in float32: 1 - 0.999**3 may be 6e-5 of it off."""
+    recipe = tiny_recipe(
+        optimizer={
+            "name": "lamb",
+            "learning_rate": 3.2,
+            "eps": 1e-6,
+            "weight_decay": 1.0,
+            "no_decay": ["layer_norm"],
+        },
+        schedule={"name": "constant", "total_steps": 10},
+        batch={"micro_batch_size": 1, "global_batch_size": 1},
+    )
+    (outcome,) = examine(bench, Case(recipe, Faults(9231, ((1,),) * 3, {1: 20})), [target])
+    assert outcome.ran, outcome
+    assert outcome.problems == []

@@ -56,7 +56,7 @@ def test_convert_writes_where_a_script_resumes_from(tmp_path: Path) -> None:
     )
     report = json.loads(again.stdout)
     assert report["output"] == str(tmp_path / "x.safetensors")
-    assert report["counters"] == {"windows": 8, "updates": 8}
+    assert report["counters"] == {"windows": 8, "updates": 8, "moments": 50}
     assert {"exp_avg", "exp_avg_sq"} == set(report["moments"])
     assert {row["verdict"] for row in report["parts"]} == {"carried", "left out"}
     assert report["diagnostics"] == []

@@ -137,6 +137,10 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         assert found.rows == 52
         assert is_safetensors(tmp_path / "x.safetensors")
         assert found.counters() == state.counters()
+        moments = [name for name, _ in state.tensors() if name.startswith("optimizer/")]
+        assert json.loads(open_container(tmp_path / "x.safetensors").metadata["counters"])[
+            "moments"
+        ] == len(moments)
         assert (found.recipe, found.scale) == (state.recipe, state.scale)
         arrays = dict(found.tensors())
         assert arrays.keys() == dict(state.tensors()).keys()

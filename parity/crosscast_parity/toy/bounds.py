@@ -6,10 +6,12 @@
 how far it is from those. `spread` says how well float32 can know the result: how far `exact` moves
 when the inputs of the step do by one float32 ulp. The inputs are weights, every moment, averages,
 the gradients of every micro-batch and the learning rate; each is moved up and down, and the larger
-changes are added. So the bound is large exactly where a formula cancels, where the sign of a sum is
-taken, or where a gradient lies at the edge between two half-precision numbers, and no bound is
-written by hand for an optimizer. `single`, the reference in float32, adds something only where
-float32 as such is off, as when the square of a tiny gradient becomes zero.
+changes are added. Where a framework rounds the powers of the bias corrections, the rate and a decay
+that is added to the corrected step are moved by as much. So the bound is large exactly where a
+formula cancels, where the sign of a sum is taken, or where a gradient lies at the edge between two
+half-precision numbers, and no bound is written by hand for an optimizer. `single`, the reference in
+float32, adds something only where float32 as such is off, as when the square of a tiny gradient
+becomes zero.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ ULP = 2.0**-23
 SLACK = 2.0
 """Roundings in units of one ulp of every input. Measured over hundreds of recipes: at most half of
 the bound is used."""
+DECAY_ADDED = ("adamw", "lamb")
+"""Their decay is added to the corrected step, which a rounded correction scales alone."""
 TINY = 2.0**-126
 """Smaller numbers may be zero: not every kernel keeps subnormal ones."""
 
@@ -75,10 +79,11 @@ class Window:
     def _nudged(self) -> list[list[Row]]:
         parts = ["parameters", *self.state.moments, *(("ema",) if self.state.ema else ())]
         parts += [part for group in self._toy.parts(self.number) for part in group]
-        sizes = dict.fromkeys(parts, ULP) | {"rate": ULP + self._powers}
+        sizes = dict.fromkeys(parts, ULP) | {"rate": ULP + self._powers, "decay": self._powers}
         return [
             [self._run(Nudge(part, sign * size)) for sign in (1.0, -1.0)]
             for part, size in sizes.items()
+            if size
         ]
 
     @property
@@ -176,13 +181,19 @@ def _each(state: State, nudge: Nudge | None) -> State:
 
 
 def _nudged_plan(plan: Plan, nudge: Nudge) -> Plan:
-    if nudge.part != "rate":
-        return plan
     factor = 1.0 + nudge.size
 
     def change(op: Op) -> Op:
-        if not isinstance(op, Schedule):
-            return op
-        return replace(op, learning_rate=op.learning_rate * factor, end_lr=op.end_lr * factor)
+        if nudge.part == "rate" and isinstance(op, Schedule):
+            return replace(op, learning_rate=op.learning_rate * factor, end_lr=op.end_lr * factor)
+        if nudge.part == "decay" and isinstance(op, Step) and op.optimizer in DECAY_ADDED:
+            groups = (
+                group
+                if group.weight_decay is None
+                else replace(group, weight_decay=group.weight_decay * factor)
+                for group in op.groups
+            )
+            return replace(op, weight_decay=op.weight_decay * factor, groups=tuple(groups))
+        return op
 
     return replace(plan, window=tuple(map(change, plan.window)))

@@ -100,8 +100,8 @@ class Nudge:
     """A small relative change of one of the inputs of a step."""
 
     part: str
-    """`parameters`, a moment, `ema`, `rate`, or the gradients of a micro-batch: `batch 0`, or
-    `twice 0` where rows of the embedding that are looked up twice move against each other."""
+    """`parameters`, a moment, `ema`, `rate`, `decay`, or the gradients of a micro-batch: `batch 0`,
+    or `twice 0` where rows of the embedding that are looked up twice move against each other."""
     size: float
 
 

@@ -56,6 +56,7 @@ class TrainingState:
         counters: dict[str, float] = {"windows": self.windows, "updates": self.updates}
         if self.rows is not None:
             counters["rows"] = self.rows
+        counters["moments"] = sum(map(len, self.moments.values()))
         if self.scale is not None:
             scale = self.scale
             counters |= {"stuck": scale.stuck, "scale": scale.scale}

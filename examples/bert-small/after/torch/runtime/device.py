@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import traceback
 from typing import Any
 
@@ -40,7 +41,8 @@ def process_rank() -> int:
 
 def lost_process(error: Exception) -> bool:
     """Tell whether an error says that another process of this run has ended."""
-    # A signal says it, in the middle of any other work.
+    # A signal says it, in the middle of any other work: even here, if one more ends.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     told = traceback.format_exception(type(error), error, error.__traceback__)
     return any("DataLoader worker (pid" in part for part in told)
 
