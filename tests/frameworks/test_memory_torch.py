@@ -31,7 +31,7 @@ FULL = "{mode: full, compute_dtype: bfloat16}"
 OPS = "{mode: mixed, compute_dtype: bfloat16, ops: {pointwise: compute, losses: compute}}"
 MOMENTUM = "{name: sgd, learning_rate: 1e-3, momentum: 0.9, rate_in_momentum: true}"
 NESTEROV = MOMENTUM.replace("}", ", nesterov: true}")
-MEDIAN, WORST = 0.05, 0.15
+MEDIAN, WORST, TRACED = 0.05, 0.15, 0.001
 NET = """
 import torch
 from torch import nn
@@ -156,9 +156,7 @@ def test_a_model_of_ones_own_is_traced(tmp_path: Path) -> None:
         found = estimate(own(rows), torch, device="cpu", traced=traced).peak_bytes
         run = measure(own(rows), "torch", sys.executable, folder=tmp_path, rows=given)
         errors[rows] = found / run.peak_bytes - 1
-    # For one row PyTorch has kernels that keep less: the estimate is too high.
-    assert 0 < errors.pop(1) <= WORST
-    assert max(map(abs, errors.values())) <= MEDIAN, errors
+    assert max(map(abs, errors.values())) <= TRACED, errors
 
 
 def test_the_command_traces_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
