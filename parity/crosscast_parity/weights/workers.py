@@ -186,16 +186,21 @@ class Processes:
         return found
 
     def evaluate(
-        self, framework: str, weights: Mapping[str, np.ndarray], batch: int
+        self, framework: str, weights: Mapping[str, np.ndarray], batch: int, metric: str = ""
     ) -> list[np.ndarray]:
         """Return the first output of a model in evaluation, or its loss, by batch of rows.
+
+        With the name of a metric of the recipe, return its values.
 
         Raises:
             DiagnosticError: CC761 and CC762 as above, CC710 for weights that lack a tensor.
         """
         files = {key: str(self._files / f"{framework}-{key}.npz") for key in ("weights", "result")}
         save_npz(files["weights"], weights)
-        answers = self._ask({framework: {"action": "evaluate", "batch": batch, **files}})
+        job = {"action": "evaluate", "batch": batch, **files}
+        if metric:
+            job |= {"metric": metric, "loss": self._recipe.metrics.custom[metric][framework]}
+        answers = self._ask({framework: job})
         missing = answers[framework]["missing"]
         if missing:
             raise failure("CC710", f"{missing[0]} is missing, a tensor of the model")
@@ -257,7 +262,8 @@ class Processes:
                 problems.append(_ended(name, error))
                 continue
             if "failed" in answer:
-                problems.append(self._failed(name, answer["failed"]))
+                metric = jobs[name].get("metric", "")
+                problems.append(self._failed(name, answer["failed"], metric))
             found[name] = answer
         if problems:
             raise DiagnosticError(*problems)
@@ -275,12 +281,14 @@ class Processes:
             "loss": function,
         }
 
-    def _failed(self, name: str, failed: Mapping[str, Any]) -> Diagnostic:
+    def _failed(self, name: str, failed: Mapping[str, Any], metric: str) -> Diagnostic:
         reason = f"{failed['type']}: {failed['words']}"
         hint = " <- ".join(reversed(failed["frames"]))
         called = "loss" if isinstance(self._recipe.loss, CustomLoss) else "model"
         stage = failed["stage"]
         what, path, taker = _USERS[called if stage in ("call", "gradient") else stage]
+        if metric and stage in ("call", "loss"):
+            what, path, taker = f"metric {metric}", f"metrics.custom.{metric}", "the model"
         if stage == "gradient":
             message = f"{name}: {what} returns nothing that has a gradient for a weight"
             hint = "look for detach, no_grad, stop_gradient, argmax, or a conversion to NumPy"
