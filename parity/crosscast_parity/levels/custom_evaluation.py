@@ -58,8 +58,8 @@ def check_custom_evaluation(
         expected = _expected(recipe, exact, rough, rows)
         found = {}
         for metric, (values, near) in metrics.items():
-            sums = (np.array([v.astype(np.float64).sum() for v in part]) for part in (values, near))
-            mean = expected_of_losses(*sums, _count(recipe, rows))
+            both = (_added(values), _added(near))
+            mean = expected_of_losses(*both, _count(recipe, rows))
             found[metric] = (mean.loss, mean.loss_limit)
         expected = replace(expected, metrics=found)
     yield from judge_evaluation(expected, reported, name)
@@ -95,6 +95,11 @@ def _expected(
         formula(array.reshape(n_rows, -1), wanted).mean(-1) for array in (outputs, rounded)
     )
     return expected_of_losses(losses, near, count)
+
+
+def _added(batches: Batches) -> Array:
+    """Return the sums of metrics by batch."""
+    return np.array([values.astype(np.float64).sum() for values in batches])
 
 
 def _count(recipe: Recipe, rows: Mapping[str, np.ndarray]) -> int:
