@@ -20,6 +20,7 @@ from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.toy.worker import Worker, WorkerFailure
 from crosscast_parity.weights.drawing import projection
 from crosscast_parity.weights.model import Model, model_of
+from crosscast_parity.weights.rows import model_rows
 
 Rows = Mapping[str, np.ndarray]
 _USERS = {
@@ -106,7 +107,8 @@ class Processes:
         self._files = Path(self._place.name)
 
     def __enter__(self) -> Processes:
-        save_npz(self._files / "rows.npz", self._rows)
+        save_npz(self._files / "rows.npz", model_rows(self._rows, self._recipe))
+        save_npz(self._files / "all.npz", self._rows)
         return self
 
     def __exit__(
@@ -199,7 +201,9 @@ class Processes:
         save_npz(files["weights"], weights)
         job = {"action": "evaluate", "batch": batch, **files}
         if metric:
-            job |= {"metric": metric, "loss": self._recipe.metrics.custom[metric][framework]}
+            function = self._recipe.metrics.custom[metric][framework]
+            rows = str(self._files / "all.npz")
+            job |= {"metric": metric, "loss": function, "rows": rows}
         answers = self._ask({framework: job})
         missing = answers[framework]["missing"]
         if missing:
@@ -298,7 +302,8 @@ class Processes:
                 hint = f"modules are searched in {self._folder} and in the interpreter"
             message = f"{name}: {what} fails: {reason}"
             return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
-        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in self._rows.items())
+        rows = self._rows if metric else model_rows(self._rows, self._recipe)
+        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in rows.items())
         message = f"{name}: {what} fails on rows {given}; {taker} takes {failed['takes']}: {reason}"
         return _at("CC762", message, failed["place"], f"{path}.{name}", hint)
 
