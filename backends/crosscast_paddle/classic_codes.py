@@ -58,8 +58,9 @@ CLASSIC_CODES = (
     Code(
         "CC386",
         "not available in the script",
-        "No loss but plain cross-entropy, no accumulation, rows without a label, averaged weights "
-        "or activation checkpointing, one machine and no scheduler, and no step to import.",
+        "No loss but plain cross-entropy, no metrics, no accumulation, rows without a label, "
+        "averaged weights or activation checkpointing, one machine and no scheduler, and no step "
+        "to import.",
     ),
     Code(
         "CC387",

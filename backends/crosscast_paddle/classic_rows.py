@@ -70,6 +70,8 @@ MODEL_ROWS = (
         when=other_loss,
     ),
     _row(path="loss", how="cross-entropy, one label per row"),
+    _not(path="metrics", how="loss and accuracy", code="CC386", when=recipes.own_metrics),
+    _row(path="metrics", how="none of your own"),
     _row(path="model.labels", how="--num_labels, or the task"),
     _row(path="model", how="a configuration file beside run.sh"),
 )

@@ -11,6 +11,7 @@ from crosscast.emit.lowering import clip_constants, divisor
 from crosscast.emit.render import py_literal
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
+    metrics_view,
     model_view,
     rows_view,
     scaling_view,
@@ -118,6 +119,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect) -> FleetView:
         form="script",
         step=step,
         loss=loss_view(plan, frame, "paddle"),
+        metrics=metrics_view(frame, "paddle"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_of(plan, flags=False)),
         model=model,

@@ -81,6 +81,8 @@ FLEET_ROWS = (
         when=other_loss,
     ),
     _row(path="loss", how="cross-entropy in float32, in the program"),
+    _not(path="metrics", how="loss and accuracy", code="CC386", when=recipes.own_metrics),
+    _row(path="metrics", how="none of your own"),
     _row(path="batch", how="rows of a window cut into micro-batches"),
     _not(
         path="precision",

@@ -11,6 +11,7 @@ from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor, print_ops
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
+    metrics_view,
     model_view,
     rows_view,
     scaling_view,
@@ -119,6 +120,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> PaddleV
         form=form,
         step=step,
         loss=loss_view(plan, frame, "paddle"),
+        metrics=metrics_view(frame, "paddle"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_of(plan, flags=form == "script")),
         model=model,

@@ -13,6 +13,7 @@ from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     ScriptView,
     machine_view,
+    metrics_view,
     model_view,
     rows_view,
     scaling_view,
@@ -133,6 +134,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> Tensorf
         form=form,
         step=step_view(plan, frame),
         loss=loss_view(plan, frame, "tensorflow"),
+        metrics=metrics_view(frame, "tensorflow"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan, machine_view(update) if update else None),
         model=model_view(frame, "tensorflow"),

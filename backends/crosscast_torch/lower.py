@@ -12,6 +12,7 @@ from crosscast.emit.loss import loss_view
 from crosscast.emit.lowering import divisor
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
+    metrics_view,
     model_view,
     rows_view,
     schedule_view,
@@ -72,6 +73,7 @@ def _view(plan: ops.Plan, frame: Frame, dialect: Dialect, form: Form) -> TorchVi
         form=form,
         step=step,
         loss=loss_view(plan, frame, "torch"),
+        metrics=metrics_view(frame, "torch"),
         schedule=schedule,
         scaling=torch_scaling(plan),
         model=model,

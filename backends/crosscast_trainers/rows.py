@@ -60,6 +60,8 @@ def common(facts: Facts) -> tuple[Row, ...]:
         facts.near("model", "your program builds the model", "CC333"),
         facts.near("data", "your program reads the data and feeds it", "CC333"),
         facts.near("loss", "your program computes the loss", "CC333"),
+        facts.near("metrics", "your program computes the metrics", "CC333", predicates.own_metrics),
+        facts.exact("metrics", "none of your own"),
         facts.lacks("ema", "weights are not averaged", "CC339", predicates.averages),
         facts.exact("ema", "no average of the weights"),
         facts.near(

@@ -28,13 +28,17 @@ class LossCase:
     """Shape of the outputs behind the rows."""
     losses: Losses
     unit: str = "sample"
+    metrics: tuple[str, ...] = ()
+    """What the evaluation has besides, see `metrics_of`."""
 
     def recipe(self) -> Recipe:
         """Return the recipe; the model is `my_model.build_model` with an output for every name."""
         factory = dict.fromkeys(BACKENDS, "my_model:build_model")
+        own = {name: dict.fromkeys(BACKENDS, f"my_losses:{name}") for name in self.metrics}
         return tiny_recipe(
             model={"kind": "custom", "factory": factory},
             loss=self.loss,
+            metrics={"custom": own},
             accumulation={"normalize_by": self.unit},
         )
 
@@ -51,6 +55,15 @@ class LossCase:
         if self.unit == "token":
             labels[0, 1] = labels[3] = -100
         return {"x": x, self.loss.get("target", "labels"): labels}
+
+    def metrics_of(self, rows: Rows) -> dict[str, float]:
+        """Return the mean over rows or labels of the outputs' squares, and of those above 0."""
+        outputs = rows["x"].astype(np.float64).reshape(ROWS, -1)
+        if self.unit == "token":
+            labels = rows[self.loss.get("target", "labels")]
+            outputs = rows["x"].astype(np.float64).reshape(*labels.shape, -1)[labels != -100]
+        found = {"squares": outputs**2, "positive": outputs.sum(-1) > 0}
+        return {name: float(found[name].mean()) for name in self.metrics}
 
     def expected(self, rows: Rows) -> np.ndarray:
         """Return the loss of every row, or of every label."""
@@ -95,6 +108,7 @@ def _own(outputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return _by_row(np.abs(outputs - targets))
 
 
+METRICS = ("squares", "positive")
 _CE, _MSE = {"kind": "cross_entropy"}, {"kind": "mse", "target": "y"}
 _BINARY = {"kind": "binary_cross_entropy", "target": "y"}
 _CUSTOM = {"kind": "custom", "function": dict.fromkeys(BACKENDS, "my_losses:absolute_errors")}
@@ -131,7 +145,12 @@ CASES = {
     "mse of rows": LossCase(_MSE, (4,), _mse),
     "mse of vectors": LossCase(_MSE, (4,), _mse, unit="microbatch"),
     "binary": LossCase(_BINARY, (2, 2), _binary),
-    "own": LossCase(_CUSTOM, (4,), _own),
+    "metrics": LossCase(_CE, (CLASSES,), cross_entropy(), metrics=METRICS),
+    "metrics, tokens": LossCase(
+        _CE | {"target": "y"}, (TOKENS, CLASSES), cross_entropy(), unit="token", metrics=METRICS
+    ),
+    "metrics, mean": LossCase(_MSE, (4,), _mse, unit="microbatch", metrics=METRICS),
+    "own": LossCase(_CUSTOM, (4,), _own, metrics=METRICS),
     "own, scalar": LossCase(_SCALAR, (4,), _own, unit="microbatch"),
     "own, tokens": LossCase(_TOKENS, (TOKENS,), _own_tokens, unit="token"),
 }

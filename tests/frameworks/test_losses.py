@@ -65,6 +65,20 @@ def mean_error(model, batch):
 def token_errors(model, batch):
     errors = (model(x=batch["x"]) - batch["y"]).abs()
     return errors * (batch["y"] + 100).abs().clip(0, 1)  # 0 for a label of -100
+
+
+def squares(model, batch):
+    outputs = model(x=batch.pop("x"))
+    if outputs.ndim < 3:
+        return (outputs ** 2).mean(-1)
+    return (outputs ** 2).mean(-1) * (batch["y"] + 100.0).abs().clip(0, 1)
+
+
+def positive(model, batch):
+    outputs = model(x=batch["x"])
+    if outputs.ndim < 3:
+        return outputs.sum(-1) > 0
+    return (outputs.sum(-1) > 0) & (batch["y"] != -100)
 """
 
 
@@ -106,6 +120,16 @@ def test_an_evaluation_is_the_mean_of_the_losses(found: dict[str, Any], name: st
     assert found[name]["eval"]["loss"] == pytest.approx(losses.sum() / count, rel=2e-6)
     right = "accuracy" in found[name]["eval"]
     assert right == (case.loss["kind"] == "cross_entropy")
+
+
+WITH_METRICS = [name for name, case in CASES.items() if case.metrics]
+
+
+@pytest.mark.parametrize("name", WITH_METRICS)
+def test_an_evaluation_has_the_mean_of_a_metric(found: dict[str, Any], name: str) -> None:
+    case, reported = CASES[name], found[name]["eval"]
+    wanted = case.metrics_of(case.rows())
+    assert {name: reported[name] for name in wanted} == pytest.approx(wanted, rel=2e-6)
 
 
 def test_a_loss_of_the_user_is_called(found: dict[str, Any]) -> None:
@@ -153,6 +177,17 @@ def test_rows_without_the_target_are_refused(tmp_path: Path) -> None:
     flags = ("--train", rows, "--eval", rows, "--device", "cpu")
     (run,) = calls(script / "train.py", "torch", [(tmp_path / "out", flags)])
     run.refused("needs `y` and arrays of equal length")
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_scalar_is_not_one_number_per_row(tmp_path: Path, framework: str) -> None:
+    folder = written(CASES["metrics"], tmp_path, framework)
+    (folder / "my_losses.py").write_text(LOSSES.replace(".mean(-1)", ".mean()"))
+    rows = folder / "rows.npz"
+    flags = ("--train", rows, "--eval", rows, "--windows", 1, "--device", "cpu")
+    (run,) = calls(folder / "train.py", framework, [(tmp_path / "out", flags)])
+    assert "squares returned" in run.traceback
+    assert "not one number per row" in run.traceback
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

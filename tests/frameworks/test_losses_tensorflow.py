@@ -58,12 +58,29 @@ def mean_error(model, batch, training):
 def token_errors(model, batch, training):
     errors = tf.abs(model({"x": batch["x"]}, training=training) - batch["y"])
     return tf.where(batch["y"] != -100, errors, 0.0)
+
+
+def squares(model, batch):
+    outputs = model({"x": batch.pop("x")})
+    found = tf.reduce_mean(outputs ** 2, axis=-1)
+    return found if outputs.shape.rank < 3 else tf.where(batch["y"] != -100, found, 0.0)
+
+
+def positive(model, batch):
+    outputs = model({"x": batch["x"]})
+    found = tf.reduce_sum(outputs, axis=-1) > 0
+    return found if outputs.shape.rank < 3 else found & (batch["y"] != -100)
+
+
+def mean_square(model, batch):
+    return tf.reduce_mean(model({"x": batch["x"]}) ** 2, keepdims=True)[0]
 """
 NUMBERS = CASES["mse of numbers"]
 BINARY = {"kind": "binary_cross_entropy", "target": "y"}
 MORE_WEIGHTS = {"kind": "cross_entropy", "class_weights": [1.0, 1.0, 1.0, 1.0]}
 REFUSED = {
     "column": (NUMBERS, (1,), True),
+    "metric": (replace(CASES["metrics"], metrics=("mean_square",)), CASES["metrics"].outputs, True),
     "unshaped": (NUMBERS, (1,), False),
     "column, binary": (replace(NUMBERS, loss=BINARY), (1,), True),
     "more weights": (replace(CASES["weights"], loss=MORE_WEIGHTS), CASES["weights"].outputs, True),
@@ -111,12 +128,14 @@ def test_a_loss_is_that_of_its_formula(found: Any, name: str) -> None:
         labels = rows[case.loss.get("target", "labels")]
         chosen = rows["x"].reshape(len(labels), *case.outputs).argmax(-1)
         evaluated["accuracy"] = np.count_nonzero(chosen == labels) / counted
+    evaluated |= case.metrics_of(rows)
     assert result["eval"] == pytest.approx(evaluated, rel=2e-6)
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_shapes_that_differ_are_refused(found: Any, name: str) -> None:
-    assert "hape" in found[name]["error"]
+    wanted = "one number per row" if name == "metric" else "hape"
+    assert wanted in found[name]["error"]
 
 
 def run(folder: Path) -> tuple[int, dict[str, Any]]:

@@ -24,7 +24,7 @@ from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R
 from frameworks.module_programs import UNMAPPED as RENAMED
 from frameworks.module_rewrites import REWRITES, UNMAPPED
 from frameworks.subprocesses import require
-from tiers import cases
+from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
@@ -131,6 +131,17 @@ def named_modules(result: Result) -> set[str]:
     if place is not None:
         found |= {place.at.pair.a.text} | ({place.within.text} if place.within else set())
     return found
+
+
+@exhaustive("another metric")
+def test_another_metric_is_a_difference(lab: Lab) -> None:
+    edit: Edit = ("paddle", ".abs().mean(-1)", ".square().mean(-1)")
+    known = lab.map("lstm-forecast")
+    result = lab.compare("metric", "lstm-forecast", ("torch", "paddle"), [edit], known)
+    (judgement,) = result.judgements
+    assert [difference.kind for difference in judgement.differences] == ["metric mae"]
+    assert not result.same
+    assert result.metrics
 
 
 @pytest.mark.parametrize(

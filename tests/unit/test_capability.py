@@ -121,6 +121,17 @@ def test_a_loss_without_a_function_is_refused(name: str) -> None:
     assert found == {named: named != name for named in found}
 
 
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "paddle"])
+def test_a_metric_without_a_function_is_refused(name: str) -> None:
+    found = {}
+    for named in ("torch", "tensorflow", "paddle"):
+        recipe = recipe_of(metrics=f"{{custom: {{f1: {{{named}: 'a:b'}}}}}}")
+        codes = {d.code for d in diagnose(name, judge(recipe, load_backend(name).rows))}
+        found[named] = "CC307" in codes
+        assert ("CC308" in codes) != found[named]
+    assert found == {named: named != name for named in found}
+
+
 # backends
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,15 @@ def checked(
     mean: float,
     accuracy: float | None = None,
     rough: Sequence[np.ndarray] | None = None,
+    metrics: Mapping[str, float] | None = None,
+    values: Mapping[str, tuple[Sequence[np.ndarray], Sequence[np.ndarray]]] | None = None,
     **sections: Any,
 ) -> dict[str, Check]:
     recipe = own_recipe(**sections)
-    reported = Evaluation(loss=mean, accuracy=accuracy)
-    found = check_custom_evaluation(recipe, outputs, rough or outputs, rows, reported, "evaluation")
+    reported = Evaluation(loss=mean, accuracy=accuracy, metrics=metrics or {})
+    found = check_custom_evaluation(
+        recipe, outputs, rough or outputs, rows, reported, "evaluation", values or {}
+    )
     return {check.name: check for check in found}
 
 
@@ -54,6 +58,23 @@ def test_a_reported_loss_may_be_off_by_what_rounding_moves() -> None:
     found = checked(in_batches(), {"y": targets}, loss * 1.002, rough=rough)
     assert results(found) == ["pass"]
     assert results(checked(in_batches(), {"y": targets}, loss * 1.002)) == ["fail"]
+
+
+def test_a_metric_is_the_mean_over_all_rows() -> None:
+    targets = np.zeros((3, 2))
+    loss = float((OUTPUTS**2).mean())
+    exact, rough = ([np.array([0.5, scale]), np.array([2.0])] for scale in (1.0, 1.001))
+    values = {"mae": (exact, rough)}
+
+    def found(mae: float | None) -> list[str]:
+        metrics = {} if mae is None else {"mae": mae}
+        return results(checked(in_batches(), {"y": targets}, loss, metrics=metrics, values=values))
+
+    assert found(3.5 / 3) == ["pass", "pass"]
+    assert found(3.501 / 3) == ["pass", "pass"]  # what rounding moves
+    assert found(3.6 / 3) == ["pass", "fail"]
+    assert found(1.25) == ["pass", "fail"]  # the mean of the means of batches
+    assert found(None) == ["pass", "fail"]
 
 
 def test_binary_cross_entropy_of_logits() -> None:

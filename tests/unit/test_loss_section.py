@@ -9,10 +9,11 @@ import pytest
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.frame import recipe_hash
 from crosscast.lift.recipe_diff import differences, side_of
+from crosscast.messages.diagnostics import DiagnosticError, Severity
 from crosscast.recipe.document import CrossEntropy
 from crosscast.recipe.yaml_text import recipe_text
 from frameworks.emitted_script import tiny_recipe
-from recipe_texts import build, recipe_of, text_of
+from recipe_texts import build, problems_of, recipe_of, text_of
 
 OWN = {
     "model": "{kind: custom, factory: {torch: 'a:b'}}",
@@ -120,3 +121,52 @@ def test_functions_are_imported_as_a_sorter_would(
     text = compiled.files["train.py"].text
     own = ("from own ", "from zoo ", "from losses ")
     assert [line for line in text.splitlines() if line.startswith(own)] == lines
+
+
+METRICS = {"mae": {"torch": "own.metrics:mae"}, "F1": {"torch": "metrics:of_classes"}}
+
+
+def test_metrics_are_functions_in_a_constant() -> None:
+    recipe = tiny_recipe(metrics={"custom": METRICS})
+    (compiled,) = compile_recipe(recipe, ["torch"])
+    text = compiled.files["train.py"].text
+    assert 'METRICS = {"mae": metric_mae, "F1": metric_F1}\n' in text
+    assert "from metrics import of_classes as metric_F1\n" in text
+    assert "from own.metrics import mae as metric_mae\n" in text
+    many = {f"m{number}": {"torch": "metrics:m"} for number in range(6)}
+    (compiled,) = compile_recipe(tiny_recipe(metrics={"custom": many}), ["torch"])
+    assert 'METRICS = {\n    "m0": metric_m0,\n' in compiled.files["train.py"].text
+
+
+def test_metrics_change_no_training() -> None:
+    plain, measured = tiny_recipe(), tiny_recipe(metrics={"custom": METRICS})
+    assert recipe_hash(plain) == recipe_hash(measured)
+    assert "metrics" not in recipe_text(plain)
+    assert build(recipe_text(measured)) == measured
+
+
+@pytest.mark.parametrize("name", ["loss", "accuracy", "ema_f1"])
+def test_a_metric_has_a_name_of_its_own(name: str) -> None:
+    (problem,) = problems_of(text_of(metrics=f"{{custom: {{{name}: {{torch: 'a:b'}}}}}}"))
+    assert (problem.code, problem.path) == ("CC214", f"metrics.custom.{name}")
+
+
+@pytest.mark.parametrize(
+    ("custom", "path"),
+    [
+        ("{f 1: {torch: 'a:b'}}", "metrics.custom"),
+        ("{f1: {}}", "metrics.custom.f1"),
+        ("{f1: {torch: 'train:b'}}", "metrics.custom.f1.torch"),
+        ("{f1: {torch: b}}", "metrics.custom.f1.torch"),
+    ],
+)
+def test_a_metric_needs_a_function_that_can_be_imported(custom: str, path: str) -> None:
+    (problem,) = problems_of(text_of(metrics=f"{{custom: {custom}}}"))
+    assert (problem.code, problem.path[: len(path)]) == ("CC104", path)
+
+
+def test_a_step_has_no_evaluation() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        compile_recipe(tiny_recipe(metrics={"custom": METRICS}), ["torch"], form="step")
+    errors = [d for d in caught.value.diagnostics if d.severity is Severity.ERROR]
+    assert [(d.code, d.path) for d in errors] == [("CC212", "metrics")]

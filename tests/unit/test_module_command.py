@@ -34,7 +34,7 @@ def recipe(tmp_path: Path) -> str:
 def found(monkeypatch: pytest.MonkeyPatch, left: dict[str, list[str]]) -> Result:
     """Let a comparison of modules find tensors without a counterpart, or no difference."""
     known = WeightsMap(frameworks=("torch", "paddle"), entries=())
-    result = Result(known=known, matched=True, left=left, state=False, judgements=())
+    result = Result(known=known, matched=True, left=left, state=False, metrics=True, judgements=())
     monkeypatch.setattr("crosscast_parity.modules.command.compare_modules", lambda request: result)
     return result
 

@@ -342,6 +342,21 @@ FILES = (
         for of, whose in (("evaluation", "weights"), ("evaluation of averages", "averages"))
         for what in ("loss", "accuracy")
     ),
+    *(
+        Kind(
+            "L1d",
+            f"{of} metric",
+            f"each of your metrics that the run reports of its {whose} with your function, called"
+            " by another process",
+            "every run",
+            "files",
+            limit=1.0,
+            unit="20 times what the recipe's type moves a row on average",
+            basis="as the loss",
+            untested="the model is the shipped BERT",
+        )
+        for of, whose in (("evaluation", "weights"), ("evaluation of averages", "averages"))
+    ),
 )
 
 OWN = (*GATE, *MACHINE, *TYPES, *REPLAY, *FILES)

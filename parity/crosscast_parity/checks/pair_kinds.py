@@ -129,6 +129,14 @@ TRACES = (
         "trace",
         limit=None,
     ),
+    Kind(
+        "result",
+        "eval metric",
+        "each of your metrics, reported beside the reference's",
+        "ends",
+        "trace",
+        limit=None,
+    ),
 )
 
 

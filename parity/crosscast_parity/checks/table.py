@@ -94,6 +94,9 @@ def find_kind(level: Level, name: str) -> Kind | None:
 
 def _spellings(name: str) -> Iterator[str]:
     yield name
+    base, metric, _ = name.partition(" metric ")
+    if metric:
+        yield f"{base} metric"
     base, comma, variant = name.rpartition(", ")
     if comma and variant in INIT.split(" or "):
         yield f"{base}, {INIT}"

@@ -96,11 +96,16 @@ class _Model:
             timeout=self.timeout,
             workers=self.workers,
         ) as processes:
-            exact = processes.evaluate(framework, weights, batch)
             moved = perturb(weights, recipe.seed, rounding_of(recipe))
-            rough = processes.evaluate(framework, moved, batch)
+
+            def values(metric: str = "") -> tuple[list[np.ndarray], list[np.ndarray]]:
+                exact = processes.evaluate(framework, weights, batch, metric)
+                return exact, processes.evaluate(framework, moved, batch, metric)
+
+            outputs, metrics = values(), {name: values(name) for name in recipe.metrics.custom}
         rows = read_arrays(evaluated)
-        return tuple(check_custom_evaluation(recipe, exact, rough, rows, reported, name))
+        checks = check_custom_evaluation(recipe, *outputs, rows, reported, name, metrics)
+        return tuple(checks)
 
 
 def _of_run(result: StageResult, made: FinishedRun, model: _Model) -> Iterator[Check]:

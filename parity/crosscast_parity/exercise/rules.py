@@ -108,6 +108,7 @@ RULES = (
     Rule("model.init_std", "", "never", "", "every program starts from the same given weights"),
     Rule("loss.target", "", "never", "", _GIVEN),
     Rule("loss.", "L1a", "gradients", "a different loss changes the gradient", _NO_GRADIENTS),
+    Rule("metrics.", "", "never", "", "they are reported and compared, but change no training"),
     Rule("data.source", "", "never", "", _GIVEN),
     Rule("data.train", "", "never", "", _GIVEN),
     Rule("data.eval", "", "never", "", _GIVEN),

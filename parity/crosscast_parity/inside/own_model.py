@@ -8,7 +8,7 @@ answers are lines of JSON, arrays are in npz files:
     {"action": "run", …, "weights": "w.npz", "projections": "p.npz", "result": "out.npz"}
     {"action": "modules", …}
     {"action": "train", …}
-    {"action": "evaluate", …, "weights": "w.npz", "batch": 16, "result": "out.npz"}
+    {"action": "evaluate", …, "weights": "w.npz", "batch": 16, "result": "out.npz", "metric": ""}
     {"action": "halves", …}
 
 A description leaves in `initial` all tensors as the factory draws them after `seed`.
@@ -18,6 +18,7 @@ products of outputs and projections. `loss` names a function that is called inst
 `modules` also leaves what every layer got and returned, and the gradients of that. `train` calls
 the model as training does, without dropout, and leaves what its layers got and its statistics.
 `evaluate` leaves the first output of every batch of rows, and answers which tensors got no weights.
+With the name of a metric, `loss` is its function, which may return numbers of any type.
 `halves` does so with all rows and with each half of them, and leaves the outputs; it answers with
 the layers whose statistics have changed.
 """
@@ -267,7 +268,8 @@ class Own:
         result = {}
         for start in range(0, count, job["batch"]):
             batch = {name: array[start : start + job["batch"]] for name, array in rows.items()}
-            outputs = flat(function(self._model, framework.feeds(batch)), framework)
+            found = function(self._model, framework.feeds(batch))
+            outputs = [found] if job.get("metric") else flat(found, framework)
             if not outputs:
                 raise TypeError("it returns no tensors of floating-point numbers")
             result[f"batch/{start:09d}"] = framework.array(outputs[0])

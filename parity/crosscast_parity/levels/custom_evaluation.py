@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from crosscast_parity.levels.evaluation import (
 )
 from crosscast_parity.recordings.status import Evaluation
 
+Batches = Sequence[np.ndarray]
 ROUNDED = 1e-6
 """Relative change of weights that stands for what a float32 model rounds."""
 IGNORED = -100
@@ -36,6 +38,7 @@ def check_custom_evaluation(
     rows: Mapping[str, np.ndarray],
     reported: Evaluation,
     name: str,
+    metrics: Mapping[str, tuple[Batches, Batches]],
 ) -> Iterator[Check]:
     """Yield the checks of what a run reports.
 
@@ -46,12 +49,19 @@ def check_custom_evaluation(
         rows: What was evaluated, with the targets.
         reported: By the run.
         name: What the checks are called.
+        metrics: Values of each metric, as `exact` and `rough`.
 
     Raises:
         DiagnosticError: CC762 for outputs that do not fit the targets.
     """
     with np.errstate(all="ignore"):
         expected = _expected(recipe, exact, rough, rows)
+        found = {}
+        for metric, (values, near) in metrics.items():
+            both = (_added(values), _added(near))
+            mean = expected_of_losses(*both, _count(recipe, rows))
+            found[metric] = (mean.loss, mean.loss_limit)
+        expected = replace(expected, metrics=found)
     yield from judge_evaluation(expected, reported, name)
 
 
@@ -61,12 +71,7 @@ def _expected(
     rough: Sequence[np.ndarray],
     rows: Mapping[str, np.ndarray],
 ) -> Expected:
-    loss = recipe.loss
-    tokens = recipe.accumulation.normalize_by == "token"
-    n_rows = min(map(len, rows.values()))
-    count = n_rows
-    if tokens and loss.target is not None:
-        count = max(1, int((rows[loss.target] != IGNORED).sum()))
+    loss, n_rows, count = recipe.loss, min(map(len, rows.values())), _count(recipe, rows)
     if isinstance(loss, CustomLoss):
         size = recipe.batch.micro_batch_size
         sizes = [min(size, n_rows - start) for start in range(0, n_rows, size)]
@@ -90,6 +95,19 @@ def _expected(
         formula(array.reshape(n_rows, -1), wanted).mean(-1) for array in (outputs, rounded)
     )
     return expected_of_losses(losses, near, count)
+
+
+def _added(batches: Batches) -> Array:
+    """Return the sums of metrics by batch."""
+    return np.array([values.astype(np.float64).sum() for values in batches])
+
+
+def _count(recipe: Recipe, rows: Mapping[str, np.ndarray]) -> int:
+    """Return what the sums are divided by: the number of rows or of labels."""
+    target = recipe.loss.target
+    if recipe.accumulation.normalize_by == "token" and target is not None:
+        return max(1, int((rows[target] != IGNORED).sum()))
+    return min(map(len, rows.values()))
 
 
 def _summed(values: Sequence[np.ndarray], sizes: Sequence[int]) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,13 +36,14 @@ MOST_WORK = 1e11
 class Expected:
     """What an evaluation should report, and by how much it may be off.
 
-    `accuracy`: None where the loss has none.
+    `accuracy`: None where the loss has none. `metrics`: of the user, each with its limit.
     """
 
     loss: float
     loss_limit: float
     accuracy: float | None = None
     accuracy_limit: float = 0.0
+    metrics: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def expected_evaluation(
@@ -117,6 +118,8 @@ def check_evaluations(
     found = [("evaluation", WEIGHTS, reported)]
     if recipe.ema.decay:
         found.append(("evaluation of averages", AVERAGES, reported.averages or NOTHING))
+    for metric in recipe.metrics.custom:
+        yield untested("L1d", f"evaluation metric {metric}", "the model is the shipped BERT")
     data = Dataset.load(rows).arrays()
     if data["input_ids"].size * weights_of(recipe) > MOST_WORK:
         yield untested("L1d", "evaluation loss", "too many rows for a model of this size")
@@ -155,13 +158,17 @@ def check_evaluation(
 
 
 def judge_evaluation(expected: Expected, reported: Evaluation, name: str) -> Iterator[Check]:
-    """Yield the checks of a reported loss, and of an accuracy where one is expected."""
+    """Yield the checks of a reported loss, and of accuracy and metrics where they are expected."""
     if not math.isfinite(expected.loss):
         yield untested("L1d", f"{name} loss", "the loss of the weights is not finite")
         return
     for what, ours, wanted, limit in (
         ("loss", reported.loss, expected.loss, expected.loss_limit),
         ("accuracy", reported.accuracy, expected.accuracy, expected.accuracy_limit),
+        *(
+            (f"metric {metric}", reported.metrics.get(metric), wanted, limit)
+            for metric, (wanted, limit) in expected.metrics.items()
+        ),
     ):
         if wanted is None:
             continue

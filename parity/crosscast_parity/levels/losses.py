@@ -81,6 +81,11 @@ def report_evaluation(ours: Evaluation | None, reference: Evaluation | None) -> 
     pairs = (
         ("eval loss", ours.loss, reference.loss),
         ("eval accuracy", ours.accuracy, reference.accuracy),
+        *(
+            (f"eval metric {name}", value, reference.metrics[name])
+            for name, value in ours.metrics.items()
+            if name in reference.metrics
+        ),
     )
     return tuple(
         Check(

@@ -12,6 +12,7 @@ from crosscast.weights.document import NAME, WeightsMap
 from crosscast.weights.reader import check_against, read_weights
 from crosscast_parity.inputs.custom import CustomModels
 from crosscast_parity.modules.judgement import Judgement, judge
+from crosscast_parity.modules.metrics import compare_metrics
 from crosscast_parity.modules.training import custom_models
 from crosscast_parity.weights.assembly import unmatched
 from crosscast_parity.weights.command import Request, processes_of
@@ -27,13 +28,15 @@ class Result:
 
     `known`: the map of weights. `matched`: whether it was searched, because there was no file.
     `left`: by framework the tensors that have no counterpart. `state`: whether the state that
-    training changes was compared. `trained`: what runs of the models begin with.
+    training changes was compared. `metrics`: whether the user's metrics were, or there are none.
+    `trained`: what runs of the models begin with.
     """
 
     known: WeightsMap
     matched: bool
     left: dict[str, list[str]]
     state: bool
+    metrics: bool
     judgements: Sequence[Judgement]
     trained: CustomModels | None = None
 
@@ -71,18 +74,24 @@ def compare_with(processes: Processes, path: Path | None, request: Request) -> R
     # A custom loss calls the model itself: how it would in training is not known.
     state = not isinstance(request.recipe.loss, CustomLoss)
     trained = processes.record("train", weights, models) if state else {}
+    judgements = judge(known, models, drawn, evaluated, trained)
+    left = unmatched(known, models)
+    same = all(judgement.same for judgement in judgements) and not any(left.values())
+    if same:
+        metrics = compare_metrics(processes, request.recipe, known.frameworks, weights)
+        judgements = [
+            replace(j, differences=(*j.differences, *metrics[j.comparison.other]))
+            for j in judgements
+        ]
     first = known.frameworks[0]
     by_seed = {seed: processes.drawn(first, seed) for seed in request.seeds}
     return Result(
         known=known,
         matched=path is None,
-        left={
-            name: [part.text for part in rest]
-            for name, rest in unmatched(known, models).items()
-            if rest
-        },
+        left={name: [part.text for part in rest] for name, rest in left.items() if rest},
         state=state,
-        judgements=judge(known, models, drawn, evaluated, trained),
+        metrics=same or not request.recipe.metrics.custom,
+        judgements=judgements,
         trained=custom_models(known, models, initial, drawn, request.folder, by_seed),
     )
 

@@ -14,6 +14,7 @@ from crosscast_parity.modules.differences import Difference
 from crosscast_parity.modules.judgement import Judgement
 
 NO_TRAINING = ("levels", "everything that trains, because the models differ")
+NO_METRICS = ("modules", "metrics, because the models differ")
 NO_STATE = ("modules", "running statistics, because `loss.kind: custom` calls the model")
 
 
@@ -32,7 +33,9 @@ def text_of(result: Result) -> list[str]:
 
 def not_tested(result: Result) -> list[tuple[str, str]]:
     """Return `modules` or `levels`, and what of them was not tested."""
-    return [*([] if result.state else [NO_STATE]), *([] if result.same else [NO_TRAINING])]
+    found = [] if result.state else [NO_STATE]
+    found += [] if result.metrics else [NO_METRICS]
+    return found + ([] if result.same else [NO_TRAINING])
 
 
 def summary(judgement: Judgement) -> list[str]:

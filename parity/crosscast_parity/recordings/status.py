@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,17 +17,22 @@ STATUSES: dict[str, StatusKind] = {kind: kind for kind in get_args(StatusKind)}
 MAX_BYTES = 65536
 MAX_TEXT = 2000
 MAX_VERSIONS = 32
+MAX_METRICS = 256
+AVERAGED = "ema_"
+"""Before the names of what an evaluation of averaged weights found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """Result on the evaluation rows; None where the value was not finite.
 
-    `averages`: of the averaged weights, None where nothing was said of them.
+    `metrics`: of the user, by name. `averages`: of the averaged weights, None where nothing was
+    said of them.
     """
 
     loss: float | None
     accuracy: float | None
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
     averages: Evaluation | None = None
 
 
@@ -111,11 +117,24 @@ def _evaluation(path: Path, value: object) -> Evaluation | None:
         return None
     if not isinstance(value, dict):
         raise _bad(path, "has an `eval` that is not an object")
-    loss, accuracy, ema_loss, ema_accuracy = (
-        _finite(path, value.get(name)) for name in ("loss", "accuracy", "ema_loss", "ema_accuracy")
-    )
-    averages = Evaluation(loss=ema_loss, accuracy=ema_accuracy) if "ema_loss" in value else None
-    return Evaluation(loss=loss, accuracy=accuracy, averages=averages)
+    if len(value) > MAX_METRICS:
+        raise _bad(path, f"has an `eval` with more than {MAX_METRICS} values")
+    own = {name: number for name, number in value.items() if not name.startswith(AVERAGED)}
+    averaged = {
+        name.removeprefix(AVERAGED): number for name, number in value.items() if name not in own
+    }
+    averages = _numbers(path, averaged) if "loss" in averaged else None
+    return replace(_numbers(path, own), averages=averages)
+
+
+def _numbers(path: Path, values: Mapping[str, object]) -> Evaluation:
+    loss, accuracy = (_finite(path, values.get(name)) for name in ("loss", "accuracy"))
+    metrics = {
+        name[:MAX_TEXT]: _finite(path, value)
+        for name, value in sorted(values.items())
+        if name not in ("loss", "accuracy") and not isinstance(value, bool | str | list | dict)
+    }
+    return Evaluation(loss=loss, accuracy=accuracy, metrics=metrics)
 
 
 def _finite(path: Path, value: object) -> float | None:

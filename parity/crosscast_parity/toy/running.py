@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from crosscast.recipe.document import CrossEntropy, OpTypes, Recipe
+from crosscast.recipe.document import CrossEntropy, Metrics, OpTypes, Recipe
 from crosscast_parity.toy.compare import Seen
 from crosscast_parity.toy.model import Toy
 from crosscast_parity.toy.worker import TIMEOUT, Worker, WorkerFailure
 
 
 def of_step(recipe: Recipe) -> Recipe:
-    """Return the recipe without what is about model and loss, which a step refuses (CC212)."""
+    """Return the recipe without what is about model, loss and evaluation: a step refuses it
+    (CC212)."""
     precision = recipe.precision.model_copy(update={"ops": OpTypes()})
     overrides = {
         name: {key: value for key, value in settings.items() if key != "compile"}
@@ -24,6 +25,7 @@ def of_step(recipe: Recipe) -> Recipe:
     }
     changes = {
         "loss": CrossEntropy(),
+        "metrics": Metrics(),
         "precision": precision,
         "activation_checkpointing": False,
         "overrides": overrides,

@@ -119,6 +119,9 @@ def targets_of_models(request: Request) -> list[str]:
             raise failure("CC760", f"`model.factory` has none for {name}")
         if isinstance(loss, CustomLoss) and name not in loss.function:
             raise failure("CC760", f"`loss.function` has none for {name}")
+        for metric, functions in request.recipe.metrics.custom.items():
+            if name not in functions:
+                raise failure("CC760", f"`metrics.custom.{metric}` has none for {name}")
     return targets
 
 

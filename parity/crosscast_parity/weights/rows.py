@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -32,23 +33,24 @@ def sample_rows(recipe: Recipe, count: int, folder: Path) -> dict[str, np.ndarra
 
 
 def rows_of(path: Path, recipe: Recipe, count: int) -> dict[str, np.ndarray]:
-    """Return the first rows of an npz file that the model takes, in the types that scripts use.
-
-    A custom loss calls the model itself and gets all arrays.
+    """Return the first rows of an npz file, in the types that scripts use.
 
     Raises:
         DiagnosticError: CC601, CC602 for the file, CC762 for arrays that are no rows.
     """
-    target = "" if isinstance(recipe.loss, CustomLoss) else recipe.loss.target
     found = {}
     for name, array in read_arrays(path).items():
-        if name == target:
-            continue
         dtype = SCRIPT_TYPES.get(array.dtype.kind)
         if dtype is None or not array.ndim or not len(array):
             kind = f"{array.dtype}{list(array.shape)}"
             raise failure("CC762", f"{path}: `{name}` is {kind}, no rows of numbers")
         found[name] = array[:count].astype(dtype)
-    if not found:
+    if not model_rows(found, recipe):
         raise failure("CC762", f"{path}: has no array for the model")
     return found
+
+
+def model_rows(rows: Mapping[str, np.ndarray], recipe: Recipe) -> dict[str, np.ndarray]:
+    """Return the arrays that the model takes: all for a custom loss, which calls the model."""
+    target = None if isinstance(recipe.loss, CustomLoss) else recipe.loss.target
+    return {name: array for name, array in rows.items() if name != target}

@@ -20,6 +20,7 @@ from crosscast_parity.inputs.npz import save_npz
 from crosscast_parity.toy.worker import Worker, WorkerFailure
 from crosscast_parity.weights.drawing import projection
 from crosscast_parity.weights.model import Model, model_of
+from crosscast_parity.weights.rows import model_rows
 
 Rows = Mapping[str, np.ndarray]
 _USERS = {
@@ -106,7 +107,8 @@ class Processes:
         self._files = Path(self._place.name)
 
     def __enter__(self) -> Processes:
-        save_npz(self._files / "rows.npz", self._rows)
+        save_npz(self._files / "rows.npz", model_rows(self._rows, self._recipe))
+        save_npz(self._files / "all.npz", self._rows)
         return self
 
     def __exit__(
@@ -186,16 +188,23 @@ class Processes:
         return found
 
     def evaluate(
-        self, framework: str, weights: Mapping[str, np.ndarray], batch: int
+        self, framework: str, weights: Mapping[str, np.ndarray], batch: int, metric: str = ""
     ) -> list[np.ndarray]:
         """Return the first output of a model in evaluation, or its loss, by batch of rows.
+
+        With the name of a metric of the recipe, return its values.
 
         Raises:
             DiagnosticError: CC761 and CC762 as above, CC710 for weights that lack a tensor.
         """
         files = {key: str(self._files / f"{framework}-{key}.npz") for key in ("weights", "result")}
         save_npz(files["weights"], weights)
-        answers = self._ask({framework: {"action": "evaluate", "batch": batch, **files}})
+        job = {"action": "evaluate", "batch": batch, **files}
+        if metric:
+            function = self._recipe.metrics.custom[metric][framework]
+            rows = str(self._files / "all.npz")
+            job |= {"metric": metric, "loss": function, "rows": rows}
+        answers = self._ask({framework: job})
         missing = answers[framework]["missing"]
         if missing:
             raise failure("CC710", f"{missing[0]} is missing, a tensor of the model")
@@ -257,7 +266,8 @@ class Processes:
                 problems.append(_ended(name, error))
                 continue
             if "failed" in answer:
-                problems.append(self._failed(name, answer["failed"]))
+                metric = jobs[name].get("metric", "")
+                problems.append(self._failed(name, answer["failed"], metric))
             found[name] = answer
         if problems:
             raise DiagnosticError(*problems)
@@ -275,12 +285,14 @@ class Processes:
             "loss": function,
         }
 
-    def _failed(self, name: str, failed: Mapping[str, Any]) -> Diagnostic:
+    def _failed(self, name: str, failed: Mapping[str, Any], metric: str) -> Diagnostic:
         reason = f"{failed['type']}: {failed['words']}"
         hint = " <- ".join(reversed(failed["frames"]))
         called = "loss" if isinstance(self._recipe.loss, CustomLoss) else "model"
         stage = failed["stage"]
         what, path, taker = _USERS[called if stage in ("call", "gradient") else stage]
+        if metric and stage in ("call", "loss"):
+            what, path, taker = f"metric {metric}", f"metrics.custom.{metric}", "the model"
         if stage == "gradient":
             message = f"{name}: {what} returns nothing that has a gradient for a weight"
             hint = "look for detach, no_grad, stop_gradient, argmax, or a conversion to NumPy"
@@ -290,7 +302,8 @@ class Processes:
                 hint = f"modules are searched in {self._folder} and in the interpreter"
             message = f"{name}: {what} fails: {reason}"
             return _at("CC761", message, failed["place"], f"{path}.{name}", hint)
-        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in self._rows.items())
+        rows = self._rows if metric else model_rows(self._rows, self._recipe)
+        given = ", ".join(f"{n} {a.dtype}{list(a.shape)}" for n, a in rows.items())
         message = f"{name}: {what} fails on rows {given}; {taker} takes {failed['takes']}: {reason}"
         return _at("CC762", message, failed["place"], f"{path}.{name}", hint)
 

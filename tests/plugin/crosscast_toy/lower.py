@@ -15,6 +15,7 @@ from crosscast.emit.render import py_literal
 from crosscast.emit.runtime import RunView, runtime_files, settings_lines
 from crosscast.emit.view import (
     ScriptView,
+    metrics_view,
     model_view,
     rows_view,
     scaling_view,
@@ -60,6 +61,7 @@ def files(
         form=form,
         step=step_view(plan, frame),
         loss=loss_view(plan, frame, "toy"),
+        metrics=metrics_view(frame, "toy"),
         schedule=schedule_view(plan),
         scaling=scaling_view(plan),
         model=model_view(frame, "toy"),

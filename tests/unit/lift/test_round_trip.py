@@ -85,6 +85,8 @@ OWN = {
 }
 OWN_LOSS = "kind: custom, function: {torch: 'own.losses:of_rows', tensorflow: 'o:p', paddle: 'q:r'}"
 BY_TOKEN = "{normalize_by: token}"
+METRICS = "{custom: {mae: {torch: 'a.b:c', tensorflow: 'a:b', paddle: 'a:b'}, F1: {torch: 'a:b',"
+METRICS += " tensorflow: 'b:c', paddle: 'd:e'}}}"
 LOSSES: list[dict[str, str]] = [
     {"loss": "{label_smoothing: 0.1}"},
     {"loss": "{class_weights: [0.5, 1, 2]}"},
@@ -94,6 +96,8 @@ LOSSES: list[dict[str, str]] = [
     {"loss": "{kind: mse}", "accumulation": "{normalize_by: microbatch}", **OWN},
     {"loss": "{kind: binary_cross_entropy}", **OWN},
     {"loss": f"{{{OWN_LOSS}}}", **OWN},
+    {"loss": f"{{{OWN_LOSS}}}", "metrics": METRICS, **OWN},
+    {"loss": "{label_smoothing: 0.5}", "metrics": METRICS},
     {"loss": f"{{{OWN_LOSS}, target: ids}}", "accumulation": BY_TOKEN, **OWN},
 ]
 

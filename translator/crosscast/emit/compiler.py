@@ -84,10 +84,11 @@ def _refuse_inexact(target: Target, found: Sequence[Diagnostic], collect: Collec
 
 
 def _beyond_a_step(recipe: Recipe) -> list[Diagnostic]:
-    """Return errors for fields about the model and the loss, which a step does not contain."""
+    """Return errors for fields about the model, the loss and the evaluation: a step has none."""
     loss = recipe.loss
     requested = (
         ("loss", "loss", loss != CrossEntropy(target=loss.target or "labels")),
+        ("metrics", "evaluation", bool(recipe.metrics.custom)),
         ("precision.ops", "model", recipe.precision.ops != OpTypes()),
         ("activation_checkpointing", "model", recipe.activation_checkpointing),
     )

@@ -15,6 +15,7 @@ from crosscast.recipe.document import (
     Data,
     Launch,
     Loss,
+    Metrics,
     OpTypes,
     Recipe,
 )
@@ -42,6 +43,7 @@ class Frame:
     """Whether float32 products on GPUs may round to TensorFloat-32."""
     data: Data
     loss: Loss
+    metrics: Metrics
     micro_batch_size: int
     global_batch_size: int
     tail: Tail
@@ -76,6 +78,7 @@ def frame_of(recipe: Recipe) -> Frame:
         tf32=recipe.precision.tf32,
         data=recipe.data,
         loss=recipe.loss,
+        metrics=recipe.metrics,
         micro_batch_size=recipe.batch.micro_batch_size,
         global_batch_size=recipe.batch.global_batch_size,
         tail=tail if tail in ("drop", "carry") else "step",
@@ -89,11 +92,11 @@ def frame_of(recipe: Recipe) -> Frame:
 def recipe_hash(recipe: Recipe) -> str:
     """Return a short fingerprint of all recipe fields that affect the training.
 
-    Checkpoints can be resumed if it matches; the launch of the processes, the number of machines
-    and of workers that read rows are not included.
+    Checkpoints can be resumed if it matches; metrics, the launch of the processes, the number of
+    machines and of workers that read rows are not included.
     """
     data = recipe.model_dump(mode="json")
-    del data["launch"], data["distributed"]["nodes"], data["data"]["workers"]
+    del data["launch"], data["metrics"], data["distributed"]["nodes"], data["data"]["workers"]
     if recipe.loss == CrossEntropy():
         del data["loss"]  # as in recipes from before there was a section about it
     data["distributed"]["processes_per_node"] = recipe.processes

@@ -16,10 +16,13 @@ from crosscast.emit.frame import Frame
 from crosscast.emit.launching import StartView
 from crosscast.emit.loss import LossView
 from crosscast.emit.lowering import import_lines
+from crosscast.emit.render import py_literal
 from crosscast.plan import predicates
 from crosscast.plan.operations import Ema, LossUnit, Normalize, Plan, Schedule, UpdateScale
 from crosscast.recipe.document import BertModel, CustomData
 from crosscast.targets.backend import Form
+
+WIDTH = 88
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +212,33 @@ def rows_view(frame: Frame) -> RowsView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsView:
+    """The user's metrics."""
+
+    functions: Mapping[str, str]
+    """Name to `package.module:function`."""
+
+    @property
+    def constant(self) -> str:
+        """The constant that holds them, as code; empty if there are none."""
+        items = [f"{py_literal(name)}: {_METRIC}{name}" for name in self.functions]
+        line = f"METRICS = {{{', '.join(items)}}}"
+        if len(line) <= WIDTH:
+            return line if items else ""
+        return "\n".join(("METRICS = {", *(f"    {item}," for item in items), "}"))
+
+
+def metrics_view(frame: Frame, backend: str) -> MetricsView:
+    """Return the view of the metrics in a backend."""
+    own = frame.metrics.custom
+    return MetricsView(functions={name: own[name][backend] for name in own})
+
+
+_METRIC = "metric_"
+"""Before the names of the functions in a script."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptView:
     """What the templates of every framework see of a script or a step."""
 
@@ -216,6 +246,7 @@ class ScriptView:
     form: Form
     step: StepView
     loss: LossView
+    metrics: MetricsView
     schedule: ScheduleView
     scaling: ScalingView
     model: ModelView
@@ -233,7 +264,8 @@ class ScriptView:
         """The statements that import the user's functions."""
         places = {"build_model": self.model.factory, "own_losses": self.loss.function}
         own = {name: place for name, place in places.items() if place}
-        return import_lines({**own, **self.rows.functions})
+        metrics = {f"{_METRIC}{name}": place for name, place in self.metrics.functions.items()}
+        return import_lines({**own, **self.rows.functions, **metrics})
 
 
 def header(frame: Frame, what: str) -> tuple[str, ...]:

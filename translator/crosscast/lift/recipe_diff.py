@@ -18,7 +18,7 @@ from crosscast.recipe.document import Recipe
 State = Literal["different", "unknown"]
 _NAMES = ("version", "name")
 """Fields that say nothing about the training."""
-_OF_BACKEND = ("model.factory.", "loss.function.", "overrides.")
+_OF_BACKEND = ("model.factory.", "loss.function.", "metrics.custom.", "overrides.")
 _DERIVED = ("schedule.warmup_ratio", "model.preset")
 _UNSEEN = ("seed", "accumulation.tail")
 """Fields whose default in a recipe says nothing about a source that does not speak of them."""

@@ -113,7 +113,7 @@ RECIPE_CODES = (
     ),
     Code(
         "CC214",
-        "contradictory loss settings",
+        "contradictory settings of loss or metrics",
         "Correct one of the fields that the message names.",
     ),
     Code(
@@ -160,12 +160,13 @@ RECIPE_CODES = (
     ),
     Code(
         "CC307",
-        "custom loss without a function",
-        "Set loss.function to the function that computes the losses, for every target.",
+        "custom loss or metric without a function",
+        "Set loss.function, or the entry of metrics.custom, to the function that computes it, for "
+        "every target.",
     ),
     Code(
         "CC308",
-        "custom loss",
+        "custom loss or metric",
         "The scripts call your functions and divide what they return. Whether the functions "
         "for two frameworks compute the same is not seen: compare them on the same rows.",
     ),

@@ -20,6 +20,7 @@ from crosscast.recipe.loss import (
     Loss,
     MeanSquaredError,
 )
+from crosscast.recipe.metrics import Metrics
 from crosscast.recipe.model import (
     BERT_PRESETS,
     Batch,
@@ -73,6 +74,7 @@ __all__ = [
     "Lion",
     "Loss",
     "MeanSquaredError",
+    "Metrics",
     "NoClipping",
     "NoLossScaling",
     "NpzData",
@@ -278,6 +280,7 @@ class Recipe(Section):
     model: Model
     data: Data
     loss: Loss = CrossEntropy.model_construct()
+    metrics: Metrics = Metrics.model_construct()
     batch: Batch
     precision: Precision = Precision.model_construct()
     loss_scaling: LossScaling
@@ -298,6 +301,7 @@ class Recipe(Section):
         "model",
         "data",
         "loss",
+        "metrics",
         "batch",
         "precision",
         "loss_scaling",

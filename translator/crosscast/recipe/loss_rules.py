@@ -1,4 +1,4 @@
-"""Rules between the loss and other fields of a recipe."""
+"""Rules between the loss, metrics and other fields of a recipe."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ def computing_losses(recipe: Recipe) -> Iterator[Diagnostic]:
     """Find losses that no framework could compute as the recipe says."""
     yield from _contradictions(recipe)
     yield from _of_bert(recipe)
+    yield from _names_of_metrics(recipe)
 
 
 def _contradictions(recipe: Recipe) -> Iterator[Diagnostic]:
@@ -77,3 +78,15 @@ def _of_bert(recipe: Recipe) -> Iterator[Diagnostic]:
             message=f"{len(loss.class_weights)} weights for {model.labels} classes",
             hint="give every class a weight",
         )
+
+
+def _names_of_metrics(recipe: Recipe) -> Iterator[Diagnostic]:
+    """Find metrics whose names an evaluation reports something else under."""
+    for name in recipe.metrics.custom:
+        if name in ("loss", "accuracy") or name.startswith("ema_"):
+            yield Diagnostic(
+                code="CC214",
+                path=f"metrics.custom.{name}",
+                message=f"an evaluation may report something else as {name}",
+                hint="choose a name that is not loss or accuracy and does not start with ema_",
+            )

@@ -25,6 +25,11 @@ def own_model(recipe: Recipe) -> bool:
     return isinstance(recipe.model, CustomModel)
 
 
+def own_metrics(recipe: Recipe) -> bool:
+    """Whether the user has metrics."""
+    return bool(recipe.metrics.custom)
+
+
 def half(recipe: Recipe) -> bool:
     """Whether anything is computed in half precision."""
     return bool(recipe.half)

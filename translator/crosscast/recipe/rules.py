@@ -224,6 +224,8 @@ def _functions(recipe: Recipe) -> Iterator[Diagnostic]:
         named |= {"data.train": recipe.data.train, "data.eval": recipe.data.eval}
     if isinstance(recipe.loss, CustomLoss):
         named |= {f"loss.function.{each}": f for each, f in recipe.loss.function.items()}
+    for metric, functions in recipe.metrics.custom.items():
+        named |= {f"metrics.custom.{metric}.{each}": f for each, f in functions.items()}
     for path, name in named.items():
         yield from _function(path, name)
 

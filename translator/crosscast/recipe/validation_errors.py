@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import SLURM_NAME_PATTERN
+from crosscast.recipe.metrics import METRIC_PATTERN
 from crosscast.recipe.schema import field_names
 from crosscast.recipe.section import (
     ARRAY_PATTERN,
@@ -29,6 +30,7 @@ PATTERNS = {
     PATH_PATTERN: "a path without control characters",
     GLOB_PATTERN: "a pattern of letters, digits and _ . / : - * ? [ ] !",
     ARRAY_PATTERN: "1 to 64 letters, digits and _, first a letter or _",
+    METRIC_PATTERN: "1 to 32 letters, digits and _, first a letter",
     FACTORY_PATTERN: "of the form package.module:function",
     SLURM_NAME_PATTERN: "1 to 128 letters, digits and _ . , : + -, not starting with . , : + -",
 }

@@ -33,6 +33,8 @@ def recipe_text(recipe: Any) -> str:
     data = plain(recipe)
     if not data["overrides"]:
         del data["overrides"]
+    if not data["metrics"]["custom"]:
+        del data["metrics"]
     stream = io.StringIO()
     YAML().dump(data, stream)
     return stream.getvalue()

@@ -38,6 +38,15 @@ NEUTRAL_ROWS = (
         probe="frameworks/test_losses.py::test_a_loss_of_the_user_is_called",
         when=_own_loss,
     ),
+    Row(
+        path="metrics.custom",
+        verdict=Verdict.APPROXIMATE,
+        how="your functions compute them; whether they are the same ones everywhere is not seen",
+        code="CC308",
+        probe="frameworks/test_losses.py::test_an_evaluation_has_the_mean_of_a_metric",
+        when=predicates.own_metrics,
+    ),
+    Row(path="metrics", how="none of your own"),
     Row(path="loss", how="one loss per row, in float32, before they are added"),
     Row(path="ema", how="no average of the weights", when=_no_average),
     Row(path="activation_checkpointing", how="activations are kept", when=_keeps_activations),
@@ -84,6 +93,9 @@ def neutral_rows(target: str) -> tuple[Row, ...]:
     def no_loss(recipe: Recipe) -> bool:
         return isinstance(recipe.loss, CustomLoss) and target not in recipe.loss.function
 
+    def no_metric(recipe: Recipe) -> bool:
+        return any(target not in functions for functions in recipe.metrics.custom.values())
+
     missing = Row(
         path="model",
         verdict=Verdict.UNSUPPORTED,
@@ -102,4 +114,13 @@ def neutral_rows(target: str) -> tuple[Row, ...]:
         probe="unit/test_capability.py::test_a_loss_without_a_function_is_refused",
         when=no_loss,
     )
-    return (missing, missing_loss, *NEUTRAL_ROWS)
+    missing_metric = Row(
+        path="metrics.custom",
+        verdict=Verdict.UNSUPPORTED,
+        how=f"metrics.custom has a metric without a function for {target}: "
+        f"add `{target}: module:function`, or leave {target} out of --to",
+        code="CC307",
+        probe="unit/test_capability.py::test_a_metric_without_a_function_is_refused",
+        when=no_metric,
+    )
+    return (missing, missing_loss, missing_metric, *NEUTRAL_ROWS)

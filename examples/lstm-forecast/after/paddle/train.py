@@ -18,6 +18,7 @@ from paddle.nn import functional as F
 
 # isort: split
 from data import eval_rows, train_rows
+from model_paddle import absolute_errors as metric_mae
 from model_paddle import build_model
 from runtime.flags import false
 from runtime.run import Run, run_training
@@ -30,6 +31,7 @@ TOTAL_STEPS = 200
 BETAS = (0.9, 0.999)
 EPS = 1e-08
 MAX_VALUE = 0.1
+METRICS = {"mae": metric_mae}
 SETTINGS = Settings(
     recipe="f72c771fb9baaae9",
     made_for="Paddle 3.0 or newer",
@@ -145,19 +147,33 @@ def train_window(
     }
 
 
+def metric_sums(model: nn.Layer, batch: dict[str, paddle.Tensor]) -> paddle.Tensor:
+    """Sum of every metric over the rows of a micro-batch, in float64."""
+    sums = []
+    for name, metric in METRICS.items():
+        values = metric(model, dict(batch))
+        if values.shape != [len(batch[TARGET])]:
+            raise ValueError(f"{name} returned {values.shape}, not one number per row")
+        sums.append(values.astype("float64").sum())
+    return paddle.stack(sums)
+
+
 @paddle.no_grad()
 def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """Mean loss over all rows."""
+    """Mean loss and metrics over all rows."""
     model, n_rows = state.model, 0
     model.eval()
     total = paddle.zeros([], "float64")
+    sums = paddle.zeros([len(METRICS)], "float64")
     for rows in batches:
         n_rows += len(rows[TARGET])
         batch = to_device(rows)
         loss = micro_batch_loss(model, batch)
+        sums += metric_sums(model, batch)
         total += loss.astype("float64")
     model.train()
-    return {"loss": total.item() / n_rows}
+    metrics = dict(zip(METRICS, (sums / n_rows).tolist(), strict=True))
+    return {"loss": total.item() / n_rows} | metrics
 
 
 def make_state(run: Run) -> TrainState:

@@ -21,6 +21,7 @@ import tensorflow as tf
 
 # isort: split
 from data import eval_rows, train_rows
+from model_tensorflow import absolute_errors as metric_mae
 from model_tensorflow import build_model
 from runtime.run import Run, run_training
 from runtime.settings import Settings
@@ -35,6 +36,7 @@ TOTAL_STEPS = 200
 BETAS = (0.9, 0.999)
 EPS = 1e-08
 MAX_VALUE = 0.1
+METRICS = {"mae": metric_mae}
 SETTINGS = Settings(
     recipe="f72c771fb9baaae9",
     made_for="TensorFlow 2.16 or newer (Keras 3)",
@@ -214,19 +216,37 @@ def train_window(
     }
 
 
+def metric_sums(model: keras.Model, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Sum of every metric over the rows of a micro-batch, in float64."""
+    sums = []
+    for name, metric in METRICS.items():
+        values = tf.cast(metric(model, dict(batch)), tf.float64)
+        values = tf.ensure_shape(values, [None])
+        rows = tf.shape(next(iter(batch.values())))[0]
+        tf.debugging.assert_equal(tf.size(values), rows, f"{name}: not one number per row")
+        sums.append(tf.reduce_sum(values))
+    return tf.stack(sums)
+
+
 @tf.function(reduce_retracing=True)
-def evaluate_batch(model: keras.Model, batch: dict[str, tf.Tensor]) -> tf.Tensor:
-    """Summed loss."""
-    return tf.reduce_sum(row_losses(model, batch, training=False))
+def evaluate_batch(
+    model: keras.Model, batch: dict[str, tf.Tensor]
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Summed loss, and sums of the metrics."""
+    return tf.reduce_sum(row_losses(model, batch, training=False)), metric_sums(model, batch)
 
 
 def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """Mean loss over all rows."""
+    """Mean loss and metrics over all rows."""
     loss, n_rows = 0.0, 0
+    sums = np.zeros(len(METRICS))
     for batch in batches:
         n_rows += len(batch[TARGET])
-        loss += float(evaluate_batch(state.model, batch))
-    return {"loss": loss / n_rows}
+        batch_loss, batch_sums = evaluate_batch(state.model, batch)
+        loss += float(batch_loss)
+        sums += batch_sums.numpy()
+    metrics = dict(zip(METRICS, (sums / n_rows).tolist(), strict=True))
+    return {"loss": loss / n_rows} | metrics
 
 
 def make_state(run: Run) -> TrainState:

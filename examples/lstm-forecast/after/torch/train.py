@@ -16,6 +16,7 @@ from torch import nn
 
 # isort: split
 from data import eval_rows, train_rows
+from model_torch import absolute_errors as metric_mae
 from model_torch import build_model
 from runtime.run import Run, run_training
 from runtime.settings import Settings
@@ -28,6 +29,7 @@ BETAS = (0.9, 0.999)
 EPS = 1e-08
 WEIGHT_DECAY = 0.0
 MAX_VALUE = 0.1
+METRICS = {"mae": metric_mae}
 SETTINGS = Settings(
     recipe="f72c771fb9baaae9",
     made_for="PyTorch 2.4 or newer",
@@ -143,18 +145,32 @@ def train_window(
     }
 
 
+def metric_sums(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Sum of every metric over the rows of a micro-batch, in float64."""
+    sums = []
+    for name, metric in METRICS.items():
+        values = metric(model, dict(batch))
+        if values.shape != (len(batch[TARGET]),):
+            raise ValueError(f"{name} returned {values.shape}, not one number per row")
+        sums.append(values.double().sum())
+    return torch.stack(sums)
+
+
 @torch.no_grad()
 def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """Mean loss over all rows."""
+    """Mean loss and metrics over all rows."""
     model, device, n_rows = state.model, state.device, 0
     model.eval()
     total = torch.zeros((), dtype=torch.float64, device=device)
+    sums = torch.zeros(len(METRICS), dtype=torch.float64, device=device)
     for rows in batches:
         n_rows += len(rows[TARGET])
         batch = to_device(rows, device)
         total += micro_batch_loss(model, batch)
+        sums += metric_sums(model, batch)
     model.train()
-    return {"loss": total.item() / n_rows}
+    metrics = dict(zip(METRICS, (sums / n_rows).tolist(), strict=True))
+    return {"loss": total.item() / n_rows} | metrics
 
 
 def make_state(run: Run) -> TrainState:

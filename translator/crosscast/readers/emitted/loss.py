@@ -1,4 +1,4 @@
-"""Emitted scripts: the loss."""
+"""Emitted scripts: the loss and metrics."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def loss(script: Script, backend: str) -> Iterator[Fact]:
     yield script.fact("loss.target", target, "SETTINGS.target", "SETTINGS")
     if kind == "cross_entropy":
         yield from _of_classes(script, text)
+
+
+def metrics(script: Script, backend: str) -> Iterator[Fact]:
+    """Yield the facts about the user's metrics that an evaluation reports."""
+    if "metric_sums(" not in script.text("evaluate", "evaluate_batch"):
+        return
+    for name, function in script.named("METRICS").items():
+        yield script.fact(f"metrics.custom.{name}.{backend}", function, "evaluate")
 
 
 def _of_classes(script: Script, text: str) -> Iterator[Fact]:

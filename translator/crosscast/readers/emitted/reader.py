@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.readers.emitted.configuration import configuration
 from crosscast.readers.emitted.course import course
-from crosscast.readers.emitted.loss import loss
+from crosscast.readers.emitted.loss import loss, metrics
 from crosscast.readers.emitted.optimizer import optimizer
 from crosscast.readers.emitted.script import NAME, Script
 from crosscast.readers.emitted.step import step
@@ -43,6 +43,7 @@ class EmittedReader:
             yield Fact(field="framework", value=word, origin="presence", reader=NAME)
             yield from course(script, backend.name)
             yield from loss(script, backend.name)
+            yield from metrics(script, backend.name)
         yield from optimizer(script)
         yield from step(script)
 

@@ -104,16 +104,37 @@ class Script:
         if name is not None:
             yield self.fact(path, self.constants[name], name, origin="constant")
 
-    def imported(self, name: str) -> str:
-        """Return the `module:function` that is imported under a name; empty if none is."""
+    def imports(self) -> Iterator[tuple[str, str]]:
+        """Yield what is imported: its name here, and `module:function`."""
         for module in self.modules:
             for statement in module.tree.body:
                 match statement:
                     case ast.ImportFrom(module=str(place), names=aliases):
                         for alias in aliases:
-                            if (alias.asname or alias.name) == name:
-                                return f"{place}:{alias.name}"
-        return ""
+                            yield alias.asname or alias.name, f"{place}:{alias.name}"
+
+    def imported(self, name: str) -> str:
+        """Return the `module:function` that is imported under a name; empty if none is."""
+        return next((place for own, place in self.imports() if own == name), "")
+
+    def named(self, constant: str) -> dict[str, str]:
+        """Return a constant that is a dict of imported functions: key to `module:function`."""
+        places = dict(self.imports())
+        for module in self.modules:
+            for statement in module.tree.body:
+                match statement:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as made) if (
+                        name == constant
+                    ):
+                        pairs = zip(made.keys, made.values, strict=True)
+                        return {
+                            str(key.value): places[value.id]
+                            for key, value in pairs
+                            if isinstance(key, ast.Constant)
+                            and isinstance(value, ast.Name)
+                            and value.id in places
+                        }
+        return {}
 
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
         """Return the fact that a recipe field has a value, shown by constants and functions."""
