@@ -8,14 +8,13 @@ from typing import Any
 
 from crosscast import __version__
 from crosscast.lift.recipe_draft import Filled, nested
+from crosscast.recipe.fill_in import FILL_IN
 
 ORDER = (
     *("version", "name", "seed", "model", "data", "loss", "batch", "precision", "loss_scaling"),
     *("accumulation", "clipping", "optimizer", "schedule", "ema", "activation_checkpointing"),
     *("distributed", "launch", "overrides"),
 )
-FILL_IN = "FILL IN"
-"""Marks what no source says."""
 _WIDTH = 34
 _PLACES = 3
 

@@ -170,7 +170,7 @@ def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
     return Lifted(
         analysis=analysis,
         fields={},
-        text=recipe_text(recipe),
+        text=recipe_text(recipe, analysis.marks),
         recipe=recipe,
         diagnostics=analysis.diagnostics,
     )
