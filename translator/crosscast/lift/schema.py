@@ -7,9 +7,9 @@ from typing import Any
 
 from crosscast.facts.fact import Layer
 from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY, Field, printed_name, printed_value
+from crosscast.lift.recipe_draft import KINDS
 
 _TEXT = {"type": "string"}
-_HOW = ["source", "default", "absent", "derived", "stand_in"]
 _ORIGINS = (
     *("literal", "constant", "derived", "flag", "function_argument", "config"),
     *("shell_variable", "library_default", "presence"),
@@ -96,7 +96,7 @@ def _definitions() -> dict[str, Any]:
         "field": _object(
             {
                 "value": True,
-                "how": {"enum": _HOW},
+                "how": {"enum": list(KINDS)},
                 "confidence": {"enum": ["certain", "likely", "guess"]},
                 "note": _TEXT,
                 "places": {"type": "array", "items": {"$ref": "#/$defs/place"}},
