@@ -45,7 +45,7 @@ def test_the_other_beta_is_the_default(
     text: str, call: str, value: list[float], words: str
 ) -> None:
     found = betas(text.format(call=call))
-    assert (found.value, found.how) == (value, "source")
+    assert (found.value, found.how) == (value, "read")
     assert comment(found).startswith(words)
 
 
@@ -65,6 +65,6 @@ def test_one_that_cannot_be_known_has_no_default_beside_it() -> None:
 
 def test_both_and_none() -> None:
     both = betas(PADDLE.format(call="Adam(0.05, beta1=0.7, beta2=0.8)"))
-    assert (both.value, both.how, comment(both)) == ([0.7, 0.8], "source", "train.py:3")
+    assert (both.value, both.how, comment(both)) == ([0.7, 0.8], "read", "train.py:3")
     none = betas(PADDLE.format(call="Adam(0.05)"))
     assert (none.value, none.how) == ([0.9, 0.999], "default")

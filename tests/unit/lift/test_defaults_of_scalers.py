@@ -336,7 +336,7 @@ def test_a_lowest_scale_of_the_source_counts() -> None:
     assert lowest(torch_program(made, APEX)).value == 128.0
     bounded = SCALED | {"step": "scaler.update(); scaler.update(max(scaler.get_scale(), 4.0))"}
     found = lowest(torch_program("scaler = torch.amp.GradScaler('cuda')", bounded))
-    assert (found.value, found.how) == (4.0, "source")
+    assert (found.value, found.how) == (4.0, "read")
 
 
 def test_a_lowest_scale_that_cannot_be_known_is_asked_for() -> None:

@@ -13,7 +13,11 @@ from crosscast.lift.effective_fields import meaning
 from crosscast.lift.flat_recipe import flat
 from crosscast.lift.recipe_draft import KINDS, Filled
 from crosscast.messages.source import Source
+from crosscast.readers.recipe_yaml import load
 from lift_facts import PLAIN, analysis, fact
+from lift_round_trip import emitted
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 TORCH = """\
 import torch
@@ -498,7 +502,22 @@ def test_a_model_that_keras_trains(more: str, how: str) -> None:
     assert filled["accumulation.steps"].how == "read"
 
 
-def test_a_fit_of_another_library_is_no_training(tmp_path: Path) -> None:
+def test_a_fit_of_another_library_is_no_training() -> None:
     text = KERAS.format(more="").replace("model.compile", "model.build")
     found = lifted(text)
     assert found.fields["clipping.kind"].how == "assumed"
+
+
+# ---- emitted scripts
+
+
+@pytest.mark.parametrize("example", ["bert-small", "gpt", "resnet-cifar"])
+@pytest.mark.parametrize("target", ["torch", "tensorflow", "paddle"])
+def test_of_an_emitted_script_nothing_is_left_open(example: str, target: str) -> None:
+    recipe = load(str(EXAMPLES / example / "recipe.yaml"))
+    sources = emitted(recipe, target)
+    assert sources is not None
+    found = lift(analyse(sources))
+    assert found.unsaid == ()
+    assert found.counts["read"] == len(found.fields) - len(NAMES)
+    assert all(filled.places for path, filled in found.fields.items() if path != "version")

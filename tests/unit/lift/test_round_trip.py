@@ -148,7 +148,7 @@ def test_the_lowest_scale_is_read_back(target: str, lowest: float | None) -> Non
     sources = emitted(recipe, target)
     assert sources is not None
     found = lift(analyse(sources)).fields["loss_scaling.min_scale"]
-    assert (found.value, found.how) == (lowest, "source")
+    assert (found.value, found.how) == (lowest, "read")
 
 
 DENSE = (

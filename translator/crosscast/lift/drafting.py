@@ -17,7 +17,7 @@ from crosscast.lift.library_defaults import trainer_of
 from crosscast.lift.loop_coverage import Coverage
 from crosscast.lift.loss_section import loss
 from crosscast.lift.optimizers import groups, optimizer
-from crosscast.lift.recipe_draft import KINDS, Draft, Filled, of_fact
+from crosscast.lift.recipe_draft import KINDS, Draft, Filled, How, of_fact
 from crosscast.lift.resolved_values import unknown_fields
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.recipe.document import Recipe
@@ -48,7 +48,7 @@ class Lifted:
         return tuple(path for path, filled in self.fields.items() if filled.how == "assumed")
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[How, int]:
         """How many values of the recipe are of each kind; its version and name are none."""
         kinds = [filled.how for path, filled in self.fields.items() if path not in NAMES]
         return {kind: kinds.count(kind) for kind in KINDS}
