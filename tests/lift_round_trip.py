@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosscast.emit.compiler import compile_recipe
-from crosscast.lift.recipe_diff import Side, differences, flat
+from crosscast.lift.flat_recipe import flat
+from crosscast.lift.recipe_diff import Side, differences
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
 from crosscast.readers.emitted.reader import READER

@@ -19,5 +19,6 @@ FRAMEWORK = Framework(
         answer="a torch.Tensor of logits [rows, classes]",
     ),
     optimizers=("torch.optim.{}",),
+    tf32=(False, "1.12"),  # torch.backends.cuda.matmul.allow_tf32
     clip="torch.nn.utils.clip_grad_norm_",
 )

@@ -12,7 +12,8 @@ from classic_recipes import classic_recipes
 from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import Lifted, lift
-from crosscast.lift.recipe_diff import Side, differences, flat, side_of
+from crosscast.lift.flat_recipe import flat
+from crosscast.lift.recipe_diff import Side, differences, side_of
 from crosscast.messages.source import Source
 from crosscast.readers.shell.emitted_launch import CLASSICS, COMMON, LABELS
 from crosscast.recipe.document import Recipe

@@ -233,3 +233,36 @@ def test_explain_tells_a_configuration_from_a_recipe(tmp_path: Path) -> None:
 def test_an_empty_folder_is_named(tmp_path: Path) -> None:
     result = crosscast("lift", str(tmp_path))
     assert (result.exit_code, str(tmp_path.name) in result.stderr.replace("\n", "")) == (1, True)
+
+
+def test_the_summary_counts_the_four_kinds(folder: Path) -> None:
+    last = crosscast("lift", "train.py").stdout.splitlines()[-1]
+    data = json.loads(crosscast("lift", "train.py", "--json").stdout)["groups"][0]
+    counts = data["counts"]
+    assert list(counts) == ["read", "derived", "default", "assumed"]
+    kinds = [filled["how"] for path, filled in data["fields"].items()]
+    assert {kind: kinds.count(kind) for kind in ("default", "assumed")} == {
+        kind: counts[kind] for kind in ("default", "assumed")
+    }
+    assert last == (
+        f"{sum(counts.values())} values: {counts['read']} read, {counts['derived']} derived, "
+        f"{counts['default']} defaults of libraries, {counts['assumed']} assumed (FILL IN)."
+    )
+    assert all(counts.values()) or not counts["derived"]
+    written = crosscast("lift", "train.py", "-o", "recipe.yaml")
+    assert written.stdout == f"recipe.yaml: {last}\n"
+    shown = crosscast("lift", "train.py", "-o", "-")
+    assert (last in shown.stderr, last in shown.stdout) == (True, False)
+    assert crosscast("lift", "train.py", "train.py", "-o", "./").stdout == (
+        f"train.recipe.yaml: {last}\n"
+    )
+
+
+def test_what_lift_leaves_open_is_what_check_refuses(folder: Path) -> None:
+    assert crosscast("lift", "train.py", "-o", "recipe.yaml").exit_code == 0
+    refused = crosscast("check", "recipe.yaml", "--json")
+    assert refused.exit_code == 1
+    found = json.loads(refused.stdout)["diagnostics"]
+    data = json.loads(crosscast("lift", "train.py", "--json").stdout)["groups"][0]
+    assert {each["path"] for each in found} == set(data["not_said"])
+    assert crosscast("check", "recipe.yaml", "--allow-fill-in").exit_code == 0

@@ -10,7 +10,8 @@ from configuration_recipes import TARGETS, configurable_recipes
 from crosscast.emit.compiler import Compiled, compile_recipe
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.lift.recipe_diff import Side, differences, flat
+from crosscast.lift.flat_recipe import flat
+from crosscast.lift.recipe_diff import Side, differences
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe

@@ -45,7 +45,7 @@ def test_the_other_beta_is_the_default(
     text: str, call: str, value: list[float], words: str
 ) -> None:
     found = betas(text.format(call=call))
-    assert (found.value, found.how) == (value, "source")
+    assert (found.value, found.how) == (value, "read")
     assert comment(found).startswith(words)
 
 
@@ -55,16 +55,16 @@ def test_the_other_beta_is_the_default(
 )
 def test_a_beta_that_cannot_be_known_is_left_to_fill_in(given: str, value: list[float]) -> None:
     found = betas(PADDLE.format(call=f"Adam(0.05, {given})"))
-    assert (found.value, found.how) == (value, "stand_in")
+    assert (found.value, found.how) == (value, "assumed")
 
 
 def test_one_that_cannot_be_known_has_no_default_beside_it() -> None:
     found = betas(PADDLE.format(call="Adam(0.05, beta2=B2)"))
-    assert (found.value, found.how) == ([0.9, 0.999], "stand_in")
+    assert (found.value, found.how) == ([0.9, 0.999], "assumed")
 
 
 def test_both_and_none() -> None:
     both = betas(PADDLE.format(call="Adam(0.05, beta1=0.7, beta2=0.8)"))
-    assert (both.value, both.how, comment(both)) == ([0.7, 0.8], "source", "train.py:3")
+    assert (both.value, both.how, comment(both)) == ([0.7, 0.8], "read", "train.py:3")
     none = betas(PADDLE.format(call="Adam(0.05)"))
     assert (none.value, none.how) == ([0.9, 0.999], "default")

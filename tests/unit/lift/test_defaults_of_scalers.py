@@ -336,15 +336,15 @@ def test_a_lowest_scale_of_the_source_counts() -> None:
     assert lowest(torch_program(made, APEX)).value == 128.0
     bounded = SCALED | {"step": "scaler.update(); scaler.update(max(scaler.get_scale(), 4.0))"}
     found = lowest(torch_program("scaler = torch.amp.GradScaler('cuda')", bounded))
-    assert (found.value, found.how) == (4.0, "source")
+    assert (found.value, found.how) == (4.0, "read")
 
 
 def test_a_lowest_scale_that_cannot_be_known_is_asked_for() -> None:
     made = "model, optimizer = amp.initialize(model, optimizer, min_loss_scale=args.least)"
-    assert lowest(torch_program(made, APEX)).how == "stand_in"
+    assert lowest(torch_program(made, APEX)).how == "assumed"
     own = SCALED | {"step": "scaler.step(optimizer); scaler.update(policy(loss))"}
     text = torch_program("scaler = torch.amp.GradScaler('cuda')", own)
-    assert lowest(text).how == "stand_in"
+    assert lowest(text).how == "assumed"
     assert "min_scale: null                   # FILL IN: train.py:10" in lifted(text).text
 
 

@@ -257,20 +257,22 @@ def test_what_a_program_that_was_not_read_holds_is_not_absent() -> None:
     launch = replace(alone.subject, commands=(Command(program="train.py"),))
     found = lift(replace(alone, subject=launch))
     filled = found.fields["accumulation.steps"]
-    assert (filled.value, filled.how, filled.note) == (1, "stand_in", "train.py was not read")
+    assert (filled.value, filled.how, filled.note) == (1, "assumed", "train.py was not read")
     assert "accumulation.steps" in found.unsaid
-    assert lift(alone).fields["accumulation.steps"].how == "absent"
+    seen = lift(alone).fields["accumulation.steps"]
+    assert (seen.how, seen.note) == ("assumed", "no training loop in the sources")
 
 
 def test_a_warm_up_of_unknown_length_is_left_to_the_user() -> None:
     warm = (fact("schedule.name", "constant", 3), fact("schedule.has_warmup", "yes", 3))
     found = lifted(*PLAIN, *warm)
-    assert found.fields["schedule.warmup_steps"].how == "stand_in"
+    assert found.fields["schedule.warmup_steps"].how == "assumed"
     assert "schedule.warmup_steps" in found.unsaid
     known = lifted(*PLAIN, *warm, fact("schedule.warmup", 100, 4))
     assert known.fields["schedule.warmup_steps"].value == 100
     none = lifted(*PLAIN, fact("schedule.has_warmup", "no", 3))
-    assert "schedule.warmup_steps" not in none.fields
+    assert none.fields["schedule.warmup_steps"].how == "read"
+    assert none.fields["schedule.warmup_steps"].value == 0
 
 
 @pytest.mark.parametrize(
@@ -286,14 +288,14 @@ def test_a_default_does_not_hold_for_what_a_source_sets_to_something_unknown(
     untold = lifted(*PLAIN)
     assert untold.fields[path].how == "default"
     found = lifted(*PLAIN, open_fact(field, "decay(3)", 7, subject="opt"))
-    assert found.fields[path].how == "stand_in"
+    assert found.fields[path].how == "assumed"
     assert found.fields[path].value == untold.fields[path].value
     assert found.fields[path].places
     assert "decay(3) is not known" in found.fields[path].note
     assert path in found.unsaid
     of_another = lifted(*PLAIN, open_fact(field, "decay(3)", 7, subject="other"))
     assert of_another.fields[path].how == "default"
-    assert lifted(*PLAIN, fact(field, 0.125, 9, subject="opt")).fields[path].how == "source"
+    assert lifted(*PLAIN, fact(field, 0.125, 9, subject="opt")).fields[path].how == "read"
 
 
 def test_a_warm_up_that_begins_above_nothing_is_told_whatever_is_filled_in() -> None:
@@ -329,7 +331,7 @@ def test_one_decay_alone_stands_beside_the_default_of_the_other(
 ) -> None:
     found = lifted(*KERAS_ADAM, fact(field, value, 42, subject="opt"))
     betas = found.fields["optimizer.betas"]
-    assert (betas.value, betas.how) == (both, "source")
+    assert (betas.value, betas.how) == (both, "read")
     assert betas.places[0].line == 42
     assert betas.note.startswith(of)
 
@@ -340,13 +342,13 @@ def test_one_decay_alone_is_asked_for_where_no_default_or_no_value_is_known() ->
         for given in KERAS_ADAM
     ]
     found = lifted(*unknown_class, fact("optimizer.betas.1", 0.98, 42, subject="opt"))
-    assert found.fields["optimizer.betas"].how == "stand_in"
+    assert found.fields["optimizer.betas"].how == "assumed"
     assert found.fields["optimizer.betas"].value == [0.9, 0.98]
     assert "beta1 is not in the source" in found.fields["optimizer.betas"].note
     open_one = open_fact("optimizer.betas.0", "args.b1", 42, subject="opt")
     for more in ((), (fact("optimizer.betas.1", 0.98, 42, subject="opt"),)):
         betas = lifted(*KERAS_ADAM, open_one, *more).fields["optimizer.betas"]
-        assert betas.how == "stand_in"
+        assert betas.how == "assumed"
     both = (fact("optimizer.betas.0", 0.8, 42, subject="opt"),
             fact("optimizer.betas.1", 0.98, 42, subject="opt"))  # fmt: skip
     assert lifted(*KERAS_ADAM, *both).fields["optimizer.betas"].note == ""

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
-from crosscast.lift.recipe_diff import flat
+from crosscast.lift.flat_recipe import flat
 from crosscast.messages.source import Source
 from crosscast.recipe.document import Recipe
 from lift_round_trip import TARGETS, compared, emitted, read_back
@@ -152,7 +152,7 @@ def test_the_lowest_scale_is_read_back(target: str, lowest: float | None) -> Non
     sources = emitted(recipe, target)
     assert sources is not None
     found = lift(analyse(sources)).fields["loss_scaling.min_scale"]
-    assert (found.value, found.how) == (lowest, "source")
+    assert (found.value, found.how) == (lowest, "read")
 
 
 DENSE = (

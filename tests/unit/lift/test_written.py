@@ -48,6 +48,6 @@ def test_a_comment_names_places_notes_and_doubt() -> None:
     places = tuple(Span("a.py", line, 1) for line in (1, 2, 3, 4))
     filled = Filled(value=1, places=places, confidence="likely", note="args.n")
     assert comment(filled) == "a.py:1, a.py:2, a.py:3, ... (args.n) likely"
-    assert comment(Filled(value=1, how="stand_in", note="not in the source")).startswith("FILL IN:")
-    assert comment(Filled(value=1, how="stand_in")) == "FILL IN"
+    assert comment(Filled(value=1, how="assumed", note="not in the source")).startswith("FILL IN:")
+    assert comment(Filled(value=1, how="assumed")) == "FILL IN"
     assert comment(Filled(value=1)) == ""

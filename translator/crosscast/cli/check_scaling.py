@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption, targets_of
+from crosscast.cli.compile import JsonOption, RecipeArgument, ToOption, targets_of, warn_of_marks
 from crosscast.cli.error_handling import positive
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json
@@ -59,6 +59,7 @@ def check_scaling(
 
     targets = targets_of(to)
     loaded = load_placed(recipe)
+    warn_of_marks(loaded)
     try:
         from crosscast_parity.planning.contestants import of_targets
         from crosscast_parity.planning.options import read_interpreters

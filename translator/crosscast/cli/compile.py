@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,9 @@ from crosscast.messages.console import (
 )
 from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError, Severity
 
+if TYPE_CHECKING:
+    from crosscast.readers.recipe_yaml import Loaded
+
 RecipeArgument = Annotated[
     str, typer.Argument(metavar="RECIPE", help="A recipe file, or - for stdin.")
 ]
@@ -26,6 +29,12 @@ ToOption = Annotated[
     typer.Option("--to", metavar="T,...", help="Targets: NAME, NAME@VERSION or NAME@DIALECT."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AllowFillInOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-fill-in", help="Accept values that are still marked FILL IN, with a warning."
+    ),
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Reject every field whose verdict is not exact.")
 ]
@@ -60,6 +69,7 @@ def compile_command(
         typer.Option(help="Emit a complete training script, or only the training step."),
     ] = "script",
     strict: StrictOption = False,
+    allow_fill_in: AllowFillInOption = False,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
     ] = False,
@@ -69,6 +79,7 @@ def compile_command(
     from crosscast.emit.compiler import compile_recipe
     from crosscast.messages.output import OutputFile, write_files
     from crosscast.readers.recipe_yaml import load_placed
+    from crosscast.recipe.fill_in import still_open
     from crosscast.recipe.yaml_text import recipe_text
 
     targets = targets_of(to)
@@ -76,11 +87,14 @@ def compile_command(
         message = "-o needs a folder; use . for the current one"
         raise DiagnosticError(Diagnostic(code="CC503", message=message))
     loaded = load_placed(recipe)
+    marks = loaded.document.marks
+    if marks and not allow_fill_in:
+        raise DiagnosticError(*still_open(marks))
     try:
         compiled = compile_recipe(loaded.recipe, targets, form=form, strict=strict)
     except DiagnosticError as error:
         raise loaded.placed(error) from None
-    files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe))}
+    files = {"recipe.yaml": OutputFile(recipe_text(loaded.recipe, marks))}
     for built in compiled:
         files |= {f"{built.target.folder}/{path}": file for path, file in built.files.items()}
     diagnostics = [*loaded.notices(), *(d for built in compiled for d in built.diagnostics)]
@@ -119,6 +133,7 @@ def check(
         ),
     ] = None,
     strict: StrictOption = False,
+    allow_fill_in: AllowFillInOption = False,
     json: JsonOption = False,
 ) -> int:
     """Check recipes and report all problems."""
@@ -126,7 +141,7 @@ def check(
     found: list[Diagnostic] = []
     for path in recipes:
         try:
-            found += _check_one(path, targets, strict)
+            found += _check_one(path, targets, strict, allow_fill_in)
         except DiagnosticError as error:
             found += error.diagnostics
     print_diagnostics(found, as_json=json)
@@ -145,29 +160,42 @@ def _summary(found: Sequence[Diagnostic], recipes: int) -> str:
     return f"Found {' and '.join(parts) or 'no errors'} in {recipes} recipe{'s' * (recipes != 1)}."
 
 
-def _check_one(path: str, targets: list[str], strict: bool) -> list[Diagnostic]:
+def _check_one(
+    path: str, targets: list[str], strict: bool, allow_fill_in: bool
+) -> list[Diagnostic]:
     from crosscast.emit.compiler import check_all_overrides, compile_recipe
     from crosscast.readers.recipe_yaml import load_placed
+    from crosscast.recipe.fill_in import still_open
 
     loaded = load_placed(path)
+    refused = [] if allow_fill_in else still_open(loaded.document.marks)
     try:
         check_all_overrides(loaded.recipe)
         compiled = compile_recipe(loaded.recipe, targets, strict=strict)
     except DiagnosticError as error:
-        raise loaded.placed(error) from None
-    return [*loaded.notices(), *(d for built in compiled for d in built.diagnostics)]
+        raise DiagnosticError(*refused, *loaded.placed(error).diagnostics) from None
+    warnings = [notice for notice in loaded.notices() if not refused or notice.code != "CC109"]
+    return [*refused, *warnings, *(d for built in compiled for d in built.diagnostics)]
 
 
 def show(recipe: RecipeArgument, json: JsonOption = False) -> None:
     """Print a recipe with every default and derived value written out."""
-    from crosscast.readers.recipe_yaml import load
+    from crosscast.readers.recipe_yaml import load_placed
     from crosscast.recipe.yaml_text import recipe_text
 
-    loaded = load(recipe)
+    loaded = load_placed(recipe)
+    warn_of_marks(loaded)
     if json:
-        print_json(loaded.model_dump(mode="json"))
+        print_json(loaded.recipe.model_dump(mode="json"))
     else:
-        print(recipe_text(loaded), end="")
+        print(recipe_text(loaded.recipe, loaded.document.marks), end="")
+
+
+def warn_of_marks(loaded: Loaded) -> None:
+    """Print a warning for every value of a recipe that is still to be filled in."""
+    from crosscast.recipe.fill_in import still_open
+
+    print_diagnostics(still_open(loaded.document.marks, Severity.WARNING))
 
 
 def _plain(value: Any) -> Any:
@@ -199,14 +227,15 @@ def explain(
 
     if is_program(recipe):
         return explain_program(recipe, json=json)
-    from crosscast.readers.recipe_yaml import load
+    from crosscast.readers.recipe_yaml import load_placed
     from crosscast.targets import capability
     from crosscast.targets.backend import find_target, program_names
 
-    loaded = load(recipe)
+    loaded = load_placed(recipe)
+    warn_of_marks(loaded)
     result = []
     for name in targets_of(to) if to else program_names():
-        for judgement in capability.judge(loaded, find_target(name).rows):
+        for judgement in capability.judge(loaded.recipe, find_target(name).rows):
             result.append(
                 {
                     "target": name,

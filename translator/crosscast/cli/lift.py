@@ -143,6 +143,8 @@ def _show(reports: Sequence[Report]) -> None:
         if len(reports) > 1:
             print(f"{'' if not index else chr(10)}== {', '.join(report.sources)}")
         print_table(COLUMNS, report.rows, long=("from",))
+        if report.summary:
+            print(report.summary)
 
 
 def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:
@@ -151,6 +153,7 @@ def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:
     written = [report for report in reports if report.text]
     if output == "-":
         print("---\n".join(report.text for report in written), end="")
+        print(*filter(None, (report.summary for report in written)), sep="\n", file=sys.stderr)
         return
     path = Path(output)
     if path.is_dir() or output.endswith("/"):
@@ -162,9 +165,12 @@ def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:
                 name, count = f"{stem}-{count}.recipe.yaml", count + 1
             names[name] = OutputFile(report.text)
         write_files(path, names, force=force, manifest=False)
+        for name, report in zip(names, written, strict=True):
+            print(*filter(None, (f"{path / name}:", report.summary)))
         return
     if len(written) != 1:
         message = f"-o names a single file, but {len(written)} runs were found"
         hint = "pass a folder to -o, or name the files of one run"
         raise DiagnosticError(Diagnostic(code="CC919", message=message, hint=hint))
     write_files(path.parent, {path.name: OutputFile(written[0].text)}, force=force, manifest=False)
+    print(*filter(None, (f"{path}:", written[0].summary)))

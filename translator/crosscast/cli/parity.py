@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crosscast.cli.compile import RecipeArgument, ToOption, targets_of
+from crosscast.cli.compile import RecipeArgument, ToOption, targets_of, warn_of_marks
 from crosscast.cli.error_handling import positive
 from crosscast.cli.module_parity import EXIT_DIFFERENT, compare_models
 from crosscast.emit.folders import compile_to_folders
@@ -105,10 +105,12 @@ def parity(
     ] = None,
 ) -> int:
     """Train programs on the same weights and batches and compare them, level by level."""
-    from crosscast.readers.recipe_yaml import load
+    from crosscast.readers.recipe_yaml import load_placed
 
     targets = targets_of(to)
-    loaded = load(recipe)
+    placed = load_placed(recipe)
+    warn_of_marks(placed)
+    loaded = placed.recipe
     try:
         from crosscast_parity.compare import command
         from crosscast_parity.planning.contestants import (

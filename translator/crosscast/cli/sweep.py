@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from crosscast.cli.compile import JsonOption, ToOption, targets_of
+from crosscast.cli.compile import JsonOption, ToOption, targets_of, warn_of_marks
 from crosscast.cli.error_handling import positive
 from crosscast.emit.folders import compile_to_folders
 from crosscast.messages.console import print_json, print_table
@@ -80,6 +80,8 @@ def sweep(
     json: JsonOption = False,
 ) -> int:
     """Train recipes x targets x seeds x settings; repeat the command to continue."""
+    from crosscast.readers.recipe_yaml import load_placed
+
     targets = targets_of(to)
     try:
         from crosscast_parity.planning.options import read_interpreters
@@ -91,6 +93,8 @@ def sweep(
         from crosscast_parity.sweep.table import COLUMNS
     except ModuleNotFoundError as error:
         raise parity_missing("sweeps need", error) from None
+    for path in recipes:
+        warn_of_marks(load_placed(path))
     axes = parse_settings(set_ or ())
     points = make_grid(recipes, targets, parse_seeds(seeds) if seeds else (), axes)
     options = SweepOptions(

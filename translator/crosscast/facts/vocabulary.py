@@ -200,8 +200,17 @@ VOCABULARY: dict[str, Field] = {
             ("momentum", "momentum", NUMBER, "momentum of SGD"),
             ("nesterov", "nesterov", ("yes", "no"), "Nesterov's form"),
             ("no_decay", "no_decay", ("yes", "no"), "groups without decay"),
+            ("rate_groups", "groups", ("yes", "no"), "groups with rates of their own"),
             ("role", "", TEXT, "which part it trains: generator, discriminator"),
         )
+    },
+    **{
+        f"optimizer.{name}_changed": Field(
+            values=("later",),
+            meaning=f"the program changes {name} after it made the optimizer",
+            of_subject=True,
+        )
+        for name in ("learning_rate", "weight_decay", "momentum", "betas", "eps")
     },
     "schedule.name": Field(
         values=(
@@ -252,6 +261,9 @@ VOCABULARY: dict[str, Field] = {
     "parallel.nodes": Field(values=NUMBER, meaning="number of machines"),
     "batch.micro_batch_size": Field(
         values=NUMBER, meaning="rows of one forward pass", recipe="batch.micro_batch_size"
+    ),
+    "batch.drop_last": Field(
+        values=("yes", "no"), meaning="whether a short last batch of an epoch is left out"
     ),
     "batch.global_batch_size": Field(
         values=NUMBER, meaning="rows of one update", recipe="batch.global_batch_size"

@@ -13,6 +13,8 @@ from crosscast.lift.precedence import Settlement, settle
 from crosscast.lift.separate_programs import trained_apart
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
+from crosscast.recipe.fill_in import Mark
+from crosscast.recipe.yaml_source import parse
 from crosscast.sources.files import kind_of
 from crosscast.sources.grouping import group
 from crosscast.sources.subject import Subject
@@ -30,6 +32,8 @@ class Analysis:
     diagnostics: tuple[Diagnostic, ...] = ()
     recipe: Recipe | None = None
     """The recipe itself, if one of the sources is one."""
+    marks: tuple[Mark, ...] = ()
+    """Values of that recipe that are still to be filled in."""
 
     @property
     def name(self) -> str:
@@ -51,14 +55,17 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     profile, warnings = trained_apart(subject)
     subject = replace(subject, profile=profile)
     recipe = None
+    marks: tuple[Mark, ...] = ()
     for source in sources:
         if kind_of(source) == "config" and recipe is None:
             recipe = _recipe(source, found)
+            marks = parse(source.text, source.name).marks if recipe is not None else ()
     return Analysis(
         subject=subject,
         settled=settle(subject.profile),
         diagnostics=tuple(dict.fromkeys((*subject.unread, *found, *warnings))),
         recipe=recipe,
+        marks=marks,
     )
 
 

@@ -8,14 +8,13 @@ from typing import Any
 
 from crosscast import __version__
 from crosscast.lift.recipe_draft import Filled, nested
+from crosscast.recipe.fill_in import FILL_IN
 
 ORDER = (
     *("version", "name", "seed", "model", "data", "loss", "batch", "precision", "loss_scaling"),
     *("accumulation", "clipping", "optimizer", "schedule", "ema", "activation_checkpointing"),
     *("distributed", "launch", "overrides"),
 )
-FILL_IN = "FILL IN"
-"""Marks what no source says."""
 _WIDTH = 34
 _PLACES = 3
 
@@ -29,7 +28,7 @@ def recipe_yaml(fields: Mapping[str, Filled], sources: Sequence[str]) -> str:
     """
     shown = ", ".join(_plain(name) for name in sources[:4]) + (", ..." if len(sources) > 4 else "")
     lines = [f"# Lifted by crosscast {__version__} from {shown}."]
-    if any(filled.how == "stand_in" for filled in fields.values()):
+    if any(filled.how == "assumed" for filled in fields.values()):
         lines.append(f"# {FILL_IN}: the source does not say it; what stands here is only a start.")
     tree = nested({path: (path, filled) for path, filled in fields.items()})
     for name in sorted(tree, key=lambda n: ORDER.index(n) if n in ORDER else len(ORDER)):
@@ -92,10 +91,10 @@ def comment(filled: Filled) -> str:
     parts = [places] if places else []
     if filled.note:
         parts.append(f"({_plain(filled.note)})" if places else _plain(filled.note))
-    if filled.confidence != "certain":
-        parts.append(filled.confidence)
     note = " ".join(parts)
-    return f"{FILL_IN}: {note}".rstrip(": ") if filled.how == "stand_in" else note
+    if filled.how == "assumed":
+        return f"{FILL_IN}: {note}".rstrip(": ")
+    return note if filled.confidence == "certain" else f"{note} {filled.confidence}".lstrip()
 
 
 def _plain(text: str) -> str:

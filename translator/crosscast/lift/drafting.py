@@ -10,19 +10,22 @@ from pathlib import PurePath
 from crosscast.lift import run_sections, step_sections
 from crosscast.lift.analysis import Analysis
 from crosscast.lift.annotated_yaml import recipe_yaml
+from crosscast.lift.completion import completed
 from crosscast.lift.conflicts import conflicts
-from crosscast.lift.implied_defaults import imply
+from crosscast.lift.implied_defaults import apis_of, imply
+from crosscast.lift.library_defaults import trainer_of
+from crosscast.lift.loop_coverage import Coverage
 from crosscast.lift.loss_section import loss
-from crosscast.lift.optimizers import optimizer
-from crosscast.lift.recipe_draft import Draft, Filled, of_fact
+from crosscast.lift.optimizers import groups, optimizer
+from crosscast.lift.recipe_draft import KINDS, Draft, Filled, How, of_fact
 from crosscast.lift.resolved_values import unknown_fields
-from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
+from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.recipe.document import Recipe
-from crosscast.recipe.validate import build_recipe
-from crosscast.recipe.yaml_source import parse
 
 DIRECT = "recipe."
 """Facts with such a name speak of a field of the recipe itself; numbers in it count items."""
+NAMES = ("version", "name")
+"""Fields that say nothing about the training."""
 _UNREAD = frozenset({"CC901", "CC902", "CC903", "CC904"})
 
 
@@ -42,7 +45,13 @@ class Lifted:
     @property
     def unsaid(self) -> tuple[str, ...]:
         """Fields of the recipe that no source speaks of and that it needs."""
-        return tuple(path for path, filled in self.fields.items() if filled.how == "stand_in")
+        return tuple(path for path, filled in self.fields.items() if filled.how == "assumed")
+
+    @property
+    def counts(self) -> dict[How, int]:
+        """How many values of the recipe are of each kind; its version and name are none."""
+        kinds = [filled.how for path, filled in self.fields.items() if path not in NAMES]
+        return {kind: kinds.count(kind) for kind in KINDS}
 
 
 def is_unread(diagnostics: Iterable[Diagnostic]) -> bool:
@@ -66,15 +75,14 @@ def lift(analysis: Analysis) -> Lifted:
             analysis=analysis, fields={}, text="", recipe=None, diagnostics=tuple(diagnostics)
         )
     draft = fill(analysis)
-    found = [*analysis.diagnostics, *conflicts(analysis), *draft.notes]
-    text = recipe_yaml(draft.fields, [source.name for source in analysis.subject.sources])
-    recipe, problems = _build(text, draft)
+    names = [source.name for source in analysis.subject.sources]
+    recipe, problems = completed(draft, names)
     return Lifted(
         analysis=analysis,
         fields=draft.fields,
-        text=text,
+        text=recipe_yaml(draft.fields, names),
         recipe=recipe,
-        diagnostics=(*found, *problems),
+        diagnostics=(*analysis.diagnostics, *conflicts(analysis), *draft.notes, *problems),
     )
 
 
@@ -87,9 +95,13 @@ def _trains(analysis: Analysis) -> bool:
 def fill(analysis: Analysis) -> Draft:
     """Return all fields of the recipe that sources, defaults and stand-ins give."""
     look = step_sections.looking(analysis.settled)
-    draft = Draft(unread=_unread(analysis))
-    draft.put("version", 1, how="derived")
-    draft.put("name", slug(analysis.name), how="derived")
+    versions = dict(analysis.subject.program.versions) if analysis.subject.program else {}
+    draft = Draft(
+        coverage=Coverage(analysis.subject),
+        library=trainer_of(apis_of(look), versions, analysis.subject.program),
+    )
+    draft.put("version", 1, how="derived", note="of the format")
+    draft.put("name", slug(analysis.name), how="derived", note="the name of the file")
     step_sections.precision(look, draft)
     step_sections.loss_scaling(look, draft)
     step_sections.accumulation(look, draft)
@@ -98,23 +110,24 @@ def fill(analysis: Analysis) -> Draft:
     draft.unknown = unknown_fields(analysis.subject.profile, chosen)
     run_sections.schedule(look, draft)
     run_sections.batch(look, draft)
-    versions = dict(analysis.subject.program.versions) if analysis.subject.program else {}
-    name = analysis.settled.get(("optimizer.source_name", chosen))
-    called = str(name.fact.value) if name and name.fact.known else ""
-    imply(look, called, draft, versions)
+    imply(look, _class_of(analysis, chosen), draft, versions)
     _direct(analysis, draft)
     run_sections.rest(look, draft)
     loss(look, draft)
+    step_sections.windows(look, draft)
+    run_sections.course(draft)
+    groups(draft)
     if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
         draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
     return draft
 
 
-def _unread(analysis: Analysis) -> str:
-    """Return the program that is started, if no Python of it was given."""
-    subject = analysis.subject
-    started = [command.program for command in subject.commands if command.program]
-    return started[0] if started and subject.program is None else ""
+def _class_of(analysis: Analysis, chosen: str) -> str:
+    """Return the class of an optimizer, with its module where the source shows that."""
+    found = analysis.settled.get(("optimizer.source_name", chosen))
+    if found is None or not found.fact.known:
+        return ""
+    return found.fact.expression or str(found.fact.value)
 
 
 def slug(name: str) -> str:
@@ -136,32 +149,14 @@ def _direct(analysis: Analysis, draft: Draft) -> None:
     for choice in ("optimizer.name", "loss_scaling.mode", "clipping.kind", "schedule.name"):
         if choice in direct and direct[choice].value != draft.value(choice):
             draft.without(f"{choice.split('.')[0]}.")
+    parts = [path for path in draft.fields if any(name.startswith(f"{path}.") for name in direct)]
+    for path in parts:
+        del draft.fields[path]
     draft.fields.update(direct)
     if "accumulation.normalize_by" in direct:  # then it is known how losses are divided
         draft.notes = [note for note in draft.notes if note.path != "accumulation"]
     if "distributed.processes_per_node" in direct:
         run_sections.spread(step_sections.looking(analysis.settled), draft)
-
-
-def _build(text: str, draft: Draft) -> tuple[Recipe | None, list[Diagnostic]]:
-    """Return the recipe of a text, or why it is none, with places in the sources."""
-    try:
-        return build_recipe(parse(text, "recipe.yaml")), []
-    except DiagnosticError as error:
-        return None, [_explained(diagnostic, draft) for diagnostic in error.diagnostics]
-
-
-def _explained(diagnostic: Diagnostic, draft: Draft) -> Diagnostic:
-    filled = draft.fields.get(diagnostic.path)
-    place = filled.places[0] if filled and filled.places else None
-    return Diagnostic(
-        code="CC914",
-        message=f"{diagnostic.message} ({diagnostic.code})",
-        path=diagnostic.path,
-        span=place,
-        hint=diagnostic.hint,
-        severity=Severity.ERROR,
-    )
 
 
 def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
@@ -170,7 +165,7 @@ def _given(analysis: Analysis, recipe: Recipe) -> Lifted:
     return Lifted(
         analysis=analysis,
         fields={},
-        text=recipe_text(recipe),
+        text=recipe_text(recipe, analysis.marks),
         recipe=recipe,
         diagnostics=analysis.diagnostics,
     )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from crosscast.lift.frameworks import UNSAID, framework_of
+from crosscast.lift.library_defaults import TRAINERS, Found, find
 from crosscast.lift.optimizers import BETAS, NOT_IN_SOURCE
 from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look
-from crosscast.targets.defaults import Defaults, find_defaults
+from crosscast.targets.defaults import Defaults
 from crosscast.targets.framework import Framework
 from crosscast.targets.parameter_words import optimizer_words, scaling_words
 
@@ -36,24 +36,9 @@ _SCALERS = {
     "jax_dynamic_scale": "flax.training.dynamic_scale.DynamicScale",
 }
 """Interface through which precision is asked for to the API that scales the loss."""
-_FORMS = {
-    "tensorflow.keras.mixed_precision.LossScaleOptimizer": "built",
-    "tf_keras.mixed_precision.LossScaleOptimizer": "built",
-    "paddle.static.amp.decorate": "COMMON",
-    "paddle.distributed.fleet.DistributedStrategy.amp_configs": "keys",
-}
-_LIBRARIES = {
-    "accelerate": "accelerate.Accelerator",
-    "lightning": "lightning.pytorch.Trainer",
-    "hf_trainer": "transformers.TrainingArguments",
-    "deepspeed": "deepspeed.initialize",
-}
-"""Interfaces that run the whole training step."""
 _WHOLE = frozenset({"loss_scaling.growth_interval", "loss_scaling.hysteresis"})
 _LOWEST = "loss_scaling.min_scale"
 """None says something here: without a lowest scale a recipe has that of 1."""
-_DISTRIBUTIONS = {"paddle": "paddlepaddle", "tf_keras": "tf-keras"}
-"""Packages whose distribution has another name."""
 _KNOWN = {
     "sgd": ("momentum", "nesterov", "weight_decay", "rate_in_momentum"),
     "adam": ("betas", "eps", "weight_decay", "eps_placement"),
@@ -63,41 +48,14 @@ _KNOWN = {
     "adafactor": ("beta2_decay", "weight_decay"),
 }
 """Fields of each optimizer of a recipe that have defaults somewhere."""
-
-
-@cache
-def tables() -> tuple[Defaults, ...]:
-    """Return the tables of all backends and of the libraries."""
-    from crosscast.targets.backend import backend_names, load_backend
-    from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
-
-    return (
-        *(row for name in backend_names() for row in load_backend(name).defaults),
-        *LIBRARY_DEFAULTS,
-    )
-
-
-def find(api: str, versions: Mapping[str, str]) -> tuple[Defaults, str] | None:
-    """Return the defaults of an API and their label: `default of torch 2.13.0`.
-
-    Args:
-        api: name, with the form of an overload in brackets where it is not the usual one.
-        versions: package to version.
-    """
-    api, _, form = api.removesuffix(")").partition(" (")
-    form = form or _FORMS.get(api, "")
-    rows = [row for row in tables() if (row.api, row.form) == (api, form)]
-    package = rows[0].package if rows else ""
-    version = versions.get(package, "") or versions.get(_DISTRIBUTIONS.get(package, ""), "")
-    entry = find_defaults(rows, api, version, form)
-    if entry is None and len(rows) == 1 and rows[0].until:
-        # The API is gone from newer versions: a source that names it means one that has it.
-        (entry,) = rows
-        return entry, f"default of {package} before {entry.until}"
-    if entry is None:
-        return None
-    shown = version or (entry.measured[0] if entry.measured else "")
-    return entry, f"default of {entry.package} {shown}".rstrip()
+_BIAS_CORRECTED = {"bias_correction": True, "eps_placement": "after_correction"}
+_FORMULAS: Mapping[str, Mapping[str, Any]] = {
+    "sgd": {"momentum": 0.0, "nesterov": False, "rate_in_momentum": False},
+    "adam": _BIAS_CORRECTED,
+    "adamw": _BIAS_CORRECTED,
+    "lamb": {"bias_correction": True},
+}
+"""What the optimizers of libraries do where their tables have no other value."""
 
 
 def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> None:
@@ -109,11 +67,11 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         draft: filled with what the sources say.
         versions: package to version.
     """
-    apis = _apis(look)
+    apis = apis_of(look)
     fact = look("framework")
     framework = framework_of(str(fact.value) if fact is not None else UNSAID)
     for api in apis:
-        if api in _LIBRARIES and (found := find(_LIBRARIES[api], versions)):
+        if api in TRAINERS and (found := find(TRAINERS[api], versions)):
             _library(*found, draft)
     if draft.value("loss_scaling.mode") == "dynamic":
         _scaling(_scalers(look, apis), draft, versions)
@@ -124,7 +82,8 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
             draft.default("clipping.eps", found[0].fixed["clipping.eps"], found[1])
 
 
-def _apis(look: Look) -> tuple[str, ...]:
+def apis_of(look: Look) -> tuple[str, ...]:
+    """Return the interfaces that the sources use."""
     fact = look("api")
     return tuple(str(w) for w in words(fact.value)) if fact is not None and fact.known else ()
 
@@ -143,13 +102,17 @@ def _scalers(look: Look, apis: Iterable[str]) -> Iterator[str]:
 
 
 def _scaling(apis: Iterable[str], draft: Draft, versions: Mapping[str, str]) -> None:
+    """Fill the settings of a dynamic scale from the API that scales; it has no others."""
     for api in apis:
         found = find(api, versions)
         if found is None:
             continue
-        entry, note = found
+        entry, whose = found
         for path, value in _scaling_values(entry):
-            draft.default(path, value, note)
+            draft.default(path, value, whose)
+        draft.default("loss_scaling.max_scale", None, whose)
+        if (draft.value("loss_scaling.hysteresis") or 1) > 1:
+            draft.default("loss_scaling.hysteresis_mode", "consecutive", whose)
         return
 
 
@@ -171,40 +134,66 @@ def _scaling_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
 def _optimizer(
     framework: Framework | None, name: str, draft: Draft, versions: Mapping[str, str]
 ) -> None:
-    if draft.fields["optimizer.name"].how == "stand_in":
+    """Fill the settings that the call of a library's optimizer leaves out."""
+    if draft.is_assumed("optimizer.name"):
         return
     kind = str(draft.value("optimizer.name"))
-    last = name.replace(":", ".").rsplit(".", 1)[-1]
-    forms = framework.optimizers if framework is not None else ()
-    found = next(
-        (f for form in forms if (f := find(form.format(last), versions))),
-        None,
-    )
+    found = _row(framework, name, versions)
     if found is None:
+        if not name and draft.library.label:
+            _formula(kind, draft, draft.library)
         return
-    entry, note = found
+    entry, whose = found
     values = dict(_optimizer_values(entry))
     for field, value in values.items():
         if field in _KNOWN[kind] or field == "learning_rate":
             filled = draft.fields.get(f"optimizer.{field}")
-            if field == "learning_rate" and filled is not None and filled.how == "stand_in":
+            if field == "learning_rate" and filled is not None and filled.how == "assumed":
                 if filled.note == "not in the source":
                     del draft.fields["optimizer.learning_rate"]
                 else:
                     continue
             if field == "betas":
-                _other_beta(value, note, draft)
-            draft.default(f"optimizer.{field}", value, note)
+                _other_beta(value, whose, draft)
+            draft.default(f"optimizer.{field}", value, whose)
+    _formula(kind, draft, whose)
 
 
-def _other_beta(defaults: Sequence[float], note: str, draft: Draft) -> None:
+def _row(
+    framework: Framework | None, name: str, versions: Mapping[str, str]
+) -> tuple[Defaults, Found] | None:
+    """Return the defaults of an optimizer, if it is the framework's own and not a namesake."""
+    forms = framework.optimizers if framework is not None else ()
+    head, _, _ = name.partition(".")
+    if ":" in name or ("." in name and head not in _heads(framework)):
+        return None
+    last = name.rpartition(".")[2]
+    return next((f for form in forms if (f := find(form.format(last), versions))), None)
+
+
+def _heads(framework: Framework | None) -> frozenset[str]:
+    """Return the packages whose optimizers a framework's table is about."""
+    if framework is None:
+        return frozenset()
+    forms = {form.partition(".")[0] for form in framework.optimizers}
+    return frozenset({framework.module, *forms, f"tf_{framework.module}"})
+
+
+def _formula(kind: str, draft: Draft, whose: Found) -> None:
+    """Fill what the formula of a library's optimizer has that no argument changes."""
+    for field, value in _FORMULAS.get(kind, {}).items():
+        draft.default(f"optimizer.{field}", value, whose)
+
+
+def _other_beta(defaults: Sequence[float], whose: Found, draft: Draft) -> None:
     """Fill the decay that a call omits if it sets only one of two."""
     filled = draft.fields.get("optimizer.betas")
     for index, name in enumerate(BETAS):
         if filled is not None and filled.note == f"{name} {NOT_IN_SOURCE}":
             both = [*filled.value]
             both[index] = float(defaults[index])
-            whole = replace(filled, value=both, how="source", note=f"{name}: {note}")
+            note = f"{name}: {whose.label}"
+            whole = replace(filled, value=both, how="read", confidence="certain", note=note)
             draft.fields["optimizer.betas"] = whole
 
 
@@ -230,22 +219,22 @@ def _optimizer_values(entry: Defaults) -> Iterator[tuple[str, Any]]:
             yield path.removeprefix("optimizer."), value
 
 
-def _library(entry: Defaults, note: str, draft: Draft) -> None:
+def _library(entry: Defaults, whose: Found, draft: Draft) -> None:
     """Fill what a library that runs the step decides."""
     steps = draft.value("accumulation.steps")
     for path, value in entry.fixed.items():
         if path != "accumulation.tail" or (steps or 1) > 1:
-            draft.default(path, value, note)
+            draft.default(path, value, whose)
     arguments = entry.arguments
     if "per_device_train_batch_size" in arguments:
-        _replace(draft, "batch.micro_batch_size", arguments["per_device_train_batch_size"], note)
-        _replace(draft, "optimizer.learning_rate", arguments["learning_rate"], note)
-        _replace(draft, "seed", arguments["seed"], note)
+        _replace(draft, "batch.micro_batch_size", arguments["per_device_train_batch_size"], whose)
+        _replace(draft, "optimizer.learning_rate", arguments["learning_rate"], whose)
+        _replace(draft, "seed", arguments["seed"], whose)
 
 
-def _replace(draft: Draft, path: str, value: Any, note: str) -> None:
-    """Fill a field that no source sets with a stand-in."""
+def _replace(draft: Draft, path: str, value: Any, whose: Found) -> None:
+    """Fill a field that no source sets, even if it is filled with a placeholder."""
     filled = draft.fields.get(path)
-    if filled is not None and filled.how == "stand_in" and filled.note == "not in the source":
+    if filled is not None and filled.how == "assumed" and filled.note == "not in the source":
         del draft.fields[path]
-    draft.default(path, value, note)
+    draft.default(path, value, whose)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from crosscast.facts.fact import Fact
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look, number, word
@@ -24,12 +26,12 @@ def loss(look: Look, draft: Draft) -> None:
     if kind is None:
         shown = fact.expression if fact is not None else ""
         note = f"{shown[:_SHOWN] or 'it is not seen'}: {_WRITE}"
-        draft.put("loss.kind", "cross_entropy", fact, how="stand_in", note=note)
+        draft.assume("loss.kind", "cross_entropy", note, fact)
         return
     if kind != "cross_entropy" and draft.value("model.kind") == "bert":
         message = f"the loss is {kind}; the shipped BERT is a classifier"
         draft.note("CC911", "loss.kind", message, fact, "write a custom model")
-        draft.put("loss.kind", "cross_entropy", fact, how="stand_in", note=f"in place of {kind}")
+        draft.assume("loss.kind", "cross_entropy", f"in place of {kind}", fact)
         return
     draft.put("loss.kind", kind, fact)
     if kind == "cross_entropy":
@@ -41,10 +43,11 @@ def _of_trainer(look: Look, smoothing: Fact, draft: Draft) -> None:
     share = number(smoothing)
     if share is not None and word(look("loss.smoothed_by")) == "trainer":
         draft.put("loss.kind", "cross_entropy", smoothing)
+        draft.put("loss.class_weights", [], smoothing, note="the Trainer has none", nothing=True)
     else:
         shown = smoothing.expression if share is None else f"{share:g}"
         note = f"label_smoothing_factor {shown}: {_WRITE}"
-        draft.put("loss.kind", "cross_entropy", smoothing, how="stand_in", note=note)
+        draft.assume("loss.kind", "cross_entropy", note, smoothing)
     _smoothing(smoothing, draft)
 
 
@@ -52,12 +55,16 @@ def _of_classes(look: Look, draft: Draft) -> None:
     smoothing, weights = look("loss.label_smoothing"), look("loss.class_weights")
     if smoothing is not None:
         _smoothing(smoothing, draft)
+    for path, value in (("loss.label_smoothing", 0.0), ("loss.class_weights", [])):
+        if path not in draft.fields:
+            kind = draft.fields["loss.kind"]
+            draft.fields[path] = replace(kind, value=value, note="none in its call", nothing=True)
     if weights is not None:
         message = "a mean is divided by the weights of its labels; that of a recipe by their number"
         hint = "write loss.class_weights, or kind: custom with your function for the same numbers"
         draft.note("CC911", "loss.class_weights", message, weights, hint)
         note = "the weights of the source"
-        draft.put("loss.class_weights", [], weights, how="stand_in", note=note)
+        draft.assume("loss.class_weights", [], note, weights)
     ignored = look("loss.ignore_index")
     if ignored is not None:
         label = number(ignored)
@@ -73,4 +80,4 @@ def _smoothing(fact: Fact, draft: Draft) -> None:
         draft.put("loss.label_smoothing", float(share), fact)
         return
     note = f"{fact.expression or fact.value} is not known"
-    draft.put("loss.label_smoothing", 0.0, fact, how="stand_in", note=note)
+    draft.assume("loss.label_smoothing", 0.0, note, fact)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Confidence, Fact
 from crosscast.lift.precedence import Settlement
 from crosscast.lift.recipe_draft import Draft
-from crosscast.lift.step_sections import number, word
+from crosscast.lift.step_sections import Look, number, word
 
 FAMILIES = ("sgd", "adam", "adamw", "lamb", "lion", "adafactor")
 """Optimizers that a recipe can name."""
@@ -37,22 +38,26 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
     name = word(family)
     if name in FAMILIES:
         draft.put("optimizer.name", name, family)
+        made_by = settled.get(("optimizer.source_name", chosen))
+        if made_by is not None and ":" in f"{made_by.fact.expression}{made_by.fact.value}":
+            # A class of the program: its name was read, not its formula.
+            draft.fields["optimizer.name"] = replace(
+                draft.fields["optimizer.name"], confidence="likely"
+            )
     elif name in _VAGUE:
         note = f"{family.expression or name or 'the name'} is not known here".replace("_", " ")
-        draft.put("optimizer.name", "adamw", family, how="stand_in", note=note)
+        draft.assume("optimizer.name", "adamw", note, family)
     else:
         hint = f"a recipe knows {', '.join(FAMILIES)}"
         draft.note("CC911", "optimizer", f"the optimizer is {name}", family, hint)
-        draft.put("optimizer.name", "adamw", family, how="stand_in", note=f"in place of {name}")
+        draft.assume("optimizer.name", "adamw", f"in place of {name}", family)
     _settings(settled, chosen, draft)
     if "optimizer.learning_rate" not in draft.fields:
         lr = settled.get(("optimizer.learning_rate", chosen))
         fact = lr.fact if lr else None
         text = fact.expression if fact else ""
         note = f"{text} is not known" if text else "not in the source"
-        draft.put(
-            "optimizer.learning_rate", _PLACEHOLDER_RATE, fact or family, how="stand_in", note=note
-        )
+        draft.assume("optimizer.learning_rate", _PLACEHOLDER_RATE, note, fact or family)
     return chosen
 
 
@@ -91,29 +96,111 @@ def _settings(settled: Settlement, who: str, draft: Draft) -> None:
         found = settled.get((f"optimizer.{name}", who))
         return found.fact if found else None
 
-    name = draft.value("optimizer.name")
     lr = look("learning_rate")
     if (rate := number(lr)) is not None and rate > 0:
         draft.put("optimizer.learning_rate", float(rate), lr)
+    _decay(look, draft)
+    name = draft.value("optimizer.name")
     if name in ("adam", "adamw", "lamb", "lion"):
         _betas(look("betas.0"), look("betas.1"), draft)
     if name in ("adam", "adamw", "lamb") and (eps := number(look("eps"))) is not None and eps > 0:
         draft.put("optimizer.eps", float(eps), look("eps"))
-    decay = look("l2") if name in ("sgd", "adam") else look("weight_decay")
-    decay = decay or look("weight_decay") or look("l2")
-    if (value := number(decay)) is not None and value >= 0:
-        draft.put("optimizer.weight_decay", float(value), decay)
     if name == "sgd":
-        if (momentum := number(look("momentum"))) is not None:
-            draft.put("optimizer.momentum", float(momentum), look("momentum"))
+        given = look("momentum")
+        if (momentum := number(given)) is not None:
+            draft.put("optimizer.momentum", float(momentum), given)
+        elif given is not None:
+            note = f"{given.expression or 'it'} is not known"
+            draft.assume("optimizer.momentum", _STARTS["momentum"], note, given)
         if (nesterov := look("nesterov")) is not None and nesterov.known:
             draft.put("optimizer.nesterov", nesterov.value in ("yes", True), nesterov)
-    groups = look("no_decay")
-    if groups is not None and name != "adafactor" and name != "lion":
-        roles = ["bias", "layer_norm"] if word(groups) in ("yes", True) else []
-        draft.put("optimizer.no_decay", roles, groups, confidence="likely")
-    elif name in ("adamw", "lamb") and draft.fields["optimizer.name"].how == "source":
-        draft.absent("optimizer.no_decay", [], "no group without decay in the source")
+    _groups(look, draft)
+    _changed_later(look, draft)
+
+
+def _decay(look: Look, draft: Draft) -> None:
+    """Fill the weight decay: added to the gradients, or taken off the weights (decoupled)."""
+    name = draft.value("optimizer.name")
+    coupled, decoupled = look("l2"), look("weight_decay")
+    own, other = (coupled, decoupled) if name in ("sgd", "adam") else (decoupled, coupled)
+    if (value := number(own)) is not None and value >= 0:
+        draft.put("optimizer.weight_decay", float(value), own)
+        return
+    value = number(other)
+    if own is not None or other is None or value is None or value < 0:
+        return
+    if value == 0:
+        draft.put("optimizer.weight_decay", 0.0, other)
+    elif name in _WITH_DECAY and other.confidence == "certain":
+        family = replace(draft.fields["optimizer.name"], value=_WITH_DECAY[name])
+        if family.how == "read":
+            places = tuple(dict.fromkeys((*family.places, *other.places)))
+            family = replace(family, how="derived", places=places, note=f"{name} with such decay")
+        draft.fields["optimizer.name"] = family
+        draft.put("optimizer.weight_decay", float(value), other)
+    else:
+        note = "added to the gradients or taken off the weights: not read"
+        draft.assume("optimizer.weight_decay", float(value), note, other)
+
+
+_WITH_DECAY = {"adam": "adamw", "adamw": "adam"}
+"""Adam with decoupled decay is AdamW, AdamW with coupled decay is Adam."""
+
+
+def _groups(look: Look, draft: Draft) -> None:
+    """Fill which weights decay, and whether some have a rate of their own."""
+    groups, rates, family = look("no_decay"), look("rate_groups"), draft.fields["optimizer.name"]
+    name = family.value
+    if groups is not None and groups.known and name not in ("adafactor", "lion"):
+        spares = word(groups) in ("yes", True)
+        roles = ["bias", "layer_norm"] if spares else []
+        sure: Confidence = "likely" if spares else groups.confidence
+        draft.put("optimizer.no_decay", roles, groups, confidence=sure)
+    if rates is not None and word(rates) != "no":
+        draft.assume("optimizer.groups", [], "groups with rates of their own", rates)
+    elif groups is not None and groups.known:
+        draft.put("optimizer.groups", [], groups, note="no group with a rate of its own")
+
+
+def groups(draft: Draft) -> None:
+    """Say of weights that no reader saw groups of whether there are none."""
+    family = draft.fields["optimizer.name"]
+    if family.how == "assumed":
+        return
+    if draft.fields.get("optimizer.weight_decay", family).value:
+        note = "whether some weights are spared was not read"
+        draft.stand_in("optimizer.no_decay", [], note, places=family.places)
+    if not draft.has("optimizer.groups."):
+        note = "whether some weights have rates of their own was not read"
+        draft.stand_in("optimizer.groups", [], note, places=family.places)
+
+
+def _changed_later(look: Look, draft: Draft) -> None:
+    """Leave to the user what the program changes after it made the optimizer."""
+    for name in _CHANGED.get(str(draft.value("optimizer.name")), ()):
+        fact = look(f"{name}_changed")
+        if fact is None or (name == "learning_rate" and look(name) is not None):
+            continue  # a schedule starts from the rate that was given
+        before = draft.fields.get(f"optimizer.{name}")
+        value = before.value if before is not None else _STARTS[name]
+        draft.assume(f"optimizer.{name}", value, fact.expression, fact)
+
+
+_STARTS = {
+    "learning_rate": _PLACEHOLDER_RATE,
+    "weight_decay": 0.01,
+    "momentum": 0.9,
+    "betas": [0.9, 0.999],
+    "eps": 1e-8,
+}
+_OF_ADAM = ("learning_rate", "weight_decay", "betas", "eps")
+_CHANGED = {
+    "sgd": ("learning_rate", "weight_decay", "momentum"),
+    **dict.fromkeys(("adam", "adamw", "lamb"), _OF_ADAM),
+    "lion": ("learning_rate", "weight_decay", "betas"),
+    "adafactor": ("learning_rate", "weight_decay"),
+}
+"""Settings of each optimizer that a program may change later."""
 
 
 def _betas(first: Fact | None, second: Fact | None, draft: Draft) -> None:
@@ -129,5 +216,8 @@ def _betas(first: Fact | None, second: Fact | None, draft: Draft) -> None:
         draft.put("optimizer.betas", both, source)
         return
     unsaid = [name for name, beta in zip(BETAS, (first, second), strict=True) if beta is None]
-    note = f"{unsaid[0]} {NOT_IN_SOURCE}" if unsaid and values != [None, None] else ""
-    draft.put("optimizer.betas", both, source, how="stand_in", **({"note": note} if note else {}))
+    if unsaid and values != [None, None]:
+        note = f"{unsaid[0]} {NOT_IN_SOURCE}"
+    else:
+        note = f"{source.expression or source.reason or 'it'} is not known"
+    draft.assume("optimizer.betas", both, note, source)

@@ -102,10 +102,11 @@ def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) ->
     if within != "-":
         return within, "-"
     filled = fields.get(FIELDS_OF_OPERATIONS[op.kind])
-    if op.kind == "zero" and filled is not None and filled.how == "source":
+    done = filled is not None and filled.how in ("read", "derived") and not filled.nothing
+    if op.kind == "zero" and done:
         # Where the step is in code that was not understood, so is what follows it.
         return ("-" if any(event.kind == "step" for event in events) else OWN), "-"
-    if filled is not None and filled.how == "source" and filled.places:
+    if filled is not None and done and filled.places:
         return OWN, f"{filled.places[0].file}:{filled.places[0].line}"
     return "-", "-"
 

@@ -105,4 +105,9 @@ def _copy(fact: Fact, **changes: object) -> Fact:
 
 def _weight(fact: Fact) -> tuple[int, bool, bool, int]:
     there = fact.known and fact.value not in ABSENT
-    return (_LAYERS.index(fact.layer), fact.known, there, _SURE[fact.confidence])
+    return (_LAYERS.index(fact.layer), fact.known, there, _sure(fact))
+
+
+def _sure(fact: Fact) -> int:
+    """Return how much a fact counts; a guess with a reason is the most that the code shows."""
+    return _SURE["certain" if fact.confidence == "guess" and fact.reason else fact.confidence]

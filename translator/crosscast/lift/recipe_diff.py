@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,10 +10,11 @@ from crosscast.lift.analysis import analyse
 from crosscast.lift.batch import groups_of, read_sources
 from crosscast.lift.drafting import Lifted, lift
 from crosscast.lift.effective_fields import meaning
+from crosscast.lift.flat_recipe import flat, plain
 from crosscast.lift.recipe_draft import Filled
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Span
 from crosscast.messages.source import Source
-from crosscast.recipe.document import Recipe
+from crosscast.recipe.fill_in import Mark
 
 State = Literal["different", "unknown"]
 _NAMES = ("version", "name")
@@ -91,7 +92,16 @@ def _recipe_file(source: Source) -> Side | None:
     document = parse(source.text, source.name)
     values = flat(build_recipe(document))
     places = {".".join(map(str, path)): (span,) for path, span in document.values.items()}
-    return Side(path=source.name, values=values, places=places, unknown=frozenset())
+    unknown = _with_derived(path for path in values if _is_marked(path, document.marks))
+    return Side(path=source.name, values=values, places=places, unknown=unknown)
+
+
+def _is_marked(path: str, marks: Sequence[Mark]) -> bool:
+    """Whether a field, its section or a part of it is still to be filled in."""
+    return any(
+        f"{path}.".startswith(f"{mark.dotted}.") or mark.dotted.startswith(f"{path}.")
+        for mark in marks
+    )
 
 
 def side_of_lifted(path: str, lifted: Lifted) -> Side:
@@ -99,23 +109,28 @@ def side_of_lifted(path: str, lifted: Lifted) -> Side:
     if lifted.recipe is not None:
         values = flat(lifted.recipe)
     else:
-        values = {name: _plain(filled.value) for name, filled in lifted.fields.items()}
+        values = {name: plain(filled.value) for name, filled in lifted.fields.items()}
     return Side(
         path=path,
         values=values,
         places={name: filled.places for name, filled in lifted.fields.items()},
-        unknown=frozenset(lifted.unsaid) | _beside(lifted.fields),
+        unknown=_with_derived([*lifted.unsaid, *_by_default(lifted.fields)]),
         filled=frozenset(lifted.fields),
         diagnostics=lifted.diagnostics,
     )
 
 
-def _beside(fields: Mapping[str, Filled]) -> frozenset[str]:
-    """Return derived fields that are as unknown as what they are made of."""
-    unknown = {path for path, filled in fields.items() if filled.how == "stand_in"}
-    if unknown & {"batch.micro_batch_size", "accumulation.steps"}:
-        return frozenset({"batch.global_batch_size"})
-    return frozenset()
+def _by_default(fields: Mapping[str, Filled]) -> list[str]:
+    """Return fields whose default says nothing about a source that does not speak of them."""
+    return [path for path in _UNSEEN if path in fields and fields[path].how == "default"]
+
+
+def _with_derived(unknown: Iterable[str]) -> frozenset[str]:
+    """Return unknown fields and those that are derived from them."""
+    paths = frozenset(unknown)
+    if paths & {"batch.micro_batch_size", "accumulation.steps"}:
+        paths |= {"batch.global_batch_size"}
+    return paths
 
 
 def _silent(side: Side, path: str) -> bool:
@@ -126,24 +141,6 @@ def _silent(side: Side, path: str) -> bool:
         return False
     section = path.partition(".")[0]
     return path in _UNSEEN or any(f"{section}.{tag}" in side.unknown for tag in _TAGS)
-
-
-def flat(recipe: Recipe) -> dict[str, Any]:
-    """Return the fields of a recipe by their dotted paths."""
-    values: dict[str, Any] = {}
-
-    def visit(path: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for name, entry in value.items():
-                visit(f"{path}.{name}" if path else name, entry)
-        elif isinstance(value, list) and value and isinstance(value[0], dict):
-            for index, element in enumerate(value):
-                visit(f"{path}.{index}", element)
-        else:
-            values[path] = _plain(value)
-
-    visit("", recipe.model_dump(mode="json"))
-    return values
 
 
 def differences(left: Side, right: Side) -> Iterator[Difference]:
@@ -173,9 +170,3 @@ def differences(left: Side, right: Side) -> Iterator[Difference]:
             left_places=tuple(left.places.get(path, ())),
             right_places=tuple(right.places.get(path, ())),
         )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_plain(element) for element in value]
-    return value

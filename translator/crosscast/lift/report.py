@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from crosscast.facts.vocabulary import VOCABULARY, printed_name, printed_value
 from crosscast.lift.annotated_yaml import comment, scalar
 from crosscast.lift.drafting import Lifted
 from crosscast.lift.precedence import Settled, Settlement, settle
-from crosscast.lift.recipe_draft import Filled
+from crosscast.lift.recipe_draft import KINDS, Filled, How
 from crosscast.messages.diagnostics import Diagnostic, Span
 from crosscast.messages.source import Source
 
@@ -30,6 +30,22 @@ class Report:
     rows: tuple[tuple[str, str, str], ...]
     data: dict[str, Any]
     diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def summary(self) -> str:
+        """How many values are of each kind, in words; empty if there are none."""
+        counts: Mapping[How, int] = self.data["counts"]
+        total = sum(counts.values())
+        kinds = ", ".join(f"{counts[kind]} {_IN_WORDS[kind]}" for kind in KINDS)
+        return f"{total} values: {kinds}." if total else ""
+
+
+_IN_WORDS: Mapping[How, str] = {
+    "read": "read",
+    "derived": "derived",
+    "default": "defaults of libraries",
+    "assumed": "assumed (FILL IN)",
+}
 
 
 def report(lifted: Lifted) -> Report:
@@ -51,6 +67,7 @@ def lost(sources: Sequence[Source], reason: Diagnostic) -> Report:
         "profile": {},
         "by_file": {},
         "fields": {},
+        "counts": dict.fromkeys(KINDS, 0),
         "recipe": None,
         "not_said": [],
     }
@@ -84,6 +101,7 @@ def as_json(lifted: Lifted) -> dict[str, Any]:
         "profile": profile(lifted.analysis.settled),
         "by_file": by_file(lifted),
         "fields": {path: _field(filled) for path, filled in lifted.fields.items()},
+        "counts": lifted.counts,
         "recipe": lifted.recipe.model_dump(mode="json") if lifted.recipe is not None else None,
         "not_said": list(lifted.unsaid),
         "not_understood": [

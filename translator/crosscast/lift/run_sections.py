@@ -6,13 +6,15 @@ import re
 from dataclasses import replace
 from typing import get_args
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Fact, Layer
 from crosscast.lift.frameworks import UNSAID, backend_for
+from crosscast.lift.library_defaults import Found
 from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look, number, word
 from crosscast.recipe.document import Schedule
 
+_FALLING = ("linear", "cosine", "polynomial")
 _SCHEDULES = get_args(Schedule.model_fields["name"].annotation)
 _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", None)
 _PLACEHOLDER_STEPS = 1000
@@ -23,6 +25,8 @@ _BY_OTHERS = frozenset({"library", "caller", "inherit"})
 _ALONE = _BY_OTHERS | {"none"}
 _SPLIT = frozenset({"megatron", "fsdp", "deepspeed_zero3", "fleet_hybrid"})
 """Ways to train that also split the model or its weights."""
+_BY_FLAG = frozenset({"tpu", "strategy_by_flag"})
+"""Ways to train on several devices that programs also name where they train on one."""
 _OF_ENCODER = ("model.labels", "model.layer_norm_eps")
 """What a launch may say of a model whose sizes stand in a file that was not given."""
 
@@ -33,18 +37,20 @@ def schedule(look: Look, draft: Draft) -> None:
     warms = look("schedule.has_warmup")
     name = "inverse_sqrt" if word(decay) == "noam" else word(decay)
     if decay is None and warmup is None and word(warms) != "yes":
-        draft.absent("schedule.name", "constant", "no schedule in the source")
+        draft.nothing("schedule.name", "constant", "schedule", "nothing changes the rate")
     elif decay is None:
-        draft.absent("schedule.name", "constant", "no fall after the warm-up")
+        draft.nothing("schedule.name", "constant", "schedule", "no fall after the warm-up")
     elif name in _SCHEDULES:
         draft.put("schedule.name", name, decay)
+        if decay.under and not draft.is_assumed("schedule.name"):
+            draft.assume("schedule.name", name, f"only if {' and '.join(decay.under)}", decay)
     elif name in _VAGUE:
         note = (decay.expression or decay.reason or str(name)).replace("_", " ")
-        draft.put("schedule.name", "constant", decay, how="stand_in", note=note)
+        draft.assume("schedule.name", "constant", note, decay)
     else:
         shown = str(name).replace("_", " ")
         draft.note("CC911", "schedule", f"the schedule is {shown}; a recipe cannot say that", decay)
-        draft.put("schedule.name", "constant", decay, how="stand_in", note=f"in place of {shown}")
+        draft.assume("schedule.name", "constant", f"in place of {shown}", decay)
     total = look("schedule.total_steps")
     steps = number(total)
     if steps is not None and steps >= 1:
@@ -52,12 +58,14 @@ def schedule(look: Look, draft: Draft) -> None:
     else:
         text = total.expression if total is not None else ""
         note = f"{text} is not known" if text else "not in the source"
-        draft.put("schedule.total_steps", _PLACEHOLDER_STEPS, total, how="stand_in", note=note)
+        draft.assume("schedule.total_steps", _PLACEHOLDER_STEPS, note, total)
     if warmup is not None:
         _warmup(warmup, draft)
     elif word(warms) == "yes":
         note = "the rate warms up; how long is not known"
-        draft.put("schedule.warmup_steps", 0, warms, how="stand_in", note=note)
+        draft.assume("schedule.warmup_steps", 0, note, warms)
+    else:
+        _without_warmup(warms, draft)
     _fit(warmup, draft)
     if (start := look("schedule.warmup_start")) is not None:
         message = f"the warm-up begins above 0: {start.expression}; that of a recipe begins at 0"
@@ -73,6 +81,40 @@ def schedule(look: Look, draft: Draft) -> None:
         draft.put("schedule.tick", "attempt" if word(skip) == "steps" else "update", skip)
 
 
+def _without_warmup(warms: Fact | None, draft: Draft) -> None:
+    """Say that there is no warm-up, as sure as the schedule is."""
+    name = draft.fields["schedule.name"]
+    if word(warms) == "no":
+        draft.put("schedule.warmup_steps", 0, warms)
+    elif name.how != "assumed":
+        draft.fields["schedule.warmup_steps"] = replace(name, value=0, note="no warm-up")
+    elif name.note == draft.coverage.of("schedule").seen:
+        draft.fields["schedule.warmup_steps"] = replace(name, value=0)
+
+
+def course(draft: Draft) -> None:
+    """Fill what a falling schedule needs besides, where no source says it."""
+    name, warmup = draft.value("schedule.name"), draft.fields.get("schedule.warmup_steps")
+    warms = "schedule.warmup_ratio" in draft.fields or (
+        warmup is not None and (warmup.value > 0 or warmup.how == "assumed")
+    )
+    if draft.is_assumed("schedule.name"):
+        return
+    places = draft.fields["schedule.name"].places
+    if name in _FALLING:
+        note = "where it ends was not read"
+        draft.stand_in("schedule.end_lr", 0.0, note, places=places)
+        if name == "polynomial":
+            draft.stand_in("schedule.power", 1.0, "its power was not read", places=places)
+        if warms:
+            note = "whether it falls from the end of the warm-up or from step 0 was not read"
+            draft.stand_in("schedule.decay_from", "warmup_end", note, places=places)
+    scaled = draft.value("loss_scaling.mode") != "none"
+    if scaled and (name != "constant" or warms):
+        note = "whether a skipped step moves it on was not read"
+        draft.stand_in("schedule.tick", "update", note, places=places)
+
+
 def _warmup(fact: Fact, draft: Draft) -> None:
     steps, share = warmup_length(word(fact))
     if steps is not None:
@@ -81,7 +123,7 @@ def _warmup(fact: Fact, draft: Draft) -> None:
         draft.put("schedule.warmup_ratio", share, fact)
     else:
         note = f"{fact.expression or fact.value} is not known"
-        draft.put("schedule.warmup_steps", 0, fact, how="stand_in", note=note)
+        draft.assume("schedule.warmup_steps", 0, note, fact)
 
 
 def _fit(warmup: Fact | None, draft: Draft) -> None:
@@ -89,9 +131,9 @@ def _fit(warmup: Fact | None, draft: Draft) -> None:
     steps = draft.value("schedule.warmup_steps") or 0
     if draft.value("schedule.name") == "inverse_sqrt" and not steps:
         draft.without("schedule.warmup_ratio")
-        draft.put("schedule.warmup_steps", 1, warmup, how="stand_in", note="it needs a warm-up")
+        draft.assume("schedule.warmup_steps", 1, "it needs a warm-up", warmup)
     total = draft.fields["schedule.total_steps"]
-    if total.how == "stand_in" and total.value < steps:
+    if total.how == "assumed" and total.value < steps:
         draft.fields["schedule.total_steps"] = replace(total, value=10 * steps)
 
 
@@ -124,10 +166,13 @@ def batch(look: Look, draft: Draft) -> None:
         if not left and each:
             note = f"{int(all_rows)} rows of an update"
             draft.put("batch.micro_batch_size", each, whole, how="derived", note=note)
+            parts = ("accumulation.steps", "distributed.processes_per_node", "distributed.nodes")
+            if any(draft.is_assumed(part) for part in parts):
+                draft.assume("batch.micro_batch_size", each, note, whole)
     if "batch.micro_batch_size" not in draft.fields:
         text = micro.expression if micro is not None else ""
         note = f"{text} is not known" if text else "not in the source"
-        draft.put("batch.micro_batch_size", _PLACEHOLDER_ROWS, micro, how="stand_in", note=note)
+        draft.assume("batch.micro_batch_size", _PLACEHOLDER_ROWS, note, micro)
 
 
 def _parallel(look: Look, draft: Draft) -> None:
@@ -143,18 +188,27 @@ def _parallel(look: Look, draft: Draft) -> None:
         draft.put("distributed.processes_per_node", int(processes), size)
         spread(look, draft)
         return
+    if kinds - _ALONE and kinds <= _BY_FLAG:
+        draft.assume("distributed.strategy", "none", ", ".join(sorted(map(str, kinds))), kind)
+        draft.assume("distributed.processes_per_node", 1, "the launch decides", size or kind)
+        return
     if kinds - _ALONE:
         draft.put("distributed.strategy", "data_parallel", kind)
-        stated = processes is not None
-        how = "source" if stated else "stand_in"
-        note = "" if stated else "the launch decides"
-        draft.put("distributed.processes_per_node", 1, size or kind, how=how, note=note)
+        if processes is not None and size is not None and size.layer is Layer.LAUNCHER:
+            draft.put("distributed.processes_per_node", 1, size)
+        else:
+            note = "the launch decides"
+            draft.assume("distributed.processes_per_node", 1, note, size or kind)
         return
     if apart and kind is not None and kind.places:
         draft.put("distributed.strategy", "none", kind)
-    note = "one process, unless the launch starts more" if kinds & _BY_OTHERS else "one process"
-    draft.absent("distributed.strategy", "none", note)
-    draft.absent("distributed.processes_per_node", 1, "")
+        draft.put("distributed.processes_per_node", 1, kind)
+        return
+    if kinds & _BY_OTHERS:
+        draft.stand_in("distributed.strategy", "none", "one process, unless the launch starts more")
+        draft.stand_in("distributed.processes_per_node", 1, "the launch decides")
+    draft.nothing("distributed.strategy", "none", "processes", "one process")
+    draft.nothing("distributed.processes_per_node", 1, "processes", "one process")
 
 
 def spread(look: Look, draft: Draft) -> None:
@@ -173,8 +227,15 @@ def rest(look: Look, draft: Draft) -> None:
     seed, average = look("seed"), look("ema.decay")
     if (value := number(seed)) is not None and 0 <= value < 2**31:
         draft.put("seed", int(value), seed)
+    elif seed is not None:
+        draft.assume("seed", 0, f"{seed.expression or seed.value} is not known", seed)
+    draft.default("seed", 0, Found("no seed in the source: default of recipes", certain=True))
     if (decay := number(average)) is not None and 0 <= decay < 1:
         draft.put("ema.decay", float(decay), average)
+    elif average is not None:
+        note = f"{average.expression or 'the decay'} is not known"
+        draft.assume("ema.decay", None, note, average)
+    draft.nothing("ema.decay", None, "average", "no average of the weights")
     recompute = look("activation_checkpointing")
     if word(recompute) == "yes":
         draft.note(
@@ -188,13 +249,14 @@ def rest(look: Look, draft: Draft) -> None:
     draft.stand_in("model.kind", "custom", "name the function that builds your model")
     if draft.value("model.kind") == "custom" and not draft.has("model.factory."):
         draft.without(*_OF_ENCODER)
-        draft.stand_in(f"model.factory.{backend}", "your_module:build_model", "")
+        draft.stand_in(f"model.factory.{backend}", "your_module:build_model")
     elif draft.value("model.kind") == "bert":
         draft.stand_in("model.labels", 2, "not in the source")
     draft.stand_in("data.source", "npz", "write your rows with `crosscast data`")
     if draft.value("data.source") == "npz":
-        draft.stand_in("data.train", "data/train.npz", "")
-        draft.stand_in("data.eval", "data/eval.npz", "")
+        draft.stand_in("data.train", "data/train.npz")
+        draft.stand_in("data.eval", "data/eval.npz")
+    draft.stand_in("data.shuffle", True, "whether the rows are shuffled was not read")
     length = look("data.sequence_length")
     if (tokens := number(length)) is not None and 1 <= tokens <= 2**16:
         draft.put("data.sequence_length", int(tokens), length)

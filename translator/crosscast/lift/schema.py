@@ -7,9 +7,9 @@ from typing import Any
 
 from crosscast.facts.fact import Layer
 from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY, Field, printed_name, printed_value
+from crosscast.lift.recipe_draft import KINDS
 
 _TEXT = {"type": "string"}
-_HOW = ["source", "default", "absent", "derived", "stand_in"]
 _ORIGINS = (
     *("literal", "constant", "derived", "flag", "function_argument", "config"),
     *("shell_variable", "library_default", "presence"),
@@ -43,12 +43,16 @@ def lift_schema() -> dict[str, Any]:
                 "description": "what each file itself says",
             },
             "fields": {"type": "object", "additionalProperties": {"$ref": "#/$defs/field"}},
+            "counts": {
+                **_object({kind: {"type": "integer"} for kind in KINDS}, *KINDS),
+                "description": "how many values of the recipe are of each kind",
+            },
             "recipe": {"type": ["object", "null"], "description": "see recipe-v1.json"},
             "not_said": {"type": "array", "items": _TEXT},
             "not_understood": {"type": "array", "items": {"$ref": "#/$defs/unread"}},
             "diagnostics": {"type": "array", "items": {"type": "object"}},
         },
-        *("name", "sources", "profile", "by_file", "fields", "recipe", "not_said"),
+        *("name", "sources", "profile", "by_file", "fields", "counts", "recipe", "not_said"),
         *("not_understood", "diagnostics"),
     )
     return {
@@ -96,7 +100,11 @@ def _definitions() -> dict[str, Any]:
         "field": _object(
             {
                 "value": True,
-                "how": {"enum": _HOW},
+                "how": {
+                    "enum": list(KINDS),
+                    "description": "read: a source says it; derived: computed from its places; "
+                    "default: of a library; assumed: no source says it (FILL IN)",
+                },
                 "confidence": {"enum": ["certain", "likely", "guess"]},
                 "note": _TEXT,
                 "places": {"type": "array", "items": {"$ref": "#/$defs/place"}},

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
+from crosscast.lift.frameworks import framework_of
+from crosscast.lift.library_defaults import Found
 from crosscast.lift.precedence import Settlement, words
 from crosscast.lift.recipe_draft import Draft
 
@@ -22,6 +26,8 @@ _SCALES = (
     *("backoff_factor", "hysteresis"),
 )
 _WHOLE = ("growth_interval", "hysteresis")
+_OPEN = (None, "caller", "elsewhere", "inherit", "selectable", "env_default")
+"""Ways of scaling the loss of which it is not known what runs."""
 
 
 def looking(settled: Settlement) -> Look:
@@ -53,28 +59,51 @@ def precision(look: Look, draft: Draft) -> None:
     dtype = word(chosen)
     if dtype is None and word(enabled) == "always" and len(halves) == 1:
         dtype, chosen = halves[0], kinds
-    if dtype == "bf16_or_fp16":
+    by_device = dtype == "bf16_or_fp16"
+    if by_device:
         draft.note("CC912", "precision", "the device decides between bfloat16 and float16", chosen)
         dtype = "bfloat16"
-    if dtype in HALVES:
+    level = look("precision.level")
+    if dtype in HALVES and level is not None and not level.known:
+        note = f"{level.expression} is not known"
+        draft.assume("precision.mode", word(look("precision.mode")) or "mixed", note, level)
+        draft.assume("precision.compute_dtype", dtype, note, level)
+    elif dtype in HALVES:
         mode = look("precision.mode")
         draft.put("precision.mode", word(mode) or "mixed", mode or chosen)
         draft.put("precision.compute_dtype", dtype, chosen)
+        if by_device:
+            note = "the device decides between bfloat16 and float16"
+            draft.assume("precision.compute_dtype", dtype, note, chosen)
     elif dtype == "float32" or word(enabled) == "never":
         draft.put("precision.mode", "none", chosen or enabled, note=_switch(enabled, halves))
         draft.put("precision.compute_dtype", "float32", chosen or enabled)
     elif enabled is not None or halves:
         fact = enabled or kinds
-        draft.put("precision.mode", "none", fact, how="stand_in", note=_switch(enabled, halves))
-        draft.put("precision.compute_dtype", "float32", fact, how="stand_in")
+        draft.assume("precision.mode", "none", _switch(enabled, halves), fact)
+        draft.assume("precision.compute_dtype", "float32", "as the mode", fact)
         which = " or ".join(map(str, halves)) or "a half type"
         hint = f"if it runs in {which}, write `mode: mixed` and `compute_dtype`"
         draft.note("CC912", "precision", "who starts it decides about half precision", fact, hint)
     else:
-        draft.absent("precision.mode", "none", "no half precision in the source")
-        draft.absent("precision.compute_dtype", "float32", "")
+        note = "no half precision"
+        draft.nothing("precision.mode", "none", "precision", note)
+        draft.nothing("precision.compute_dtype", "float32", "precision", note)
     if (tf32 := look("precision.tf32")) is not None and tf32.known:
         draft.put("precision.tf32", tf32.value == "yes", tf32)
+    else:
+        _tf32(look, draft)
+
+
+def _tf32(look: Look, draft: Draft) -> None:
+    framework = framework_of(str(word(look("framework"))))
+    if framework is not None and framework.tf32 is not None:
+        value, since = framework.tf32
+        draft.default(
+            "precision.tf32", value, Found(f"default of {framework.module} since {since}")
+        )
+    elif framework is not None:
+        draft.stand_in("precision.tf32", False, f"releases of {framework.module} differ")
 
 
 def _switch(enabled: Fact | None, halves: Sequence[object]) -> str:
@@ -89,10 +118,12 @@ def loss_scaling(look: Look, draft: Draft) -> None:
     mode = look("loss_scaling.mode")
     kind = word(mode)
     if draft.value("precision.mode") == "none":
-        note = "off, as half precision is" if mode and kind != "none" else "no loss scale"
-        draft.put("loss_scaling.mode", "none", mode, how="absent", note=note)
+        _beside_float32(mode, kind, draft)
         return
     half = draft.value("precision.compute_dtype")
+    if half == "bfloat16" and mode is not None and kind not in ("static", "none"):
+        _beside_bfloat16(mode, kind, draft)
+        return
     if kind == "static":
         scale = look("loss_scaling.scale") or look("loss_scaling.init_scale")
         draft.put("loss_scaling.mode", "static", mode)
@@ -101,17 +132,15 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         else:
             draft.stand_in("loss_scaling.scale", 128.0, "the source does not show the number")
         return
-    if kind == "none" or (mode is None and half == "bfloat16"):
-        draft.put("loss_scaling.mode", "none", mode, how="source" if mode else "absent")
+    if kind == "none":
+        draft.put("loss_scaling.mode", "none", mode)
         return
-    if mode is None or kind in (None, "caller", "inherit", "selectable", "env_default"):
-        draft.put("loss_scaling.mode", "dynamic", mode, how="stand_in")
-        if half != "float16":
-            draft.put("loss_scaling.mode", "none", mode, how="stand_in")
-            return
-    elif kind == "library" and half == "bfloat16":
-        draft.put("loss_scaling.mode", "none", mode, note="the library scales float16 only")
+    if mode is None and half == "bfloat16":
+        draft.nothing("loss_scaling.mode", "none", "precision", "no loss scale")
         return
+    if mode is None or kind in _OPEN:
+        shown = str(kind or (mode.expression if mode else "") or "no scaler was seen")
+        draft.assume("loss_scaling.mode", "dynamic", shown.replace("_", " "), mode)
     else:
         draft.put("loss_scaling.mode", "dynamic", mode)
     for name in _SCALES:
@@ -124,12 +153,43 @@ def loss_scaling(look: Look, draft: Draft) -> None:
             draft.put(path, int(value) if name in _WHOLE else float(value), fact)
 
 
+def _beside_float32(mode: Fact | None, kind: object, draft: Draft) -> None:
+    """Fill the loss scale of a run in float32: there is none, if that is what it runs in."""
+    filled = draft.fields["precision.mode"]
+    if filled.how == "assumed":
+        draft.assume("loss_scaling.mode", "none", "as the precision", places=filled.places)
+    elif mode is None:
+        draft.fields["loss_scaling.mode"] = replace(filled, value="none", note="no loss scale")
+    elif kind == "none":
+        draft.put("loss_scaling.mode", "none", mode)
+    else:
+        note = "off, as half precision is"
+        places = (*filled.places, *mode.places)
+        draft.put("loss_scaling.mode", "none", mode, how="derived", places=places, note=note)
+
+
+def _beside_bfloat16(mode: Fact, kind: object, draft: Draft) -> None:
+    """Fill the loss scale of a program with a scaler that computes in bfloat16."""
+    conditions = " and ".join(filter(None, (*mode.under, mode.expression)))
+    if kind == "library":
+        draft.put("loss_scaling.mode", "none", mode, note="the library scales float16 only")
+    elif _FLOAT16.search(conditions) and not draft.is_assumed("precision.compute_dtype"):
+        draft.put("loss_scaling.mode", "none", mode, how="derived", note=f"on if {conditions}")
+    else:
+        note = f"on if {conditions}" if conditions else "a scaler, which bfloat16 does not need"
+        draft.assume("loss_scaling.mode", "none", note, mode)
+
+
+_FLOAT16 = re.compile(r"float16|fp16|\bhalf\b", re.I)
+"""Conditions of a scaler that is on for float16 only."""
+
+
 def accumulation(look: Look, draft: Draft) -> None:
     """Fill `accumulation`."""
     present, steps = look("accumulation.present"), look("accumulation.steps")
     count = number(steps)
     if word(present) == "no" or (present is None and steps is None):
-        draft.absent("accumulation.steps", 1, "no accumulation in the source")
+        draft.nothing("accumulation.steps", 1, "accumulation", "a step for every backward pass")
         return
     if count is not None and count >= 1 and count == int(count):
         draft.put("accumulation.steps", int(count), steps)
@@ -138,7 +198,7 @@ def accumulation(look: Look, draft: Draft) -> None:
     else:
         text = steps.expression if steps is not None else ""
         note = f"{text} is not known" if text else "the number is not known"
-        draft.put("accumulation.steps", 1, steps or present, how="stand_in", note=note)
+        draft.assume("accumulation.steps", 1, note, steps or present)
     divided, tail = look("accumulation.loss_divided"), look("accumulation.tail")
     if word(divided) == "token_normalised":
         draft.put("accumulation.normalize_by", "token", divided)
@@ -148,12 +208,39 @@ def accumulation(look: Look, draft: Draft) -> None:
         message = "losses are added up and not divided; a recipe always means their mean"
         hint = "multiply the learning rate by accumulation.steps to keep the size of the steps"
         draft.note("CC911", "accumulation", message, divided, hint)
+        draft.assume("accumulation.normalize_by", "microbatch", "losses are not divided", divided)
     kind = word(tail)
     if kind in _TAILS:
         draft.put("accumulation.tail", _TAILS[str(kind)], tail)
         if kind == "leak":
             message = "gradients left over at the end of an epoch leak into the next window"
             draft.note("CC911", "accumulation.tail", message, tail)
+
+
+def windows(look: Look, draft: Draft) -> None:
+    """Fill how losses are divided and what happens to a short window, where no source says it."""
+    steps, kind = draft.fields["accumulation.steps"], draft.fields["loss.kind"]
+    places = steps.places
+    several = steps.value > 1 or steps.how == "assumed"
+    if "accumulation.normalize_by" not in draft.fields:
+        if several:
+            note = "how losses are divided was not read"
+            draft.assume("accumulation.normalize_by", "sample", note, places=places)
+        elif kind.how == "assumed":
+            note = "the loss was not read"
+            draft.assume("accumulation.normalize_by", "sample", note, places=kind.places)
+        else:
+            whole = replace(kind, value="sample", how="derived", note="the mean of a batch")
+            draft.fields["accumulation.normalize_by"] = whole
+    if "accumulation.tail" in draft.fields:
+        return
+    left = look("batch.drop_last")
+    if left is not None and left.known and not several:
+        dropped = word(left) == "yes"
+        draft.put("accumulation.tail", "drop" if dropped else "flush_renormalized", left)
+        return
+    note = "what happens to a short last window was not read"
+    draft.assume("accumulation.tail", "flush_renormalized", note, places=places)
 
 
 def clipping(look: Look, draft: Draft) -> None:
@@ -163,21 +250,27 @@ def clipping(look: Look, draft: Draft) -> None:
     if norm == "library_default":
         norm = "global_norm"
     if kind is None or (norm in ("none", None) and (kind is None or kind.known)):
-        draft.absent("clipping.kind", "none", "no clipping in the source")
+        draft.nothing("clipping.kind", "none", "clipping", "no clipping before it")
         return
     if value is not None and value <= 0:
         draft.put("clipping.kind", "none", limit, note=f"{value:g} means off")
         return
+    if norm is None:
+        draft.assume("clipping.kind", "none", kind.expression or kind.reason, kind)
+        return
     if norm not in ("global_norm", "value", "per_param_norm"):
-        shown = str(norm or kind.expression or kind.reason).replace("_", " ")
+        shown = str(norm).replace("_", " ")
         draft.note("CC911", "clipping", f"clipping is {shown}; a recipe cannot say that", kind)
-        draft.put("clipping.kind", "none", kind, how="stand_in", note=shown)
+        draft.assume("clipping.kind", "none", shown, kind)
         return
     draft.put("clipping.kind", norm, kind)
+    draft.put("clipping.exempt", [], kind, confidence="likely", note="of all that are given")
     name = "clipping.max_value" if norm == "value" else "clipping.max_norm"
     if value is not None:
         draft.put(name, float(value), limit)
         return
     text = limit.expression if limit is not None else ""
     note = f"{text} is not known" if text else "the number is not known"
-    draft.put(name, 1.0, limit or kind, how="stand_in", note=note)
+    draft.assume(name, 1.0, note, limit or kind)
+    if kind.under and not draft.is_assumed("clipping.kind"):
+        draft.assume("clipping.kind", norm, f"if {' and '.join(kind.under)}", kind)

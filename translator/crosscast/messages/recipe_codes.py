@@ -64,6 +64,13 @@ RECIPE_CODES = (
     ),
     Code("CC108", "unknown version or dialect", "A target is NAME, NAME@VERSION or NAME@DIALECT."),
     Code(
+        "CC109",
+        "still to be filled in",
+        "`lift` marks with `# FILL IN` what no source says. Write the value and delete the "
+        "comment. `compile` and `check` accept the marks with `--allow-fill-in`; other commands "
+        "warn.",
+    ),
+    Code(
         "CC201",
         "batch sizes do not match",
         "The global batch size is micro-batch size x accumulation steps x processes.",

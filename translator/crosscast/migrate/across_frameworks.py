@@ -73,7 +73,7 @@ class CrossMigration:
     @property
     def fill_in(self) -> tuple[str, ...]:
         """Fields that no source defines and the user must fill in."""
-        return tuple(path for path, filled in self.fields.items() if filled.how == "stand_in")
+        return tuple(path for path, filled in self.fields.items() if filled.how == "assumed")
 
 
 def migrate_across(
@@ -146,7 +146,7 @@ def migrate_across(
 
 def _with_model(fields: Mapping[str, Filled], encoder: Encoder | None) -> dict[str, Filled]:
     """Return the fields with the encoder that the source creates, unless a file defines another."""
-    if encoder is None or fields["model.kind"].how != "stand_in":
+    if encoder is None or fields["model.kind"].how != "assumed":
         return dict(fields)
     rest = {path: filled for path, filled in fields.items() if not path.startswith("model.")}
     return {**rest, **encoder.fields}
@@ -169,8 +169,7 @@ def _with_settings(
                 message = f"--set {path}: {short} cannot have both a value and a field {long}"
                 raise DiagnosticError(Diagnostic(code="CC970", message=message))
     return {
-        p: replace(filled, how="source") if p in settings else filled
-        for p, filled in chosen.items()
+        p: replace(filled, how="read") if p in settings else filled for p, filled in chosen.items()
     }
 
 
@@ -185,15 +184,15 @@ def _for_targets(fields: Mapping[str, Filled], targets: Sequence[str]) -> dict[s
     for name in names:
         path = f"model.factory.{name}"
         given = fields.get(path)
-        own = given is not None and given.how != "stand_in"
-        stand_in = Filled(value=FACTORY, how="stand_in", note=note)
+        own = given is not None and given.how != "assumed"
+        stand_in = Filled(value=FACTORY, how="assumed", note=note)
         result[path] = given if own and given is not None else stand_in
     return result
 
 
 def _to_fill_in(fields: Mapping[str, Filled]) -> list[Diagnostic]:
     """Return a diagnostic for every missing field; one each for the model and the data."""
-    unsaid = {path: filled for path, filled in fields.items() if filled.how == "stand_in"}
+    unsaid = {path: filled for path, filled in fields.items() if filled.how == "assumed"}
     found = []
     if any(filled.value == FACTORY for filled in unsaid.values()):
         message = f"the model is not migrated: write build_model() in {FILE} next to each train.py"

@@ -94,7 +94,7 @@ def _decide(
 
 def _expresses(fields: Mapping[str, Filled], bug: Bug) -> bool:
     """Whether the source's recipe expresses the mistake, or lacks a value for the correction."""
-    open_ = fields[bug.path].how == "stand_in" if bug.path in fields else False
+    open_ = fields[bug.path].how == "assumed" if bug.path in fields else False
     return open_ or all(_value(fields, path) == want for path, want in bug.keep.items())
 
 
@@ -127,7 +127,7 @@ def _sum(fields: Mapping[str, Filled], power: int) -> Values:
 
 
 def _is_zero(decay: Filled | None) -> bool:
-    return decay is None or (decay.how != "stand_in" and not decay.value)
+    return decay is None or (decay.how != "assumed" and not decay.value)
 
 
 def changed(fields: Mapping[str, Filled], changes: Values, note: str) -> dict[str, Filled]:

@@ -91,12 +91,13 @@ def became(across: CrossMigration, path: str) -> str:
         if not parts:
             return "default of the recipe"
         filled = parts[0]
+    if filled.nothing:
+        return "not in the source"
     return {
-        "source": "carried",
-        "default": "default made explicit",
-        "absent": "not in the source",
+        "read": "carried",
         "derived": "derived",
-        "stand_in": "fill in",
+        "default": "default made explicit",
+        "assumed": "fill in",
     }[filled.how]
 
 
@@ -242,7 +243,7 @@ def _lost_flags(across: CrossMigration) -> Iterator[dict[str, Any]]:
 
 def _is_open(across: CrossMigration, fact: Fact) -> bool:
     filled = across.fields.get(field_of(fact, _recipe_fields(across)))
-    return filled is None or filled.how == "stand_in"
+    return filled is None or filled.how == "assumed"
 
 
 def _recipe_fields(across: CrossMigration) -> set[str]:

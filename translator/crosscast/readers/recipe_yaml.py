@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.messages.source import Source, read_source
 from crosscast.recipe.document import Recipe
+from crosscast.recipe.fill_in import still_open
 from crosscast.recipe.validate import build_recipe, locate
 from crosscast.recipe.warnings import notices
 from crosscast.recipe.yaml_source import MAX_BYTES, YamlDocument, parse
@@ -63,7 +64,10 @@ class Loaded:
 
     def notices(self) -> list[Diagnostic]:
         """Return the warnings about the recipe, with their places."""
-        return [locate(self.document, notice) for notice in notices(self.recipe)]
+        return [
+            *still_open(self.document.marks, Severity.WARNING),
+            *(locate(self.document, notice) for notice in notices(self.recipe)),
+        ]
 
 
 def load_placed(path: str) -> Loaded:

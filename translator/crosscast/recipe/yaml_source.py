@@ -27,13 +27,12 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError, Span
+from crosscast.recipe.fill_in import Ends, Mark, PathKey
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 10_000
 MAX_DEPTH = 32
 MAX_NUMBER_LENGTH = 100
-
-PathKey = tuple[str | int, ...]
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
@@ -53,6 +52,8 @@ class YamlDocument:
     keys: dict[PathKey, Span] = field(default_factory=dict)
     """Span of the key that leads to a path; the root and sequence items have none."""
     values: dict[PathKey, Span] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
+    """Values with a comment that says that they are still to be filled in."""
 
     def span(self, path: PathKey, *, of_key: bool = False) -> Span | None:
         """Return the span of a path, or of its nearest parent that the file contains."""
@@ -83,6 +84,7 @@ class _Builder:
         self.collect = Collector()
         self.document = YamlDocument(file=file, data=None)
         self.nodes = 0
+        self.ends = Ends()
         self.events = self._events()
 
     def build(self) -> YamlDocument:
@@ -92,6 +94,7 @@ class _Builder:
         self.collect.raise_errors()
         if self.document.data is None:
             raise self._fail("CC015", "the file is empty", None, "start from `crosscast init`")
+        self.document.marks = self.ends.marks(self.lines, self.document.span)
         return self.document
 
     def _events(self) -> Iterator[Event]:
@@ -153,7 +156,9 @@ class _Builder:
             while not isinstance(item := next(self.events), CollectionEndEvent):
                 items.append(self._value(item, (*path, len(items))))
             self.document.values[path] = self._span(event, item)
+            self._ends(path, event, item)
             return tuple(items)
+        self._ends(path, event, event)
         return self._scalar(event)
 
     def _count(self, event: Event, path: PathKey) -> None:
@@ -183,11 +188,20 @@ class _Builder:
                 self._value(next(self.events), (*path, ""))
             else:
                 self.document.keys[(*path, key)] = self._span(event)
+                self._ends((*path, key), event, event)
                 result[key] = None  # detects duplicates within its own value, too
                 result[key] = self._value(next(self.events), (*path, key))
         self.document.values.pop((*path, ""), None)
         self.document.values[path] = self._span(start, event)
+        self._ends(path, start, event)
         return result
+
+    def _ends(self, path: PathKey, start: Event, end: Event) -> None:
+        """Note where a value ends; one in blocks ends where its last part does."""
+        block = isinstance(start, CollectionStartEvent) and not start.flow_style
+        text = isinstance(start, ScalarEvent) and start.style in ("|", ">")
+        if not block and not text:
+            self.ends.add(path, end.end_mark.line, end.end_mark.column)
 
     def _key(self, event: Event, path: PathKey) -> str | None:
         """Return the key that starts with `event`; None, after a report, if it is not a string."""

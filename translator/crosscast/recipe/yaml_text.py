@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
+from crosscast.messages.diagnostics import Span
+from crosscast.recipe.fill_in import Mark, with_marks
+from crosscast.recipe.yaml_source import PathKey, parse
 
-def recipe_text(recipe: Any) -> str:
-    """Return a loaded recipe as YAML with every value written out."""
+
+def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
+    """Return a loaded recipe as YAML with every value written out.
+
+    Args:
+        recipe: the recipe.
+        marks: the values that are still to be filled in; their comments are kept.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedSeq
     from ruamel.yaml.scalarstring import SingleQuotedScalarString as quoted
@@ -37,4 +47,12 @@ def recipe_text(recipe: Any) -> str:
         del data["metrics"]
     stream = io.StringIO()
     YAML().dump(data, stream)
-    return stream.getvalue()
+    text = stream.getvalue()
+    if not marks:
+        return text
+    document = parse(text, "")
+
+    def place(path: PathKey) -> Span | None:
+        return document.values.get(path) or document.span(path, of_key=True)
+
+    return with_marks(text, marks, place)

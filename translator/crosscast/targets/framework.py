@@ -40,5 +40,8 @@ class Framework:
     own_model: OwnModel
     optimizers: tuple[str, ...] = ()
     """API of its optimizers, with `{}` for the name; they have rows in the defaults."""
+    tf32: tuple[bool, str] | None = None
+    """Whether float32 products may round to TensorFloat-32 unless a program says otherwise, and the
+    first version with this default; None if it changes from release to release."""
     clip: str = ""
     """API for clipping by the global norm; it has a row in the defaults."""

@@ -210,6 +210,22 @@ def possible(guards: tuple[Guard, ...]) -> bool:
     )
 
 
+Touched = Literal["gradients", "weights", "optimizer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfollowed:
+    """Code of a loop that gets what is trained, and of which it is not known what it does."""
+
+    span: Span
+    text: str
+    """The function, or the assignment."""
+    touched: Touched
+    order: int
+    """Number of events before it."""
+    loops: tuple[Loop, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStep:
     """One training loop (or a step function without a loop), as events in order."""
@@ -231,6 +247,8 @@ class TrainingStep:
     """Conditions around all of it, such as `args.do_train`; left out of those of events."""
     parts: tuple[str, ...] = ()
     """Qualified names of the functions of the program that it runs through."""
+    unfollowed: tuple[Unfollowed, ...] = ()
+    """Code in the loop, or around it once an epoch, that is not understood."""
 
     def of(self, *kinds: EventKind) -> tuple[Event, ...]:
         """Return the events of these kinds, in order, inside and around the loop."""

@@ -126,6 +126,8 @@ def _without(text: str) -> Iterator[str]:
 
 def _groups(script: Script) -> Iterator[Fact]:
     groups = script.constants.get("GROUPS", [])
+    if not groups:
+        yield script.fact("optimizer.groups", [], "make_optimizer")
     order = script.text("settings", "settings_of", "make_optimizer")
     factor_first = bool(re.search(r"for patterns, factor, \w*decay\w* in GROUPS", order))
     for index, group in enumerate(groups):

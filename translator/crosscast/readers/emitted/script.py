@@ -52,9 +52,14 @@ class Script:
     """Normalized text of every function and class, without comments."""
 
     def __post_init__(self) -> None:
-        for module in self.modules:
-            for statement in () if _is_runtime(module) else module.tree.body:
+        for module in self.own:
+            for statement in module.tree.body:
                 self._take(statement, module)
+
+    @property
+    def own(self) -> tuple[Module, ...]:
+        """The modules besides those of the runtime."""
+        return tuple(module for module in self.modules if not _is_runtime(module))
 
     def _take(self, statement: ast.stmt, module: Module) -> None:
         match statement:
@@ -137,13 +142,16 @@ class Script:
         return {}
 
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:
-        """Return the fact that a recipe field has a value, shown by constants and functions."""
+        """Return the fact that a recipe field has a value, shown by constants and functions.
+
+        What none of them shows follows from the script as a whole, and is placed at its start.
+        """
         places = tuple(self.places[name] for name in where if name in self.places)
         plain: Plain | tuple[Plain, ...] = tuple(value) if isinstance(value, list) else value
         return Fact(
             field=f"recipe.{path}",
             value=plain,
-            places=places,
+            places=places or (Span(self.own[0].source.name, 1, 1),),
             origin=origin,  # type: ignore[arg-type]
             reader=NAME,
         )

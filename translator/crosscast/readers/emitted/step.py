@@ -150,8 +150,8 @@ def _scaling(script: Script) -> Iterator[Fact]:
     mode = "cumulative" if cumulative else "consecutive"
     yield script.fact("loss_scaling.hysteresis_mode", mode, "LossScale")
     highest = constants.get("MAX_SCALE", math.inf)
-    if not math.isinf(highest):
-        yield script.fact("loss_scaling.max_scale", highest, "MAX_SCALE")
+    limit = None if math.isinf(highest) else highest
+    yield script.fact("loss_scaling.max_scale", limit, "MAX_SCALE", "INIT_SCALE")
 
 
 def _clipping(script: Script) -> Iterator[Fact]:

@@ -19,6 +19,7 @@ from crosscast.readers.python.optimizers import (
     facts_of,
     family_of,
     number,
+    only_under,
     optimizer_call,
     schedule_facts,
     with_subjects,
@@ -58,11 +59,17 @@ class PaddleOptimizerReader:
         if not uses(program, "paddle", "paddlenlp", "ppdet", "paddleseg"):
             return
         static = is_static(program)
-        for optimizer in with_subjects(list(optimizers(program))):
+        found = with_subjects(list(optimizers(program)))
+        for optimizer in found:
             yield from facts_of(optimizer, NAME)
             yield from _regularized(optimizer)
             yield from _decay_filter(optimizer, program)
-            yield from schedule_facts(optimizer, NAME, stepped=_stepped(optimizer, static))
+            yield from schedule_facts(
+                optimizer,
+                NAME,
+                stepped=_stepped(optimizer, static),
+                under=only_under(optimizer, found),
+            )
         yield from _clips(program)
         yield from _by_call(program)
         yield from _half_masters(program)

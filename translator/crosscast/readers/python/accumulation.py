@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from crosscast.readers.python.origins import by_words
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
+from crosscast.trainstep.answers.main_loop import by_weight
 from crosscast.trainstep.answers.windows import Answer
 from crosscast.trainstep.steps.search import training_steps
 
@@ -34,22 +35,10 @@ class Accumulation:
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts of the most informative loop; other loops fill in missing fields."""
         fields: set[str] = set()
-        for step in sorted(training_steps(program), key=_weight, reverse=True):
+        for step in by_weight(training_steps(program)):
             found = list(_facts(step))
             yield from (fact for fact in found if fact.field not in fields)
             fields.update(fact.field for fact in found)
-
-
-def _weight(step: TrainingStep) -> tuple[bool, bool, bool, int]:
-    """Sort the main loop first: it runs by default, steps an optimizer, and is a loop."""
-    runs = all(guard.by_default is not False for guard in step.under)
-    backward = [e for e in step.of("backward") if e.by_default]
-    return (
-        runs and bool(backward) and bool(step.of("step")),
-        windows.is_present(step),
-        step.loop is not None and bool(step.of("zero_grad")),
-        len(step.events),
-    )
 
 
 def _facts(step: TrainingStep) -> Iterator[Fact]:
@@ -59,7 +48,7 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
     yield from _said("zero_grad.where", steps.cleared(step))
     clips = steps.clips(step)
     if clips:
-        yield from _said("clipping.kind", steps.clip_kind(clips))
+        yield from _clips(clips)
         for event in clips:
             limit = event.detail.get("max")
             if limit is not None:
@@ -72,6 +61,36 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
     yield from _said("schedule.stepped_per", moved)
     if moved is not None and moved.value != "epoch":
         yield from _said("schedule.on_skip", steps.rate_on_skip(step))
+
+
+def _clips(clips: Sequence[Event]) -> Iterator[Fact]:
+    """Yield how gradients are clipped; of a function of the program its name alone tells."""
+    kind = steps.clip_kind(clips)
+    places = tuple(dict.fromkeys(event.span for event in clips))
+    if kind is None:
+        reason = "how it clips was not read"
+        yield Fact(
+            field="clipping.kind",
+            known=False,
+            reason=reason,
+            places=places,
+            confidence="likely",
+            origin="presence",
+            reader=NAME,
+        )
+        return
+    own = any("own" in event.detail for event in clips)
+    under = [guard.text for guard in clips[0].guards if guard.window is None and guard.holds]
+    yield Fact(
+        field="clipping.kind",
+        value=kind.value,
+        places=kind.places,
+        origin="presence",
+        confidence="guess" if own else "certain",
+        reason="by the name of a function" if own else "",
+        under=tuple(under),
+        reader=NAME,
+    )
 
 
 def _windows(step: TrainingStep) -> Iterator[Fact]:

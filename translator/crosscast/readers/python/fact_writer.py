@@ -53,8 +53,9 @@ class FactWriter:
         origin: Origin = "presence",
         confidence: Confidence = "certain",
         expression: str = "",
+        reason: str = "",
     ) -> None:
-        """Record that a field has a value."""
+        """Record that a field has a value; `reason` says why it is only a guess."""
         self.facts.append(
             Fact(
                 field=name,
@@ -65,6 +66,7 @@ class FactWriter:
                 origin=origin,
                 confidence=confidence,
                 expression=expression,
+                reason=reason,
                 reader=self.reader,
             )
         )

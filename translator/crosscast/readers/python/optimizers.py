@@ -166,14 +166,36 @@ def number(
     )
 
 
+def only_under(optimizer: OptimizerCall, found: Sequence[OptimizerCall]) -> tuple[str, ...]:
+    """Return the conditions of an optimizer with a schedule that is made without one elsewhere."""
+    others = [
+        other
+        for other in found
+        if other is not optimizer
+        and (other.where, other.variable) == (optimizer.where, optimizer.variable)
+    ]
+    for other in others:
+        node = rate_of(other.call)
+        if node is not None and course_of(node, other.call.module.owner_of(node)) is None:
+            call = optimizer.call
+            return tuple(condition.text for condition in branches(call.node, call.module))
+    return ()
+
+
 def schedule_facts(
-    optimizer: OptimizerCall, reader: str, *, stepped: str = "", on_skip: str = ""
+    optimizer: OptimizerCall,
+    reader: str,
+    *,
+    stepped: str = "",
+    on_skip: str = "",
+    under: tuple[str, ...] = (),
 ) -> Iterator[Fact]:
     """Yield the peak rate and the schedule behind the learning rate of an optimizer.
 
     Args:
         optimizer: the call that creates it.
         reader: name of the reader.
+        under: conditions under which it has a schedule.
         stepped: what advances the schedule, if the framework does.
         on_skip: whether it moves on when an update is skipped, if the framework decides.
     """
@@ -192,16 +214,28 @@ def schedule_facts(
         return
     if course.base is not None:
         yield from number("learning_rate", course.base[0], optimizer, reader)
-    yield from course_facts(course, reader, module.span(node), stepped=stepped)
+    yield from course_facts(course, reader, module.span(node), stepped=stepped, under=under)
     if on_skip:
         yield fact_of("schedule.on_skip", Known(on_skip), module.span(node), reader=reader)
 
 
-def course_facts(course: Course, reader: str, *places: Span, stepped: str = "") -> Iterator[Fact]:
+def course_facts(
+    course: Course, reader: str, *places: Span, stepped: str = "", under: tuple[str, ...] = ()
+) -> Iterator[Fact]:
     """Yield the facts about a schedule."""
     spans = (*course.places, *places)[:6]
     if course.decay:
-        yield fact_of("schedule.name", Known(course.decay), *spans, reader=reader)
+        named = fact_of("schedule.name", Known(course.decay), *spans, under=under, reader=reader)
+        spelled = replace(named, confidence="guess", reason="by the spelling of its formula")
+        yield named if course.exact else spelled
+    for field, end in course.details:
+        yield Fact(
+            field=f"recipe.schedule.{field}",
+            value=end,
+            places=spans,
+            origin="presence",
+            reader=reader,
+        )
     word = Known("yes" if course.has_warmup else "no")
     yield fact_of("schedule.has_warmup", word, *spans[:1], reader=reader)
     if course.warmup:

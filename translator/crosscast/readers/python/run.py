@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Symbol, Value
+from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.fact_writer import FactWriter, content, is_number, place_of, trains
 from crosscast.readers.python.library_calls import last, matching, uses
 
@@ -88,13 +89,27 @@ def _batch(writer: FactWriter, program: Program) -> None:
         if call.bound().get("batch_size") is None:
             continue
         writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
+        _last(writer, call)
         return
+
+
+def _last(writer: FactWriter, call: Call) -> None:
+    """Record what a loader does with a short last batch; it keeps it unless it is told to."""
+    if "drop_last" in call.bound():
+        drops = content(call.argument("drop_last"))
+        if isinstance(drops, bool):
+            writer.say("batch.drop_last", "yes" if drops else "no", place_of(call))
+        else:
+            text = call.module.text(call.bound()["drop_last"])
+            writer.unknown("batch.drop_last", "a setting decides", place_of(call), expression=text)
+    elif not call.has_star:
+        writer.say("batch.drop_last", "no", place_of(call))
 
 
 def _seed(writer: FactWriter, program: Program) -> None:
     for _, call in matching(program, _SEED):
         value = _first(call, "seed")
-        if value is not None:
+        if value is not None and runs_by_default(call.node, call.module) is not False:
             writer.number("seed", value, place_of(call))
             return
 

@@ -78,6 +78,10 @@ class Course:
     """The peak rate, if the schedule names it."""
     places: tuple[Span, ...] = ()
     total: Value | None = None
+    exact: bool = False
+    """Whether calls of libraries decide the decay, and not the spelling of a formula."""
+    details: tuple[tuple[str, float], ...] = ()
+    """Fields of a recipe's schedule that such a call decides."""
 
 
 def course_of(rate: ast.expr, module: Module) -> Course | None:
@@ -88,10 +92,12 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
     lengths: list[str] = []
     base: tuple[ast.expr, Module] | None = None
     total: Value | None = None
+    details: list[tuple[tuple[str, float], ...]] = []
     for call, name in _library_calls(found):
         word = _word(call, name)
         if word and word != "warmup":
             decays[word] = None
+            details.append(tuple(_details(call, name)))
         if (
             word in ("warmup", "noam")
             or _WITH_WARMUP.search(name)
@@ -122,7 +128,36 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         return None
     decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "constant")
     length = next(filter(None, lengths), "")
-    return Course(decay, length, bool(lengths), base, tuple(places), total)
+    return Course(
+        decay,
+        length,
+        bool(lengths),
+        base,
+        tuple(places),
+        total,
+        exact=by_library or not decays,
+        details=details[0] if len(details) == 1 else (),
+    )
+
+
+_ENDS: dict[str, tuple[tuple[str, tuple[str, ...], float], ...]] = {
+    "polynomialdecay": (
+        ("end_lr", ("end_learning_rate", "end_lr"), 1e-4),
+        ("power", ("power",), 1.0),
+    ),
+    "cosineannealingdecay": (("end_lr", ("eta_min",), 0.0),),
+    "cosinedecay": (("end_lr", ("alpha",), 0.0),),
+}
+"""Schedules of TensorFlow, Keras and Paddle: field, its arguments, their default."""
+
+
+def _details(call: Call, name: str) -> Iterator[tuple[str, float]]:
+    """Yield the last rate and the power of a schedule of a library."""
+    for field, arguments, usual in _ENDS.get(last(name).lower().replace("_", ""), ()):
+        given = next((word for word in arguments if word in call.bound()), None)
+        value = usual if given is None else plain(call.argument(given))
+        if isinstance(value, int | float) and not (given == "alpha" and value):
+            yield field, float(value)
 
 
 def _decay_of_text(node: ast.AST, module: Module) -> str:

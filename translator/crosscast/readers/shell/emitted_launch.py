@@ -62,14 +62,19 @@ _FIXED = {
     "accumulation.steps": 1,
     "accumulation.normalize_by": "sample",
     "loss.kind": "cross_entropy",
+    "loss.label_smoothing": 0.0,
+    "loss.class_weights": (),
+    "ema.decay": None,
     "clipping.kind": "global_norm",
     "clipping.eps": 0.0,
+    "clipping.exempt": (),
     "optimizer.name": "adamw",
     "optimizer.betas": (0.9, 0.999),
     "optimizer.eps": 1e-8,
     "optimizer.eps_placement": "before_correction",
     "optimizer.bias_correction": True,
     "optimizer.no_decay": ("bias", "layer_norm"),
+    "optimizer.groups": (),
     "model.layer_norm_eps": 1e-5,
     "activation_checkpointing": False,
     "schedule.tick": "attempt",
@@ -183,6 +188,7 @@ class _Telling:
         self.fact("loss_scaling.mode", "dynamic", switch)
         self.fact("loss_scaling.hysteresis_mode", "consecutive")
         self.fact("loss_scaling.min_scale", 1.0)
+        self.fact("loss_scaling.max_scale", None)
         for flag, path in scaling_words("paddle").items():
             counts = path in _COUNTS
             more = self.script.late if counts else 0

@@ -16,6 +16,7 @@ from crosscast.readers.python.optimizers import (
     course_facts,
     facts_of,
     family_of,
+    only_under,
     optimizer_call,
     schedule_facts,
     with_subjects,
@@ -65,7 +66,13 @@ class OptimizerReader:
         found = with_subjects(list(trained))
         for optimizer in found:
             yield from facts_of(optimizer, NAME)
-            yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
+            yield from schedule_facts(
+                optimizer,
+                NAME,
+                stepped="step",
+                on_skip="library",
+                under=only_under(optimizer, found),
+            )
             yield from _regularized(optimizer)
         yield from _by_name(program, bool(found))
         if not found:

@@ -14,6 +14,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, types_of
 from crosscast.readers.python.library_calls import calls_of, last, matching
 from crosscast.readers.python.scale_bounds import own_bounds
@@ -208,6 +209,8 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
         decision = _decision(call)
         if decision.who == "always" and not looped:
             decision = Decision("caller", None, decision.under)
+        elif decision.who == "always" and _for_a_type(call):
+            decision = Decision("config", None, decision.under, _condition(call))
         uses.append(Use(place_of(call), decision, ("float16",), "float16"))
     return tell_uses(writer, uses)
 
@@ -224,7 +227,8 @@ def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half
                     writer.number(path, value, place_of(call))
         mode = "dynamic" if given else "framework_default"
         calls = (*scalers, *_made(program, _HELPER))
-        writer.say("loss_scaling.mode", mode, *(place_of(call) for call in calls))
+        switch = _condition(scalers[0])
+        writer.say("loss_scaling.mode", mode, *map(place_of, calls), expression=switch)
         return
     helpers = list(_made(program, _HELPER))
     if helpers:
@@ -236,6 +240,24 @@ def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half
         )
     elif half and (brought := given_scalers(program)):
         writer.say("loss_scaling.mode", "caller", *brought, confidence="likely")
+
+
+_HALF = re.compile(r"float16|fp16|\bhalf\b", re.I)
+
+
+def _for_a_type(scaler: Call) -> bool:
+    """Whether a scaler is for a type that the program finds out: `if dtype == torch.float16`."""
+    tests = [test for test in conditions_of(scaler) if _HALF.search(test.text)]
+    return any(holds_by_default(test) is None for test in tests)
+
+
+def _condition(scaler: Call) -> str:
+    """Return the condition under which a scaler scales, as text; empty if it always does."""
+    enabled = _arguments(scaler).get("enabled")
+    if enabled is not None and not isinstance(enabled, ast.Constant):
+        return scaler.module.owner_of(enabled).text(enabled)
+    tests = [test.text for test in conditions_of(scaler) if "__name__" not in test.text]
+    return " and ".join(tests)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -66,6 +66,9 @@ def _initialize(writer: FactWriter, calls: Sequence[Call]) -> None:
             word = str(content(level)) if level is not None else "O1"
             origin = "library_default" if level is None else "flag" if flag_of(level) else "literal"
             writer.say("precision.level", word, place, origin=origin, expression=flag_of(level))  # type: ignore[arg-type]
+        elif "opt_level" in call.bound():
+            text = call.module.text(call.bound()["opt_level"])
+            writer.unknown("precision.level", "it has no default", place, expression=text)
     _scale(writer, live)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, place_of
-from crosscast.readers.torch.groups import groups_of
+from crosscast.readers.torch.groups import Groups, are_all_parameters, groups_of
 from crosscast.readers.torch.optimizer_names import decay_field
 from crosscast.targets.parameter_words import fields_of, optimizer_words
 
@@ -76,9 +77,23 @@ def tell_settings(
         on = content(nesterov)
         if isinstance(on, bool):
             writer.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
+    given = bound.get("params") or _first(call)
     if groups.spared and groups.place is not None:
         span = groups.place[1].span(groups.place[0])
         writer.say("optimizer.no_decay", "yes", span, subject=subject, under=under)
+    elif given is not None and are_all_parameters(given, call.module):
+        span = call.module.owner_of(given).span(given)
+        writer.say("optimizer.no_decay", "no", span, subject=subject, under=under)
+    if groups.place is not None and len({shown for _, shown in _rates(groups)}) > 1:
+        spans = [where.span(node) for _, node, where in groups.rates]
+        writer.say("optimizer.rate_groups", "yes", *spans, subject=subject, under=under)
+
+
+def _rates(groups: Groups) -> Iterator[tuple[ast.expr | None, str]]:
+    """Yield the rates of the groups, those without one included."""
+    yield from ((node, where.text(node)) for _, node, where in groups.rates)
+    if len(groups.rates) < groups.count and groups.rates:
+        yield None, ""
 
 
 def _decoupled(call: Call) -> bool:

@@ -18,6 +18,7 @@ from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.python.optimizers import role
+from crosscast.readers.torch.later_changes import tell_changes
 from crosscast.readers.torch.object_names import Subjects, subject_of
 from crosscast.readers.torch.optimizer_names import (
     BASES,
@@ -185,13 +186,21 @@ def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> N
         and optimizer.family not in ("elsewhere", "caller")
         and not is_factory(optimizer.name)
     ):
-        writer.say("optimizer.source_name", last(optimizer.name), place, subject=name, under=under)
+        writer.say(
+            "optimizer.source_name",
+            last(optimizer.name),
+            place,
+            subject=name,
+            under=under,
+            expression=optimizer.name,
+        )
     if optimizer.family == "elsewhere" or optimizer.family == "caller":
         return
     if optimizer.family == "selectable" and is_factory(optimizer.name):
         tell_from_flags(writer, call, name)
         return
     tell_settings(writer, optimizer, name, under)
+    tell_changes(writer, call, name)
     part = role(name, call.module.text(call.node.args[0]) if call.node.args else "")
     if part:
         writer.say("optimizer.role", part, place, subject=name, under=under)

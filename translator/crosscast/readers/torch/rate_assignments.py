@@ -82,7 +82,13 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
         decay = "step_custom"
     if not decay:
         return None
-    return SchedulePart(decay, tuple(places), warms, by_default=runs_by_default(node, module))
+    return SchedulePart(
+        decay,
+        tuple(places),
+        warms,
+        by_default=runs_by_default(node, module),
+        confidence="guess",
+    )
 
 
 def _arguments(value: ast.expr, module: Module) -> Iterator[Part]:

@@ -87,7 +87,8 @@ def _of_library(call: Call, name: str) -> SchedulePart:
     if word == "LinearLR" and name.startswith("torch."):
         return _of_linear(call)
     bound = call.bound()
-    part = SchedulePart(decay_of(name), (place,))
+    part = SchedulePart(decay_of(name), (place,), confidence=table.confidence(name))
+    part.details = tuple(_details(call, name))
     if word == "OneCycleLR":
         part.warms = "pct_start" in bound
     if table.warms_up(name) or not bound.keys().isdisjoint(table.WARMUPS):
@@ -101,6 +102,28 @@ def _of_library(call: Call, name: str) -> SchedulePart:
     if total and (not is_number(number) or number > 0):  # type: ignore[operator]
         part.total = _number("schedule.total_steps", call, total)
     return part
+
+
+def _details(call: Call, name: str) -> Iterator[Fact]:
+    """Yield where a schedule ends whose formula is known: its last rate, its power."""
+    for field, argument, usual in table.DETAILS.get(name, ()):
+        value: object = content(call.argument(argument)) if argument in call.bound() else usual
+        if is_number(value):
+            yield Fact(
+                field=f"recipe.schedule.{field}",
+                value=float(value),  # type: ignore[arg-type]
+                places=(place_of(call),),
+                origin="presence",
+                reader="torch_schedules",
+            )
+    if table.warms_up(name) and name in table.DETAILS:
+        yield Fact(
+            field="recipe.schedule.decay_from",
+            value="warmup_end",
+            places=(place_of(call),),
+            origin="presence",
+            reader="torch_schedules",
+        )
 
 
 def _of_function(call: Call) -> SchedulePart:
@@ -119,7 +142,7 @@ def _of_function(call: Call) -> SchedulePart:
     if shape.warms and decay == "custom":
         decay = "constant"
     start = head_start(formulas) if shape.warms else ""
-    return SchedulePart(decay, (place,), shape.warms, start=start)
+    return SchedulePart(decay, (place,), shape.warms, start=start, confidence="guess")
 
 
 def _is_made_elsewhere(node: ast.expr, call: Call) -> bool:

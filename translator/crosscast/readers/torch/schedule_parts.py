@@ -38,6 +38,12 @@ class SchedulePart:
     rising: bool = False
     """Whether it only raises the rate."""
     chained: bool = False
+    details: tuple[Fact, ...] = ()
+    """Facts about where it ends, for a schedule whose formula is known."""
+
+
+SPELLED = "by the spelling of its formula"
+"""Why the decay of a formula is a guess."""
 
 
 def branches_together(parts: list[SchedulePart]) -> SchedulePart:
@@ -73,6 +79,8 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
     chosen = seen or falling
     if chosen:
         _tell_decay(writer, chosen)
+    if len(chosen) == 1:
+        writer.facts += chosen[0].details
 
 
 def _tell_decay(writer: FactWriter, parts: list[SchedulePart]) -> None:
@@ -90,4 +98,5 @@ def _tell_decay(writer: FactWriter, parts: list[SchedulePart]) -> None:
         origin="flag" if first.flag else "presence",
         expression=first.flag,
         confidence=first.confidence,
+        reason=SPELLED if first.confidence == "guess" else "",
     )

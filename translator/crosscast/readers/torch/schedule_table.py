@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from crosscast.facts.fact import Confidence
 from crosscast.readers.python.fact_writer import is_foreign
 from crosscast.readers.python.library_calls import last
 
@@ -50,6 +52,34 @@ TOTALS = ("num_training_steps", "total_steps", "t_total", "T_max", "num_train_st
 """Arguments that give the length of the run."""
 STYLES = ("decay_style", "lr_decay_style", "decay_type", "schedule_type", "lr_scheduler_type")
 """Arguments that name the schedule."""
+
+
+_TRANSFORMERS = ("transformers.", "transformers.optimization.", "diffusers.optimization.")
+DETAILS: Mapping[str, tuple[tuple[str, str, float], ...]] = {
+    "torch.optim.lr_scheduler.CosineAnnealingLR": (("end_lr", "eta_min", 0.0),),
+    "torch.optim.lr_scheduler.PolynomialLR": (("end_lr", "", 0.0), ("power", "power", 1.0)),
+    **{
+        f"{package}{function}": fields
+        for package in _TRANSFORMERS
+        for function, fields in (
+            ("get_linear_schedule_with_warmup", (("end_lr", "", 0.0),)),
+            ("get_cosine_schedule_with_warmup", (("end_lr", "", 0.0),)),
+            (
+                "get_polynomial_decay_schedule_with_warmup",
+                (("end_lr", "lr_end", 1e-7), ("power", "power", 1.0)),
+            ),
+        )
+    },
+}
+"""Schedules whose formula a recipe has: field, the argument that sets it, its default."""
+_KNOWN = ("torch.", "transformers.", "diffusers.", "timm.", "accelerate.", "deepspeed.", "apex.")
+
+
+def confidence(name: str) -> Confidence:
+    """Return how sure the shape is that the name of a class or function suggests."""
+    if ":" in name:
+        return "guess"
+    return "certain" if name.startswith(_KNOWN) else "likely"
 
 
 def is_schedule(name: str) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.values.value import Unknown, Value
-from crosscast.trainstep.events import Event, EventKind, Loop, TrainingStep
+from crosscast.trainstep.events import Event, EventKind, Loop, TrainingStep, Unfollowed
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import library_steps
 from crosscast.trainstep.steps.roles import common_guards, micro_loops, roles, with_roles, without
@@ -133,7 +133,17 @@ def _step(
         by_hand=by_hand,
         under=common,
         parts=tuple(walker.parts),
+        unfollowed=tuple(_unfollowed(walker, events, loop)),
     )
+
+
+def _unfollowed(walker: Walker, events: Sequence[Event], loop: Loop | None) -> Iterator[Unfollowed]:
+    """Yield the code that was not understood within a loop and in the loops around it."""
+    around = {id(each) for e in events if e.kind == "backward" for each in e.loops}
+    for code in walker.unfollowed:
+        inside = any(each is loop for each in code.loops)
+        if inside or all(id(each) in around for each in code.loops):
+            yield code
 
 
 def _module_of(loop: Loop, events: Sequence[Event], home: Module) -> Module:

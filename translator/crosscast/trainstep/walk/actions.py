@@ -25,6 +25,7 @@ from crosscast.trainstep.walk import (
     loss_divisions,
     models,
     step_wrappers,
+    unfollowed,
     updates,
 )
 from crosscast.trainstep.walk.loss_sums import live_loss
@@ -58,7 +59,8 @@ def act(walker: Walker, call: ast.Call, frame: Frame) -> None:
         or _by_name(walker, call, name, frame)
     ):
         return
-    models.forward(walker, call, name, frame)
+    if not models.forward(walker, call, name, frame):
+        unfollowed.note(walker, call, name, frame)
 
 
 def _is_operator(name: str, call: ast.Call, frame: Frame) -> bool:

@@ -36,6 +36,8 @@ def clipped(
     detail: dict[str, Value] = {}
     if kind:
         detail["kind"] = Known(kind)
+    if walker.program.function(frame.module.call(call)) is not None:
+        detail["own"] = Known(True)
     if bound is not None:
         detail["max"] = frame.value(bound)
         detail["max_text"] = Known(frame.module.text(bound))

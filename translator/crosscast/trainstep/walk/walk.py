@@ -12,7 +12,7 @@ from crosscast.trainstep.frames.expression_keys import key_of
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.loops import AnyLoop, head_of
 from crosscast.trainstep.frames.losses import Division, loss_of
-from crosscast.trainstep.walk import actions, assignments, branches, inline
+from crosscast.trainstep.walk import actions, assignments, branches, inline, unfollowed
 from crosscast.trainstep.walk.conditions import PathCondition, settled
 from crosscast.trainstep.walk.contexts import contexts_of
 from crosscast.trainstep.walk.flow import is_main, joined, leaves, short_circuits
@@ -72,6 +72,7 @@ class ProgramWalker(Walker):
             case _:
                 self.expression(node, frame)
                 assignments.assigned(self, node, frame)
+                unfollowed.assigned(self, node, frame)
         return 0
 
     def expression(self, node: ast.AST, frame: Frame) -> None:

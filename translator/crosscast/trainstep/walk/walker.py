@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Value
-from crosscast.trainstep.events import Context, Event, EventKind
+from crosscast.trainstep.events import Context, Event, EventKind, Unfollowed
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.function_index import Index
 from crosscast.trainstep.frames.loops import LoopHead
@@ -41,6 +41,7 @@ class Walker(ABC):
         self.parts: dict[str, None] = {}
         self.divisions: dict[int, Event] = {}
         """Events of divisions, by the division's node."""
+        self.unfollowed: list[Unfollowed] = []
         self.statements = 0
         self.lengths: dict[int, Value] = {}
         """Rounds of loops that count, by identity of the loop."""

@@ -1,0 +1,83 @@
+"""Settings of an optimizer that a program changes after it was made.
+
+After `group["weight_decay"] = wd_schedule[it]`, or `add_param_group` with settings of its own, what
+the call says or leaves to its defaults is not what trains.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.readers.python.fact_writer import FactWriter
+from crosscast.readers.python.library_calls import target_of
+
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+
+_FIELDS = {
+    "lr": "learning_rate",
+    "weight_decay": "weight_decay",
+    "momentum": "momentum",
+    "betas": "betas",
+    "eps": "eps",
+}
+_GROUP = re.compile(r"group|\bpg\b", re.I)
+
+
+def tell_changes(writer: FactWriter, call: Call, subject: str) -> None:
+    """Record which settings of the optimizer that a call makes are changed later."""
+    program = call.module.program
+    if program is None:
+        return
+    variable = target_of(call.node, call.module)
+    found = list(_assigned(program))
+    found += _added(program, variable.rpartition(".")[2])
+    for field in dict.fromkeys(field for field, _, _ in found):
+        mine = [(place, text) for name, place, text in found if name == field]
+        writer.say(
+            f"optimizer.{field}_changed",
+            "later",
+            *(place for place, _ in mine),
+            subject=subject,
+            expression=mine[0][1],
+        )
+
+
+def _assigned(program: Program) -> Iterator[tuple[str, Span, str]]:
+    """Yield the settings that assignments to groups of parameters change."""
+    for module in program.modules:
+        for node in (*module.every(ast.Assign), *module.every(ast.AugAssign)):
+            target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+            field = _of_group(target, module)
+            if field and not module.is_dead(node):
+                yield field, module.span(node), module.text(node)[:80]
+
+
+def _of_group(target: ast.expr, module: Module) -> str:
+    match target:
+        case ast.Subscript(value=group, slice=ast.Constant(value=str(key))) if key in _FIELDS:
+            if _GROUP.search(module.text(group)):
+                return _FIELDS[key]
+    return ""
+
+
+def _added(program: Program, variable: str) -> Iterator[tuple[str, Span, str]]:
+    """Yield the settings of groups that are added to an optimizer later."""
+    for module in program.modules:
+        for call in module.calls:
+            if call.method != "add_param_group" or not call.node.args:
+                continue
+            if variable and not call.receiver_text.endswith(variable):
+                continue
+            given = call.node.args[0]
+            keys = given.keys if isinstance(given, ast.Dict) else []
+            for key in keys:
+                name = key.value if isinstance(key, ast.Constant) else None
+                if isinstance(name, str) and name in _FIELDS:
+                    yield _FIELDS[name], module.span(call.node), module.text(call.node)[:80]
