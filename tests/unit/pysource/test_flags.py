@@ -34,6 +34,7 @@ def launch(**flags: object) -> Command:
         ("p.add_argument('--x', dest='lr', default=1)", "args.lr", 1),
         ("p.add_argument('--fp16', action='store_true')", "args.fp16", False),
         ("p.add_argument('--no-fp16', dest='fp16', action='store_false')", "args.fp16", True),
+        ("p.add('--learning_rate', '-learning_rate', default=1.0)", "args.learning_rate", 1.0),
         ("p.add_argument('--n', type=int, default=4)", "vars(args)['n']", 4),
         ("p.add_argument('--n', type=int, default=4)", "args.__dict__['n']", 4),
         ("p.add_argument('--n', type=int, default=4)", "getattr(args, 'n', 9)", 4),

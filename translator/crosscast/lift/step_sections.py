@@ -93,6 +93,9 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         draft.put("loss_scaling.mode", "none", mode, how="absent", note=note)
         return
     half = draft.value("precision.compute_dtype")
+    if half == "bfloat16" and word(idle := look("loss_scaling.with_bfloat16")) == "no":
+        draft.put("loss_scaling.mode", "none", idle, note="the scaler is off with bfloat16")
+        return
     if kind == "static":
         scale = look("loss_scaling.scale") or look("loss_scaling.init_scale")
         draft.put("loss_scaling.mode", "static", mode)

@@ -34,6 +34,7 @@ from crosscast.readers.python.precision import (
     types_in,
 )
 from crosscast.readers.python.scale_bounds import own_bounds
+from crosscast.readers.python.scaler_switches import tell_idle_scalers
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
 from crosscast.targets.defaults import version_number
@@ -199,6 +200,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     for _name, call in found:
         yield from _scaler(call)
     if found:
+        yield from tell_idle_scalers(((call, None) for _, call in found), NAME)
         yield from _library_updates(found[0][1])
         return
     if any(_REWRITES.fullmatch(name) for name, _ in calls_of(program)):
