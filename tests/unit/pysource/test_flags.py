@@ -169,6 +169,27 @@ def test_flags_that_are_changed(build: Build) -> None:
     )
 
 
+def test_sets_have_an_add_too(build: Build) -> None:
+    program = build(f"{PARSER}seen.add('-x')\nseen.add('name', default=3)\nlog.add(path, '-y')\n")
+    assert set(program.flags) == set()
+
+
+def test_a_namespace_of_tyro(build: Build) -> None:
+    text = """
+        from dataclasses import dataclass
+        import tyro
+
+        @dataclass
+        class Args:
+            lr: float = 3e-4
+
+        args = tyro.cli(Args)
+        print(args.lr)
+    """
+    value = evaluate(*last_use(build(text), "args.lr"))
+    assert value == Known(3e-4, "flag", "args.lr")
+
+
 def test_what_is_no_flag(build: Build) -> None:
     program = build(
         PARSER
