@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.chosen_types import chosen_types
 from crosscast.readers.python.conditions import branches, reached_by
 from crosscast.readers.python.library_calls import (
     calls_of,
@@ -30,7 +31,6 @@ from crosscast.readers.python.precision import (
     Site,
     precision_facts,
     site,
-    types_behind,
     types_in,
 )
 from crosscast.readers.python.scale_bounds import own_bounds
@@ -90,11 +90,13 @@ def policy_sites(program: Program) -> Iterator[Site]:
         if node is None:
             continue
         policy = _policy_name(call.argument("policy") or call.argument("value"))
-        found = types_in(policy) or types_behind(node, call.module)
+        chosen = chosen_types(node, call.module)
+        found = tuple(dict.fromkeys((*types_in(policy), *chosen.types)))
         if found and found != ("float32",):
-            full = "mixed" not in str(plain(policy) or "mixed")
+            full = chosen.default != "float32" and "mixed" not in str(plain(policy) or "mixed")
             mode: Mode = "full" if full or last(name) == "set_floatx" else "mixed"
-            yield site(call.node, call.module, found, chosen=node, mode=mode)
+            default = chosen.default if len(found) > 1 else ""
+            yield site(call.node, call.module, found, chosen=node, mode=mode, default=default)
     for _name, call in matching(program, _LAYER):
         node = call.bound().get("dtype")
         if node is not None and text_value(_policy_name(call.argument("dtype"))).startswith(
