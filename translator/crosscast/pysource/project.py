@@ -38,8 +38,9 @@ class Project(Program):
         modules: Sequence[Module],
         launch: Command | None = None,
         versions: Mapping[str, str] | None = None,
+        settings: Mapping[str, Value] | None = None,
     ) -> None:
-        super().__init__(modules, launch, versions)
+        super().__init__(modules, launch, versions, settings)
         self.meanings: Memo[tuple[Meaning, ...]] = Memo(resolution.look_up, lambda n, m: (), 30)
         self.entries: Memo[Sequence[Binding]] = Memo(look_up_entries, lambda n, m: (), 24)
         self.values: Memo[Value] = Memo(value_of_node, circular, 40)
@@ -132,6 +133,7 @@ def read_program(
     sources: Sequence[Source],
     launch: Command | None = None,
     versions: Mapping[str, str] | None = None,
+    settings: Mapping[str, Value] | None = None,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """Read Python files as one program; what cannot be read is a diagnostic.
 
@@ -139,12 +141,13 @@ def read_program(
         sources: the files; a notebook (`.ipynb`) counts with its code cells.
         launch: the command that starts the program; its flags override defaults.
         versions: package and version, as requirements or the user say.
+        settings: `function.parameter` and the value that a file for gin binds to it.
     """
     modules: list[Module] = []
     diagnostics: list[Diagnostic] = []
     with _without_collector():
         _read_all(sources, modules, diagnostics)
-    return Project(modules, launch, versions), tuple(diagnostics)
+    return Project(modules, launch, versions, settings), tuple(diagnostics)
 
 
 @contextmanager

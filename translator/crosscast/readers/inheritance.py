@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -13,7 +13,9 @@ from crosscast.readers.tree import Tree
 MAX_DEPTH = 8
 _BASES = ("_base_", "_BASE_")
 _PYTHON = re.compile(r"^_base_[ \t]*=[ \t]*(\[[^\]]*\]|\([^)]*\)|[^\n]+)", re.MULTILINE)
-_YAML = re.compile(r"^(?:_base_|_BASE_)[ \t]*:[ \t]*([^\n]*(?:\n[ \t]*-[^\n]*)*)", re.MULTILINE)
+_YAML = re.compile(
+    r"^(?:_base_|_BASE_)[ \t]*:[ \t]*(\[[^\]]*\]|[^\n]*(?:\n[ \t]*-[^\n]*)*)", re.MULTILINE
+)
 _TEXT = re.compile(r"""["']([^"'\n]+)["']""")
 _WORD = re.compile(r"[\w./~-]+\.ya?ml\b")
 _READ_BASE = re.compile(r"^with read_base\(\):[^\n]*\n((?:[ \t]+[^\n]*\n|[ \t]*\n)+)", re.MULTILINE)
@@ -45,23 +47,33 @@ def bases_of(source: Source) -> tuple[PurePath, ...]:
 
     Bases in an installed package (`mmdet::_base_/runtime.py`) are not among them.
     """
-    folder = PurePath(source.name).parent
-    return tuple(plain_path(folder / name) for name in _named(source) if "::" not in name)
+    return _located(source, (*_named(source), *_imported(source)))
 
 
 def is_based(source: Source) -> bool:
     """Whether a file says that it inherits from others, wherever those are."""
-    return bool(_named(source))
+    return bool(_named(source) or _imported(source))
+
+
+def _located(source: Source, names: Iterable[str]) -> tuple[PurePath, ...]:
+    folder = PurePath(source.name).parent
+    return tuple(plain_path(folder / name) for name in names if "::" not in name)
+
+
+def _imported(source: Source) -> tuple[str, ...]:
+    """Return the files that a configuration of MMEngine imports within `read_base()`."""
+    if not source.name.endswith(".py") or "read_base" not in source.text:
+        return ()
+    blocks = _READ_BASE.finditer(source.text)
+    return tuple(_file_of(module) for block in blocks for module in _IMPORT.findall(block[1]))
 
 
 def _named(source: Source) -> tuple[str, ...]:
+    """Return the files whose sections a configuration merges with its own, as it writes them."""
     text = source.text
     if source.name.endswith(".py"):
-        listed = [name for match in _PYTHON.finditer(text) for name in _TEXT.findall(match[1])]
-        if "read_base" in text:
-            for block in _READ_BASE.finditer(text):
-                listed += [_file_of(module) for module in _IMPORT.findall(block[1])]
-        return tuple(dict.fromkeys(listed))
+        found = _PYTHON.finditer(text) if "_base_" in text else ()
+        return tuple(dict.fromkeys(n for match in found for n in _TEXT.findall(match[1])))
     if not any(word in text for word in _BASES):
         return ()
     return tuple(
@@ -100,14 +112,16 @@ class Inheritance:
             return own
         self.seen.append(source.name)
         base, missing = Tree(own.span, keys={}), False
-        for path in bases_of(source):
+        named = _named(source)
+        located = _located(source, named)
+        for path in located:
             found = self.files.get(path)
             tree = self.load(found) if found is not None else None
             if found is None or tree is None:
                 missing = True
             else:
                 base = merged(base, self.over_bases(found, tree))
-        missing = missing or len(bases_of(source)) < len(_named(source))
+        missing = missing or len(located) < len(named)
         self.seen.pop()
         rest = {name: tree for name, tree in own.keys.items() if name not in _BASES or missing}
         return merged(base, replace(own, keys=rest))
@@ -131,11 +145,3 @@ def _without_marks(tree: Tree) -> Tree:
         return tree
     keys = {n: _without_marks(t) for n, t in tree.keys.items() if n not in _REPLACES}
     return replace(tree, keys=keys)
-
-
-def inherited_by_others(sources: Iterable[Source]) -> Iterator[str]:
-    """Yield the names of sources from which others among them inherit."""
-    files = files_of(sources)
-    for source in files.values():
-        for member in lineage(source, files):
-            yield member.name

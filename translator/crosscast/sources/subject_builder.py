@@ -15,8 +15,11 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.project import read_program
+from crosscast.pysource.values.value import Value
+from crosscast.readers.config.gin_bindings import gin_bindings
 from crosscast.readers.emitted.script import made_for
-from crosscast.readers.protocol import PythonReader, Reading
+from crosscast.readers.inheritance import Files, files_of
+from crosscast.readers.protocol import ComposingReader, PythonReader, Reading
 from crosscast.readers.python.frameworks import retired
 from crosscast.readers.registry import (
     PYTHON_GROUP,
@@ -25,6 +28,7 @@ from crosscast.readers.registry import (
     reader_problems,
     text_readers,
 )
+from crosscast.sources.ancestors import ancestors
 from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.requirements import pinned
@@ -45,8 +49,14 @@ def subject_of(
     """
     failures: list[Diagnostic] = []
     python = [source for source in sources if kind_of(source) == "python"]
-    others = [source for source in sources if kind_of(source) in ("shell", "config")]
-    readings = [_read(other, failures) for other in others]
+    files = files_of(source for source in sources if kind_of(source) == "config")
+    parts = {part.name for source in files.values() for part in ancestors(source, files)}
+    others = [
+        source
+        for source in sources
+        if kind_of(source) in ("shell", "config") and source.name not in parts
+    ]
+    readings = [_read(other, files, failures) for other in others]
     lists = [source for source in sources if kind_of(source) == "requirements"]
     named = made_for(python) | pinned(lists)
     commands = [command for reading in readings for command in reading.commands]
@@ -55,7 +65,8 @@ def subject_of(
         for source, reading in zip(others, readings, strict=True)
         for file in _from(source, reading.facts)
     ]
-    program, unread = _program(python, commands, named | dict(versions or {}), failures)
+    bound = gin_bindings(sources)
+    program, unread = _program(python, commands, named | dict(versions or {}), bound, failures)
     steps: tuple[TrainingStep, ...] = ()
     if program is not None:
         what = f"finding the steps of {python[0].name}"
@@ -92,6 +103,7 @@ def _program(
     sources: Sequence[Source],
     commands: Sequence[Command],
     versions: Mapping[str, str],
+    settings: Mapping[str, Value],
     failures: list[Diagnostic],
 ) -> tuple[Program | None, Sequence[Diagnostic]]:
     """Return the program and the problems of reading it."""
@@ -99,7 +111,7 @@ def _program(
         return None, ()
     main = sources[0]
     launch = next((command for command in commands if starts(command, main)), None)
-    work = partial(read_program, sources, launch=launch, versions=dict(versions))
+    work = partial(read_program, sources, launch=launch, versions=dict(versions), settings=settings)
     return _guarded(failures, f"reading {main.name}", work) or (None, ())
 
 
@@ -126,12 +138,20 @@ def _all_facts(reader: PythonReader, program: Program) -> list[Fact]:
     return list(reader.read(program))
 
 
-def _read(source: Source, failures: list[Diagnostic]) -> Reading:
-    """Return the result of the first reader for the format; empty if there is none."""
-    for reader in text_readers():
-        what = f"reader {reader.name} on {source.name}"
-        if _guarded(failures, what, partial(reader.sniff, source)):
-            reading = _guarded(failures, what, partial(reader.read, source))
+def _read(source: Source, files: Files, failures: list[Diagnostic]) -> Reading:
+    """Return the result of the first reader for the format; empty if there is none.
+
+    The format of a configuration that inherits from others is also known by those.
+    """
+    for known in (source, *ancestors(source, files)):
+        for reader in text_readers():
+            what = f"reader {reader.name} on {source.name}"
+            if not _guarded(failures, what, partial(reader.sniff, known)):
+                continue
+            work = partial(reader.read, source)
+            if isinstance(reader, ComposingReader):
+                work = partial(reader.read_over, source, files)
+            reading = _guarded(failures, what, work)
             return reading if isinstance(reading, Reading) else Reading()
     return Reading()
 

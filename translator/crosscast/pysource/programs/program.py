@@ -38,12 +38,15 @@ class Program(ABC):
         modules: Sequence[Module],
         launch: Command | None = None,
         versions: Mapping[str, str] | None = None,
+        settings: Mapping[str, Value] | None = None,
     ) -> None:
         self.modules: tuple[Module, ...] = tuple(modules)
         self.launch = launch
         """The command that starts it; its flags win over defaults."""
         self.versions: dict[str, str] = dict(versions or {})
         """Package (`torch`, `transformers`) and version, as requirements or the user say."""
+        self.settings: dict[str, Value] = dict(settings or {})
+        """`function.parameter` and the value that a file for gin binds to it."""
         self.known_names = _KNOWN_NAMES
         self._flags: dict[str, Flag] | None = None
         self._all_flags: tuple[Flag, ...] = ()
