@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
-from crosscast.sources.ancestors import paths_of_ancestors
+from crosscast.sources.ancestors import hydra_paths, paths_of_ancestors
 from crosscast.sources.files import Text, is_file, kind_of, read_text
 
 MAX_FILES = 24
@@ -82,6 +82,7 @@ def _needed(source: Source) -> Iterator[Path]:
         for match in _MODULE.finditer(source.text):
             yield from _around(folder, match.group(1).replace(".", "/") + ".py")
     yield from paths_of_ancestors(source)
+    yield from hydra_paths(source)
     if kind_of(source) != "config":
         for match in _SETTINGS.finditer(source.text):
             yield from _around(folder, match.group())

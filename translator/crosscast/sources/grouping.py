@@ -9,7 +9,7 @@ from pathlib import PurePath
 from crosscast.messages.source import Source
 from crosscast.readers.config.encoder_json import is_encoder
 from crosscast.readers.inheritance import files_of
-from crosscast.sources.ancestors import ancestors, is_run
+from crosscast.sources.ancestors import ancestors, hydra_names, is_run
 from crosscast.sources.files import kind_of
 from crosscast.sources.imports import Files, Imports
 from crosscast.sources.prefilter import may_train
@@ -34,7 +34,8 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     settings: dict[str, list[Source]] = {}
     for source in sources:
         bound = source.name.endswith(".gin")
-        if kind_of(source) == "config" and (bound or may_train(source) or is_encoder(source)):
+        wanted = bound or may_train(source) or is_encoder(source) or is_run(source)
+        if kind_of(source) == "config" and wanted:
             settings.setdefault(PurePath(source.name).name, []).append(source)
     groups: list[tuple[Source, ...]] = []
     launched: set[str] = set()
@@ -175,7 +176,7 @@ def _with_settings(
         return members
     added: dict[str, Source] = {}
     for member in members:
-        for name in _SETTINGS.findall(member.text):
+        for name in (*_SETTINGS.findall(member.text), *hydra_names(member)):
             found = _nearest(settings.get(name, ()), PurePath(member.name).parent)
             if found is not None:
                 added[found.name] = found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.project import read_program
-from crosscast.pysource.values.value import Value
+from crosscast.readers.config.documents import documents_of
 from crosscast.readers.config.gin_bindings import gin_bindings
 from crosscast.readers.emitted.script import made_for
 from crosscast.readers.inheritance import Files, files_of
@@ -37,6 +38,8 @@ from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.steps.search import training_steps
 
 Part = TypeVar("Part")
+_OVERRIDE = re.compile(r"\.py\b(?:[^\n\\]|\\\n)*?\s\+{0,2}[A-Za-z_][\w./@]*=")
+"""A word with `=` and without dashes after a program."""
 
 
 def subject_of(
@@ -65,8 +68,14 @@ def subject_of(
         for source, reading in zip(others, readings, strict=True)
         for file in _from(source, reading.facts)
     ]
-    bound = gin_bindings(sources)
-    program, unread = _program(python, commands, named | dict(versions or {}), bound, failures)
+    reading = partial(
+        read_program,
+        python,
+        versions=named | dict(versions or {}),
+        settings=gin_bindings(sources),
+        documents=None if _overrides(others) else documents_of(list(files.values())),
+    )
+    program, unread = _program(reading, python, commands, failures)
     steps: tuple[TrainingStep, ...] = ()
     if program is not None:
         what = f"finding the steps of {python[0].name}"
@@ -100,10 +109,9 @@ def _from(source: Source, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _program(
+    reading: Callable[..., tuple[Program, Sequence[Diagnostic]]],
     sources: Sequence[Source],
     commands: Sequence[Command],
-    versions: Mapping[str, str],
-    settings: Mapping[str, Value],
     failures: list[Diagnostic],
 ) -> tuple[Program | None, Sequence[Diagnostic]]:
     """Return the program and the problems of reading it."""
@@ -111,8 +119,13 @@ def _program(
         return None, ()
     main = sources[0]
     launch = next((command for command in commands if starts(command, main)), None)
-    work = partial(read_program, sources, launch=launch, versions=dict(versions), settings=settings)
+    work = partial(reading, launch=launch)
     return _guarded(failures, f"reading {main.name}", work) or (None, ())
+
+
+def _overrides(sources: Sequence[Source]) -> bool:
+    """Whether a command of a launch script changes entries of configurations: `optim.lr=0.1`."""
+    return any(_OVERRIDE.search(s.text) for s in sources if kind_of(s) == "shell")
 
 
 def starts(command: Command, source: Source) -> bool:
