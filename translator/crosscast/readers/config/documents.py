@@ -9,7 +9,7 @@ from pathlib import PurePath
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Documents
 from crosscast.pysource.values.value import Known, Unknown
-from crosscast.readers.config.foreign_yaml import read_yaml
+from crosscast.readers.config.foreign_yaml import Loader, read_yaml
 from crosscast.readers.config.yaml_format import over_parents, resolve_references
 from crosscast.readers.inheritance import files_of
 from crosscast.readers.tree import Tree
@@ -33,8 +33,8 @@ def documents_of(sources: Sequence[Source]) -> Documents | None:
         found = [s for own, s in files.items() if own.parts[-len(path.parts) :] == path.parts]
         if len(found) != 1:
             return None
-        loader = "numbers" if numbers else "pyyaml"
-        tree = read_yaml(found[0], loader).tree  # type: ignore[arg-type]
+        loader: Loader = "numbers" if numbers else "pyyaml"
+        tree = read_yaml(found[0], loader).tree
         if tree is None or tree.keys is None:
             return None
         if composed:

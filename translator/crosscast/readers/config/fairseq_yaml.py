@@ -28,8 +28,9 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
         section = tree.get(name)
         for setting in section.settings() if section is not None else ():
             # a list has one entry per epoch; a single one counts for all
-            single = isinstance(setting.value, tuple) and len(setting.value) == 1
-            settings.add(replace(setting, value=setting.value[0]) if single else setting)
+            if isinstance(setting.value, tuple) and len(setting.value) == 1:
+                setting = replace(setting, value=setting.value[0])
+            settings.add(setting)
     for name in ("optimizer", "lr_scheduler"):
         section = tree.get(name)
         kind = section.setting("_name") if section is not None and section.keys else None

@@ -22,7 +22,7 @@ _OPTIMIZER = re.compile(
     r"(torch(_optimizer)?|apex|transformers|bitsandbytes|timm|deepspeed)\.[\w.]+"
 )
 _SCHEDULE = re.compile(r"torch\.optim\.lr_scheduler\.\w+|transformers\.(\w+\.)*get_\w*schedule\w*")
-_ASIDE = ("ReduceLROnPlateau", "LambdaLR", "SequentialLR", "ChainedScheduler")
+_ASIDE = ("LambdaLR", "SequentialLR", "ChainedScheduler")
 """Classes whose arguments decide about the schedule."""
 
 

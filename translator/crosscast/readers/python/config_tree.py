@@ -10,6 +10,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.combine import plain
 from crosscast.pysource.values.value import Known, Symbol
 from crosscast.readers.inheritance import merged
+from crosscast.readers.python.library_calls import last
 from crosscast.readers.tree import Tree
 
 if TYPE_CHECKING:
@@ -125,7 +126,16 @@ def _made_lazily(node: ast.Call, module: Module) -> ast.expr | None:
     inner = node.func
     if not isinstance(inner, ast.Call) or len(inner.args) != 1:
         return None
-    return inner.args[0] if module.resolve(inner.func).endswith(".LazyCall") else None
+    return inner.args[0] if _is_lazy_call(inner.func, module) else None
+
+
+def _is_lazy_call(function: ast.expr, module: Module) -> bool:
+    """Whether a name is LazyCall, of a file that is given or by its import."""
+    if last(module.resolve(function)) == "LazyCall":
+        return True
+    imports = (s for s in module.tree.body if isinstance(s, ast.ImportFrom))
+    shown = {a.asname or a.name for s in imports for a in s.names if a.name == "LazyCall"}
+    return isinstance(function, ast.Name) and function.id in shown
 
 
 def _mapping(node: ast.Dict, module: Module, depth: int, span: Span) -> Tree:

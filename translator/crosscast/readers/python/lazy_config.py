@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.made_objects import is_optimizer, made_objects
 from crosscast.readers.python.config_inheritance import Configurations
+from crosscast.readers.python.library_calls import last
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_decay, tell_torch_class
@@ -109,7 +110,7 @@ def _schedule(writer: SettingWriter, section: Tree | None, length: Setting | Non
     """Record a multiplier of the rate, and its warm-up, which is a share of all steps."""
     if section is None:
         return
-    every = {made.name.rpartition(".")[2]: made for made in made_objects(section)}
+    every = {last(made.name): made for made in made_objects(section)}
     decay = next((made for name, made in every.items() if name != "WarmupParamScheduler"), None)
     if decay is not None:
         tell_decay(writer, _short(decay.kind), _SCHEDULES)
@@ -134,7 +135,7 @@ def _schedule(writer: SettingWriter, section: Tree | None, length: Setting | Non
 
 
 def _short(kind: Setting) -> Setting:
-    return replace(kind, value=kind.text.rpartition(".")[2])
+    return replace(kind, value=last(kind.text))
 
 
 READER = LazyConfigReader()
