@@ -196,3 +196,29 @@ def test_truth(build: Build) -> None:
 def test_doubling_constants_end(build: Build) -> None:
     rows = "\n".join(f"a{n + 1} = a{n} + a{n}" for n in range(300))
     assert isinstance(value_of(build, f"a0 = 1\n{rows}", "a300"), Known | Unknown)
+
+
+@pytest.mark.parametrize(
+    ("factory", "rate"),
+    [("Optim", 3e-4), ("lambda: Optim(lr=0.5)", 0.5), ("lambda: Optim()", 3e-4)],
+)
+def test_a_dataclass_in_a_dataclass(build: Build, factory: str, rate: float) -> None:
+    program = build(
+        f"""
+        from dataclasses import dataclass, field
+
+        @dataclass
+        class Optim:
+            lr: float = 3e-4
+
+        @dataclass
+        class Config:
+            optim: Optim = field(default_factory={factory})
+
+        config = Config()
+        print(config.optim.lr)
+        """
+    )
+    value = evaluate(*last_use(program, "config.optim.lr"))
+    assert isinstance(value, Known)
+    assert value.value == rate

@@ -34,6 +34,7 @@ def launch(**flags: object) -> Command:
         ("p.add_argument('--x', dest='lr', default=1)", "args.lr", 1),
         ("p.add_argument('--fp16', action='store_true')", "args.fp16", False),
         ("p.add_argument('--no-fp16', dest='fp16', action='store_false')", "args.fp16", True),
+        ("p.add('--learning_rate', '-learning_rate', default=1.0)", "args.learning_rate", 1.0),
         ("p.add_argument('--n', type=int, default=4)", "vars(args)['n']", 4),
         ("p.add_argument('--n', type=int, default=4)", "args.__dict__['n']", 4),
         ("p.add_argument('--n', type=int, default=4)", "getattr(args, 'n', 9)", 4),
@@ -166,6 +167,27 @@ def test_flags_that_are_changed(build: Build) -> None:
     assert evaluate(*last_use(build(text, launch=launch(scale=True)), "args.lr")) == Known(
         4.0, "derived", "args.lr"
     )
+
+
+def test_sets_have_an_add_too(build: Build) -> None:
+    program = build(f"{PARSER}seen.add('-x')\nseen.add('name', default=3)\nlog.add(path, '-y')\n")
+    assert set(program.flags) == set()
+
+
+def test_a_namespace_of_tyro(build: Build) -> None:
+    text = """
+        from dataclasses import dataclass
+        import tyro
+
+        @dataclass
+        class Args:
+            lr: float = 3e-4
+
+        args = tyro.cli(Args)
+        print(args.lr)
+    """
+    value = evaluate(*last_use(build(text), "args.lr"))
+    assert value == Known(3e-4, "flag", "args.lr")
 
 
 def test_what_is_no_flag(build: Build) -> None:

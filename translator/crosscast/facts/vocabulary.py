@@ -92,6 +92,11 @@ VOCABULARY: dict[str, Field] = {
             ("hysteresis", "overflows before the back-off"),
         )
     },
+    "loss_scaling.with_bfloat16": Field(
+        values=("no",),
+        meaning="no scaler is on where bfloat16 is the type: each asks for float16, or is off "
+        "with the defaults of flags",
+    ),
     "loss_scaling.api": Field(
         values=(
             *("paddle.amp.AmpScaler", "paddle.fluid.contrib.mixed_precision.decorate"),

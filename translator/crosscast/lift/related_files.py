@@ -8,12 +8,13 @@ from pathlib import Path
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
+from crosscast.sources.ancestors import hydra_paths, paths_of_ancestors
 from crosscast.sources.files import Text, is_file, kind_of, read_text
 
 MAX_FILES = 24
 _STARTED = re.compile(r"(?:[\w.$/{}-]*/)?([\w.-]+\.py)\b")
 _MODULE = re.compile(r"(?<=-m )[ \t]*([A-Za-z_][\w.]*)")
-_SETTINGS = re.compile(r"[\w./-]*[\w-]\.(?:json|ya?ml)\b")
+_SETTINGS = re.compile(r"[\w./-]*[\w-]\.(?:json|ya?ml|gin)\b")
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+([\w, \t]+|\([^)]*\))"
     r"|import[ \t]+([\w., \t]+))",
@@ -80,6 +81,8 @@ def _needed(source: Source) -> Iterator[Path]:
             yield from _around(folder, match.group().replace("\\", "/"))
         for match in _MODULE.finditer(source.text):
             yield from _around(folder, match.group(1).replace(".", "/") + ".py")
+    yield from paths_of_ancestors(source)
+    yield from hydra_paths(source)
     if kind_of(source) != "config":
         for match in _SETTINGS.finditer(source.text):
             yield from _around(folder, match.group())

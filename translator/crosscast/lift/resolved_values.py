@@ -11,6 +11,7 @@ MEANT: Mapping[str, str] = {
     "framework": "precision.mode",
     "api": "precision.mode",
     "loss_scaling.api": "loss_scaling.mode",
+    "loss_scaling.with_bfloat16": "loss_scaling.mode",
     "precision.enabled": "precision.mode",
     "precision.dtypes": "precision.compute_dtype",
     "precision.flag": "precision.mode",

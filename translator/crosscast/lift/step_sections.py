@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -121,6 +120,9 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         _beside_float32(mode, kind, draft)
         return
     half = draft.value("precision.compute_dtype")
+    if half == "bfloat16" and word(idle := look("loss_scaling.with_bfloat16")) == "no":
+        draft.put("loss_scaling.mode", "none", idle, note="the scaler is off with bfloat16")
+        return
     if half == "bfloat16" and mode is not None and kind not in ("static", "none"):
         _beside_bfloat16(mode, kind, draft)
         return
@@ -173,15 +175,9 @@ def _beside_bfloat16(mode: Fact, kind: object, draft: Draft) -> None:
     conditions = " and ".join(filter(None, (*mode.under, mode.expression)))
     if kind == "library":
         draft.put("loss_scaling.mode", "none", mode, note="the library scales float16 only")
-    elif _FLOAT16.search(conditions) and not draft.is_assumed("precision.compute_dtype"):
-        draft.put("loss_scaling.mode", "none", mode, how="derived", note=f"on if {conditions}")
     else:
         note = f"on if {conditions}" if conditions else "a scaler, which bfloat16 does not need"
         draft.assume("loss_scaling.mode", "none", note, mode)
-
-
-_FLOAT16 = re.compile(r"float16|fp16|\bhalf\b", re.I)
-"""Conditions of a scaler that is on for float16 only."""
 
 
 def accumulation(look: Look, draft: Draft) -> None:

@@ -19,7 +19,7 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.meaning import Meaning
 from crosscast.pysource.programs.memo import Memo
 from crosscast.pysource.programs.module import Function, Module
-from crosscast.pysource.programs.program import Program
+from crosscast.pysource.programs.program import Documents, Program
 from crosscast.pysource.programs.scopes import Binding, Scope
 from crosscast.pysource.syntax.notebook import cells_as_source
 from crosscast.pysource.syntax.parse import parse_source
@@ -38,8 +38,10 @@ class Project(Program):
         modules: Sequence[Module],
         launch: Command | None = None,
         versions: Mapping[str, str] | None = None,
+        settings: Mapping[str, Value] | None = None,
+        documents: Documents | None = None,
     ) -> None:
-        super().__init__(modules, launch, versions)
+        super().__init__(modules, launch, versions, settings, documents)
         self.meanings: Memo[tuple[Meaning, ...]] = Memo(resolution.look_up, lambda n, m: (), 30)
         self.entries: Memo[Sequence[Binding]] = Memo(look_up_entries, lambda n, m: (), 24)
         self.values: Memo[Value] = Memo(value_of_node, circular, 40)
@@ -132,6 +134,8 @@ def read_program(
     sources: Sequence[Source],
     launch: Command | None = None,
     versions: Mapping[str, str] | None = None,
+    settings: Mapping[str, Value] | None = None,
+    documents: Documents | None = None,
 ) -> tuple[Program, tuple[Diagnostic, ...]]:
     """Read Python files as one program; what cannot be read is a diagnostic.
 
@@ -139,12 +143,14 @@ def read_program(
         sources: the files; a notebook (`.ipynb`) counts with its code cells.
         launch: the command that starts the program; its flags override defaults.
         versions: package and version, as requirements or the user say.
+        settings: `function.parameter` and the value that a file for gin binds to it.
+        documents: what gives the content of a configuration file that the program loads.
     """
     modules: list[Module] = []
     diagnostics: list[Diagnostic] = []
     with _without_collector():
         _read_all(sources, modules, diagnostics)
-    return Project(modules, launch, versions), tuple(diagnostics)
+    return Project(modules, launch, versions, settings, documents), tuple(diagnostics)
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from crosscast.facts.command import Command
@@ -40,6 +41,15 @@ class TextReader(Protocol):
 
     def read(self, source: Source) -> Reading:
         """Return the facts of the source; malformed input is a diagnostic, never an exception."""
+        ...
+
+
+@runtime_checkable
+class ComposingReader(TextReader, Protocol):
+    """Reads a text format whose files can inherit from others."""
+
+    def read_over(self, source: Source, files: Mapping[PurePath, Source]) -> Reading:
+        """Return the facts of a source put over those of the given files that it inherits from."""
         ...
 
 

@@ -17,7 +17,7 @@ from crosscast.sources.requirements import is_requirements
 
 PYTHON = (".py", ".pyw", ".ipynb")
 SHELL = (".sh", ".bash", ".sbatch", ".slurm")
-CONFIG = (".json", ".yaml", ".yml")
+CONFIG = (".json", ".yaml", ".yml", ".gin")
 DOCKERFILE = "Dockerfile"
 MAX_BYTES = 4 << 20
 MAX_CONFIG = 1 << 20

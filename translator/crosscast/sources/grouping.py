@@ -8,6 +8,8 @@ from pathlib import PurePath
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.encoder_json import is_encoder
+from crosscast.readers.inheritance import files_of
+from crosscast.sources.ancestors import ancestors, hydra_names, is_run
 from crosscast.sources.files import kind_of
 from crosscast.sources.imports import Files, Imports
 from crosscast.sources.prefilter import may_train
@@ -18,7 +20,7 @@ ENOUGH = 3_000_000
 """Total size of all programs, in characters, below which all modules are included."""
 _STARTED = re.compile(r"[\w.$/{}-]*[\w-]+\.py\b|(?<=-m )[ \t]*[\w.]+")
 _SCRIPT = re.compile(r"[\w.-]+\.(?:sh|bash)\b")
-_SETTINGS = re.compile(r"[\w.-]+\.(?:json|ya?ml)\b")
+_SETTINGS = re.compile(r"[\w.-]+\.(?:json|ya?ml|gin)\b")
 
 
 def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
@@ -28,9 +30,12 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
     """
     files = Files(sources)
     imports, programs = _within_reason(sources, files)
+    configurations = files_of(source for source in sources if kind_of(source) == "config")
     settings: dict[str, list[Source]] = {}
     for source in sources:
-        if kind_of(source) == "config" and (may_train(source) or is_encoder(source)):
+        bound = source.name.endswith(".gin")
+        wanted = bound or may_train(source) or is_encoder(source) or is_run(source)
+        if kind_of(source) == "config" and wanted:
             settings.setdefault(PurePath(source.name).name, []).append(source)
     groups: list[tuple[Source, ...]] = []
     launched: set[str] = set()
@@ -47,17 +52,27 @@ def group(sources: Sequence[Source]) -> list[tuple[Source, ...]]:
             members = (*programs.get(started.name, imports.closure(started)), script)
             members = (*members, *jobs.get(script.name, ()))
             launched.add(started.name)
-        members = _with_settings(members, settings, used)
+        members = _with_settings(members, settings, configurations, used)
         groups.append(members)
     groups += [
-        _with_settings(members, settings, used)
+        _with_settings(members, settings, configurations, used)
         for main, members in programs.items()
         if main not in launched
     ]
     left = [source for same in settings.values() for source in same if source.name not in used]
-    groups += [(source,) for source in left if may_train(source)]
+    left = [source for source in left if may_train(source) and not source.name.endswith(".gin")]
+    groups += _configurations(left, configurations)
     lists = [source for source in sources if kind_of(source) == "requirements"]
     return [(*members, *_requirements(members[0], lists)) for members in groups]
+
+
+def _configurations(
+    left: Sequence[Source], configurations: Mapping[PurePath, Source]
+) -> list[tuple[Source, ...]]:
+    """Return configurations that no program uses, each with those that it inherits from."""
+    groups = [(source, *ancestors(source, configurations)) for source in left]
+    parts = {part.name for _, *inherited in groups for part in inherited if not is_run(part)}
+    return [members for members in groups if members[0].name not in parts]
 
 
 def _requirements(main: Source, lists: Sequence[Source]) -> list[Source]:
@@ -94,7 +109,7 @@ def _programs(sources: Sequence[Source], imports: Imports) -> dict[str, tuple[So
     for source in sorted(wanted, key=lambda source: source.name in imported):  # mains first
         if source.name not in covered:
             programs[source.name] = imports.closure(source)
-            covered.update(member.name for member in programs[source.name])
+            covered.update(m.name for m in programs[source.name] if not is_run(m))
     return programs
 
 
@@ -151,17 +166,22 @@ def _plain(path: PurePath) -> PurePath:
 
 
 def _with_settings(
-    members: tuple[Source, ...], settings: Mapping[str, Sequence[Source]], used: set[str]
+    members: tuple[Source, ...],
+    settings: Mapping[str, Sequence[Source]],
+    configurations: Mapping[PurePath, Source],
+    used: set[str],
 ) -> tuple[Source, ...]:
-    """Add the configuration files that a program or its launch mentions by name."""
+    """Add the configurations that a program or its launch names, and what those inherit from."""
     if not settings:
         return members
     added: dict[str, Source] = {}
     for member in members:
-        for name in _SETTINGS.findall(member.text):
+        for name in (*_SETTINGS.findall(member.text), *hydra_names(member)):
             found = _nearest(settings.get(name, ()), PurePath(member.name).parent)
             if found is not None:
                 added[found.name] = found
+    for source in list(added.values()):
+        added.update((part.name, part) for part in ancestors(source, configurations))
     used.update(added)
     return (*members, *added.values())
 

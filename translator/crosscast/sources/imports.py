@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from crosscast.messages.source import Source
 from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.readers.inheritance import lineage
 from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import FLAGS, has_word, may_train
 
@@ -88,6 +89,7 @@ class Imports:
 
     def _find(self, source: Source) -> Iterator[Source]:
         own = PurePath(source.name).parent
+        yield from lineage(source, self._files.python)
         for match in _IMPORT.finditer(source.text):
             if match["modules"]:
                 for name in match["modules"].split(","):

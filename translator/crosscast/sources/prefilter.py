@@ -18,6 +18,7 @@ _SHELL = ("python", "torchrun", "deepspeed", "accelerate", "paddle", "horovodrun
 _CONFIG = (
     *("fp16", "bf16", "amp", "AMP", "optimizer", "precision", "gradient_accumulation"),
     *("zero_optimization", "loss_scale", "max_grad_norm", "accumulate", "trainer"),
+    *("SOLVER", "_BASE_", "_base_"),
 )
 _WORDS = {"python": _PYTHON, "shell": _SHELL, "config": _CONFIG}
 FLAGS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,8 +16,11 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.project import read_program
+from crosscast.readers.config.documents import documents_of
+from crosscast.readers.config.gin_bindings import gin_bindings
 from crosscast.readers.emitted.script import made_for
-from crosscast.readers.protocol import PythonReader, Reading
+from crosscast.readers.inheritance import Files, files_of
+from crosscast.readers.protocol import ComposingReader, PythonReader, Reading
 from crosscast.readers.python.frameworks import retired
 from crosscast.readers.registry import (
     PYTHON_GROUP,
@@ -25,6 +29,7 @@ from crosscast.readers.registry import (
     reader_problems,
     text_readers,
 )
+from crosscast.sources.ancestors import ancestors
 from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import has_word
 from crosscast.sources.requirements import pinned
@@ -33,6 +38,8 @@ from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.steps.search import training_steps
 
 Part = TypeVar("Part")
+_OVERRIDE = re.compile(r"\.py\b(?:[^\n\\]|\\\n)*?\s\+{0,2}[A-Za-z_][\w./@]*=")
+"""A word with `=` and without dashes after a program."""
 
 
 def subject_of(
@@ -45,8 +52,14 @@ def subject_of(
     """
     failures: list[Diagnostic] = []
     python = [source for source in sources if kind_of(source) == "python"]
-    others = [source for source in sources if kind_of(source) in ("shell", "config")]
-    readings = [_read(other, failures) for other in others]
+    files = files_of(source for source in sources if kind_of(source) == "config")
+    parts = {part.name for source in files.values() for part in ancestors(source, files)}
+    others = [
+        source
+        for source in sources
+        if kind_of(source) in ("shell", "config") and source.name not in parts
+    ]
+    readings = [_read(other, files, failures) for other in others]
     lists = [source for source in sources if kind_of(source) == "requirements"]
     named = made_for(python) | pinned(lists)
     commands = [command for reading in readings for command in reading.commands]
@@ -55,7 +68,14 @@ def subject_of(
         for source, reading in zip(others, readings, strict=True)
         for file in _from(source, reading.facts)
     ]
-    program, unread = _program(python, commands, named | dict(versions or {}), failures)
+    reading = partial(
+        read_program,
+        python,
+        versions=named | dict(versions or {}),
+        settings=gin_bindings(sources),
+        documents=None if _overrides(others) else documents_of(list(files.values())),
+    )
+    program, unread = _program(reading, python, commands, failures)
     steps: tuple[TrainingStep, ...] = ()
     if program is not None:
         what = f"finding the steps of {python[0].name}"
@@ -89,9 +109,9 @@ def _from(source: Source, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _program(
+    reading: Callable[..., tuple[Program, Sequence[Diagnostic]]],
     sources: Sequence[Source],
     commands: Sequence[Command],
-    versions: Mapping[str, str],
     failures: list[Diagnostic],
 ) -> tuple[Program | None, Sequence[Diagnostic]]:
     """Return the program and the problems of reading it."""
@@ -99,8 +119,13 @@ def _program(
         return None, ()
     main = sources[0]
     launch = next((command for command in commands if starts(command, main)), None)
-    work = partial(read_program, sources, launch=launch, versions=dict(versions))
+    work = partial(reading, launch=launch)
     return _guarded(failures, f"reading {main.name}", work) or (None, ())
+
+
+def _overrides(sources: Sequence[Source]) -> bool:
+    """Whether a command of a launch script changes entries of configurations: `optim.lr=0.1`."""
+    return any(_OVERRIDE.search(s.text) for s in sources if kind_of(s) == "shell")
 
 
 def starts(command: Command, source: Source) -> bool:
@@ -126,12 +151,20 @@ def _all_facts(reader: PythonReader, program: Program) -> list[Fact]:
     return list(reader.read(program))
 
 
-def _read(source: Source, failures: list[Diagnostic]) -> Reading:
-    """Return the result of the first reader for the format; empty if there is none."""
-    for reader in text_readers():
-        what = f"reader {reader.name} on {source.name}"
-        if _guarded(failures, what, partial(reader.sniff, source)):
-            reading = _guarded(failures, what, partial(reader.read, source))
+def _read(source: Source, files: Files, failures: list[Diagnostic]) -> Reading:
+    """Return the result of the first reader for the format; empty if there is none.
+
+    The format of a configuration that inherits from others is also known by those.
+    """
+    for known in (source, *ancestors(source, files)):
+        for reader in text_readers():
+            what = f"reader {reader.name} on {source.name}"
+            if not _guarded(failures, what, partial(reader.sniff, known)):
+                continue
+            work = partial(reader.read, source)
+            if isinstance(reader, ComposingReader):
+                work = partial(reader.read_over, source, files)
+            reading = _guarded(failures, what, work)
             return reading if isinstance(reading, Reading) else Reading()
     return Reading()
 

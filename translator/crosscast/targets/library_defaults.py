@@ -188,4 +188,22 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
         source="flax/training/dynamic_scale.py 0.12.8",
         note=f"{_LATE}; minimum_scale is the smallest normal float32",
     ),
+    Defaults(
+        api="detectron2 SOLVER",
+        package="detectron2",
+        arguments={
+            "BASE_LR": 0.001,
+            "MOMENTUM": 0.9,
+            "WEIGHT_DECAY": 0.0001,
+            "WEIGHT_DECAY_NORM": 0.0,
+            "MAX_ITER": 40000,
+            "WARMUP_ITERS": 1000,
+            "IMS_PER_BATCH": 16,
+            "CLIP_VALUE": 1.0,
+        },
+        fixed={"optimizer.name": "sgd", "clipping.kind": "none"},
+        source="facebookresearch/detectron2 detectron2/config/defaults.py, 084acd0f",
+        note="settings of SOLVER; CLIP_GRADIENTS and AMP are off; `norm` clips every parameter by "
+        "itself",
+    ),
 )

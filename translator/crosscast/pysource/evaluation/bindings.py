@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.evaluation.choices import Option, choice
+from crosscast.pysource.evaluation.configurables import configured
 from crosscast.pysource.flags import reading as flags
 from crosscast.pysource.names.reaching_assignments import condition_of
 from crosscast.pysource.names.resolution import imported, meanings_of_binding
@@ -131,6 +132,8 @@ def _parameter(binding: Binding, node: ast.arg, module: Module, program: Program
         if len(values) == 1 or (isinstance(values[0], Known) and same(values)):
             return values[0]
     standard = evaluate(default, module) if default is not None else None
+    if not given and (by_gin := configured(binding, standard, program)) is not None:
+        return by_gin
     if len(sites) == 1 and not given and isinstance(standard, Known) and not _starred(sites[0]):
         plain = standard.origin in ("literal", "constant")
         return replace(standard, origin="function_argument") if plain else standard

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.evaluation import bindings
 from crosscast.pysource.evaluation.choices import Option, certain_truth, choice
+from crosscast.pysource.evaluation.documents import from_document
 from crosscast.pysource.flags import reading as flags
 from crosscast.pysource.names.containers import assigned_paths, definitions, entries_of
 from crosscast.pysource.names.reaching_assignments import MOST, condition_of
@@ -48,6 +49,8 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
     found = definitions(node, module)
     if found:
         return _of_bindings(found, node, module, constant=True)
+    if (loaded := from_document(node, module)) is not None:
+        return loaded
     for meaning in meanings_of(node, module):
         if meaning.kind == "symbol" and flags.is_namespace(meaning.name.rpartition(".")[0]):
             return _member(meaning.name, text)
@@ -92,6 +95,8 @@ def of_subscript(node: ast.Subscript, module: Module) -> Value:
     entries = entries_of(node, module)
     if entries and _has_key(node, module):
         return _as_entry(_of_bindings(entries, node, module), text)
+    if (loaded := from_document(node, module)) is not None:
+        return loaded
     if module.resolve(node.value) == "os.environ":
         key = evaluate(node.slice, module)
         if isinstance(key, Known) and isinstance(key.value, str):

@@ -158,6 +158,18 @@ def _choices(node: ast.expr | None, module: Module) -> tuple[object, ...]:
     return ()
 
 
+_SETTINGS = frozenset({"default", "type", "action", "choices", "nargs", "const", "required"})
+"""Arguments by which a definition of a flag is told from an element that a set gets."""
+
+
+def _optional(call: Call, module: Module) -> Flag | None:
+    """Read `group.add("--long", "-long", default=...)` of ConfigArgParse."""
+    first = call.node.args[0] if call.node.args else None
+    dashed = isinstance(first, ast.Constant) and str(first.value).startswith("-")
+    settings = any(keyword.arg in _SETTINGS for keyword in call.node.keywords)
+    return _argument(call, module) if dashed and settings else None
+
+
 def _grouped(call: Call, module: Module) -> Flag | None:
     """Read `group.add_arg(name, type, default, help)`: its `bool` reads true and false."""
     args = call.node.args
@@ -217,6 +229,7 @@ def _absl(call: Call, module: Module, kind: str) -> Flag | None:
 _READERS: dict[str, Callable[[Call, Module], Flag | None]] = {
     "add_argument": _argument,
     "add_option": _argument,
+    "add": _optional,
     "add_arg": _grouped,
     "add_arguments": _grouped,
 }

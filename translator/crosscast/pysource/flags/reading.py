@@ -30,6 +30,7 @@ _NAMESPACES = frozenset(
 _PARSED = (
     *("parse_args", "parse_known_args", "parse_intermixed_args", "parse_args_and_config"),
     *("flags.FLAGS", "parse_known_intermixed_args", "gflags.FLAGS"),
+    *("tyro.cli", "simple_parsing.parse", "draccus.parse", "pyrallis.parse"),
 )
 
 

@@ -84,7 +84,7 @@ def meanings_of_binding(binding: Binding, program: Program) -> Iterator[Meaning]
         yield Meaning(f"{module.source.name}:{module.qualname(binding.node)}")
     elif kind in ("assign", "with") and binding.value is not None:
         if not binding.path:
-            yield from meanings_of(binding.value, module)
+            yield from _of_factory(binding, module) or meanings_of(binding.value, module)
         else:
             yield from part_of(binding.value, binding.path, module, program)
     elif kind == "declare" and isinstance(binding.node, ast.AnnAssign):
@@ -93,6 +93,19 @@ def meanings_of_binding(binding: Binding, program: Program) -> Iterator[Meaning]
         yield from _of_parameter(binding, binding.node, program)
     elif kind == "loop" and binding.value is not None:
         yield from _of_loop(binding.value, binding.path, module)
+
+
+def _of_factory(binding: Binding, module: Module) -> tuple[Meaning, ...]:
+    """Return what `part: Part = field(default_factory=...)` of a dataclass makes."""
+    call = binding.value
+    if not isinstance(binding.node, ast.AnnAssign) or not isinstance(call, ast.Call):
+        return ()
+    made = next((k.value for k in call.keywords if k.arg == "default_factory"), None)
+    if made is None:
+        return ()
+    if isinstance(made, ast.Lambda):
+        return tuple(meanings_of(made.body, module))
+    return tuple(_annotation(binding.node.annotation, module))
 
 
 def _of_loop(value: ast.expr, path: tuple[int, ...], module: Module) -> Iterator[Meaning]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.libraries import public_names, signatures
@@ -23,6 +23,9 @@ from crosscast.pysource.values.value import Value
 if TYPE_CHECKING:
     from crosscast.facts.command import Command
 
+Documents = Callable[[str, bool, bool], Mapping[str, object] | None]
+"""Takes the name of a file, whether its loader reads `1e-6` as a number, and whether Hydra composes
+it; returns nested mappings of values, None if no such file is given."""
 _KNOWN_NAMES = frozenset(signatures.known_names())
 
 
@@ -38,12 +41,18 @@ class Program(ABC):
         modules: Sequence[Module],
         launch: Command | None = None,
         versions: Mapping[str, str] | None = None,
+        settings: Mapping[str, Value] | None = None,
+        documents: Documents | None = None,
     ) -> None:
         self.modules: tuple[Module, ...] = tuple(modules)
         self.launch = launch
         """The command that starts it; its flags win over defaults."""
         self.versions: dict[str, str] = dict(versions or {})
         """Package (`torch`, `transformers`) and version, as requirements or the user say."""
+        self.settings: dict[str, Value] = dict(settings or {})
+        """`function.parameter` and the value that a file for gin binds to it."""
+        self.documents = documents
+        """What gives the content of a configuration file that the program loads."""
         self.known_names = _KNOWN_NAMES
         self._flags: dict[str, Flag] | None = None
         self._all_flags: tuple[Flag, ...] = ()

@@ -6,7 +6,7 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.settings import Settings, SettingWriter
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_clip,
@@ -17,7 +17,7 @@ from crosscast.readers.words import (
     tell_window,
 )
 
-_COMPONENT = re.compile(r"^\s+_component_\s*:\s*torchtune\.", re.M)
+_COMPONENT = re.compile(r"^\s+(?:_component_|component)\s*:\s*torchtune\.", re.M)
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
@@ -28,7 +28,7 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("framework", "pytorch", origin="presence")
-    writer.tell("api", "torchtune", tree.setting("model", "_component_"), origin="presence")
+    writer.tell("api", "torchtune", _component(tree.get("model")), origin="presence")
     get = tree.setting
     if (dtype := get("dtype")) is not None:
         tell_precision(writer, dtype, full=True)
@@ -36,7 +36,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.number("batch.micro_batch_size", get("batch_size"))
     tell_clip(writer, get("clip_grad_norm"))
     if (optimizer := tree.get("optimizer")) is not None and optimizer.keys is not None:
-        tell_torch_class(writer, optimizer.setting("_component_"), optimizer)
+        tell_torch_class(writer, _component(optimizer), optimizer)
     _schedule(writer, tree)
     recompute = get("enable_activation_checkpointing")
     if recompute is not None and recompute.switch is not None:
@@ -47,11 +47,18 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.by_library("zero_grad.where", "parallel.kind")
 
 
+def _component(section: Tree | None) -> Setting | None:
+    """Return the setting that names the class of a section; newer files write `component`."""
+    if section is None:
+        return None
+    return section.setting("_component_") or section.setting("component")
+
+
 def _schedule(writer: SettingWriter, tree: Tree) -> None:
     section = tree.get("lr_scheduler")
     if section is None or section.keys is None:
         return
-    kind = section.setting("_component_")
+    kind = _component(section)
     if kind is not None:
         tell_decay(writer, kind)
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")

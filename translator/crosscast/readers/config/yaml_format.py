@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.readers.config.foreign_yaml import Loader, read_yaml
+from crosscast.readers.config.hydra_defaults import over_defaults
+from crosscast.readers.inheritance import Files, Inheritance
 from crosscast.readers.protocol import Reading
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
@@ -19,7 +21,9 @@ _NOT_YAML = re.compile(r"^\s*(import |from \S+ import|def |class |#!|<\?|<!|[\[{
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 _MAX_SNIFFED = 200_000
 _NAMES = (".yaml", ".yml", ".json", ".cfg", ".conf", ".config", "<stdin>", "-")
-_OTHERS = (".py", ".sh", ".bash", ".md", ".rst", ".toml", ".ini", ".txt", ".ipynb", ".sbatch")
+_OTHERS = (
+    *(".py", ".sh", ".bash", ".md", ".rst", ".toml", ".ini", ".txt", ".ipynb", ".sbatch", ".gin"),
+)
 
 
 @functools.lru_cache(maxsize=32)
@@ -59,23 +63,34 @@ class YamlFormat:
 
     def read(self, source: Source) -> Reading:
         """Return the facts of the configuration."""
+        return self.read_over(source, {})
+
+    def read_over(self, source: Source, files: Files) -> Reading:
+        """Return the facts of the configuration and of what it inherits from the given files."""
         document = read_yaml(source, self.loader)
         diagnostics: list[Diagnostic] = list(document.diagnostics)
         if document.tree is None or document.tree.keys is None:
             if not diagnostics:
                 diagnostics.append(Diagnostic(code="CC921", message=f"{source.name}: no mapping"))
             return Reading(diagnostics=tuple(diagnostics))
-        if self.references:
-            resolve_references(document.tree)
         first = next(iter(document.tree.keys.values()), None)
+        tree = over_parents(source, document.tree, files, self.loader)
+        if self.references:
+            resolve_references(tree)
         home = (first.key,) if first is not None and first.key is not None else ()
         writer = SettingWriter(self.name, home=home)
-        self.tell(writer, document.tree)
+        self.tell(writer, tree)
         return Reading(
             facts=tuple(writer.facts),
             diagnostics=(*diagnostics, *writer.diagnostics),
             mentions=tuple(writer.mentions),
         )
+
+
+def over_parents(source: Source, tree: Tree, files: Files, loader: Loader) -> Tree:
+    """Return the tree of a configuration over those that it inherits from."""
+    tree = Inheritance(files, lambda base: read_yaml(base, loader).tree).over_bases(source, tree)
+    return over_defaults(source, tree, files, loader)
 
 
 def resolve_references(root: Tree) -> None:

@@ -13,6 +13,7 @@ from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, matching, plain, text_value
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
 from crosscast.readers.python.scale_bounds import own_bounds
+from crosscast.readers.python.scaler_switches import tell_idle_scalers
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -42,8 +43,10 @@ class PaddleAmpReader:
         for cast_site in sites:
             span = cast_site.module.span(cast_site.node)
             yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
-        for _name, call in matching(program, SCALER):
+        scalers = [call for _, call in matching(program, SCALER)]
+        for call in scalers:
             yield from _scaler(call)
+        yield from tell_idle_scalers(((c, c.bound().get("enable")) for c in scalers), NAME)
         if sites:
             yield from own_bounds(program, NAME)
         yield from _levels(program)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.combine import plain
 from crosscast.pysource.values.value import Known, Symbol
+from crosscast.readers.inheritance import merged
+from crosscast.readers.python.library_calls import last
 from crosscast.readers.tree import Tree
 
 if TYPE_CHECKING:
@@ -34,9 +37,14 @@ def _is_small(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.FunctionDef) and len(statement.body) <= 5
 
 
-def assigned(module: Module) -> Tree:
-    """Return the assignments of a module as a mapping; the last one of a name counts."""
-    keys: dict[str, Tree] = {}
+def assigned(module: Module, start: Mapping[str, Tree] | None = None) -> Tree:
+    """Return the assignments of a module as a mapping; the last one of a name counts.
+
+    Args:
+        module: a configuration.
+        start: what its names are before its own statements: what it imports.
+    """
+    keys = dict(start or {})
     for statement in module.tree.body:
         target: ast.expr | None = None
         value: ast.expr | None = None
@@ -44,13 +52,54 @@ def assigned(module: Module) -> Tree:
             target, value = statement.targets[0], statement.value
         elif isinstance(statement, ast.AnnAssign):
             target, value = statement.target, statement.value
-        if not isinstance(target, ast.Name) or value is None:
+        elif isinstance(statement, ast.Expr):
+            target, value = _updated(statement.value)
+        path = _path(target)
+        if not path or value is None:
             continue
         found = tree_of(value, module)
-        found.key = module.span(target)
-        keys[target.id] = found
+        found.key = module.span(target) if target is not None else None
+        if isinstance(statement, ast.Expr):
+            found = merged(Tree(found.span, keys=keys).get(*path) or found, found)
+        _put(keys, path, found)
     first = module.tree.body[0]
     return Tree(module.span(first), keys=keys)
+
+
+def _updated(call: ast.expr) -> tuple[ast.expr | None, ast.expr | None]:
+    """Return what `section.update(values)` changes, and the values."""
+    if not isinstance(call, ast.Call) or not call.args:
+        return None, None
+    method = call.func
+    if not isinstance(method, ast.Attribute) or method.attr not in ("update", "merge"):
+        return None, None
+    return method.value, call.args[0]
+
+
+def _path(target: ast.expr | None) -> tuple[str, ...]:
+    """Return the keys of `a.b["c"]`; empty for other targets."""
+    keys: list[str] = []
+    while isinstance(target, ast.Attribute | ast.Subscript):
+        if isinstance(target, ast.Attribute):
+            keys.append(target.attr)
+        elif isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
+            keys.append(target.slice.value)
+        else:
+            return ()
+        target = target.value
+    return (target.id, *reversed(keys)) if isinstance(target, ast.Name) else ()
+
+
+def _put(keys: dict[str, Tree], path: tuple[str, ...], found: Tree) -> None:
+    """Put a value under a path of keys; sections on the way are copied, not changed."""
+    name, *rest = path
+    if not rest:
+        keys[name] = found
+        return
+    section = keys.get(name)
+    inner = dict((section.keys or {}) if section is not None else {})
+    _put(inner, tuple(rest), found)
+    keys[name] = Tree(section.span if section is not None else found.span, keys=inner)
 
 
 def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
@@ -62,10 +111,31 @@ def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
         return _mapping(node, module, depth, span)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DICTS:
         return _called(node, module, depth, span)
+    if isinstance(node, ast.Call) and (made := _made_lazily(node, module)) is not None:
+        target = _leaf(made, module, depth, module.span(made))
+        given = _called(node, module, depth, span).keys or {}
+        return Tree(span, keys={"_target_": target, **given})
     if isinstance(node, ast.List | ast.Tuple):
         items = [tree_of(element, module, depth + 1) for element in node.elts]
         return Tree(span, items=items)
     return _leaf(node, module, depth, span)
+
+
+def _made_lazily(node: ast.Call, module: Module) -> ast.expr | None:
+    """Return the class of `LazyCall(cls)(...)`."""
+    inner = node.func
+    if not isinstance(inner, ast.Call) or len(inner.args) != 1:
+        return None
+    return inner.args[0] if _is_lazy_call(inner.func, module) else None
+
+
+def _is_lazy_call(function: ast.expr, module: Module) -> bool:
+    """Whether a name is LazyCall, of a file that is given or by its import."""
+    if last(module.resolve(function)) == "LazyCall":
+        return True
+    imports = (s for s in module.tree.body if isinstance(s, ast.ImportFrom))
+    shown = {a.asname or a.name for s in imports for a in s.names if a.name == "LazyCall"}
+    return isinstance(function, ast.Name) and function.id in shown
 
 
 def _mapping(node: ast.Dict, module: Module, depth: int, span: Span) -> Tree:

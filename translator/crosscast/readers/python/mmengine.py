@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.readers.config.deepspeed_config import tell_batch, tell_zero
 from crosscast.readers.config.deepspeed_precision import tell_precision_sections
-from crosscast.readers.python.config_tree import assigned, is_config
+from crosscast.readers.python.config_inheritance import Configurations
 from crosscast.readers.python.mm_sections import (
     tell_checkpointing,
     tell_clip_grad,
@@ -23,6 +23,7 @@ from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_window
 
 if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
@@ -55,15 +56,13 @@ class MmengineReader:
 
     def read(self, program: Program) -> Iterable[Fact]:
         """Yield the facts of every module that is such a configuration."""
-        for module in program.modules:
+        configurations = Configurations(program)
+        for module in configurations.roots():
             if not any(hint in module.source.text for hint in self.hints):
                 continue
-            if not is_config(module):
-                continue
-            tree = assigned(module)
+            tree = configurations.tree(module)
             names = {name for name, entry in (tree.keys or {}).items() if entry.value is None}
-            first = next(iter((tree.keys or {}).values()), tree)
-            writer = SettingWriter(NAME, home=(first.key or first.span,))
+            writer = SettingWriter(NAME, home=(_home(module, tree),))
             if names & {"optim_wrapper", "param_scheduler"} or len(names & _ENGINE) >= 2:
                 _tell(writer, tree)
             elif names & {"optimizer_config", "lr_config"} or len(names & _CV) >= 3:
@@ -71,6 +70,13 @@ class MmengineReader:
             elif tree.get("_base_") is not None and names & _PARTS:
                 _inherits(writer, module, tree)
             yield from writer.facts
+
+
+def _home(module: Module, tree: Tree) -> Span:
+    """Return the place of the first setting that a configuration itself assigns."""
+    keys = [found.key for found in (tree.keys or {}).values() if found.key is not None]
+    own = (key for key in keys if key.file == module.source.name)
+    return next(own, module.span(module.tree.body[0]))
 
 
 def _inherits(writer: SettingWriter, module: Module, tree: Tree) -> None:

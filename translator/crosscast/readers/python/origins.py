@@ -122,6 +122,10 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
     compound = isinstance(node, ast.Attribute | ast.Subscript)
     if root_of(node) in _FLAGS:
         return "flag"
+    if isinstance(node, ast.Subscript) and depth < _DEPTH:
+        by_key = origin(node.slice, module, depth + 1)  # `TYPES[args.dtype]`
+        if by_key == "flag":
+            return by_key
     value = evaluate(node, module)
     match value:
         case Known(origin="flag") | Unknown(origin="flag" | "shell_variable"):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.evaluation.choices import certain_truth
-from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import Condition, branches, reached_by
@@ -41,6 +40,8 @@ class Site:
     """That argument."""
     possible: bool = True
     """Whether it can run as far as constants and the launch command tell."""
+    default: str = ""
+    """The type with the defaults of flags, where that is known of several; may be float32."""
     around: tuple[Span, ...] = ()
     """The conditions around it, and the calls through which it is reached."""
 
@@ -48,9 +49,6 @@ class Site:
     def span(self) -> Span:
         """The place of the argument that enables it, else of the node."""
         return self.module.span(self.argument or self.node)
-
-
-_POLICIES = ("Policy", "DTypePolicy")
 
 
 def site(
@@ -61,6 +59,7 @@ def site(
     switch: ast.expr | None = None,
     chosen: ast.expr | None = None,
     mode: Mode = "mixed",
+    default: str = "",
 ) -> Site:
     """Return the record of a place.
 
@@ -71,13 +70,15 @@ def site(
         switch: an argument that is true or false: `enable=args.amp`.
         chosen: the argument that names the type; its origin decides.
         mode: float32 weights (`mixed`) or half ones (`full`).
+        default: what `chosen` names with the defaults of flags; empty if that is not known.
     """
     found = branches(node, module)
     decision = decide(found, switch, module, unnamed=True)
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))
         if who != "always":
-            by_default = None if len(dtypes) != 1 else decision.by_default
+            by_default = decision.by_default if default or len(dtypes) == 1 else None
+            by_default = False if default == "float32" else by_default
             decision = Decision(who, by_default, decision.under)
     shown = module.owner_of(switch).text(switch) if switch is not None else ""
     return Site(
@@ -86,6 +87,7 @@ def site(
         dtypes=tuple(dtypes),
         decision=decision,
         mode=mode,
+        default=default,
         switch=shown,
         around=tuple(c.module.span(c.node) for c in found if c.text in decision.under)
         + reached_by(node, module),
@@ -121,19 +123,6 @@ def types_in(value: Value | None) -> tuple[str, ...]:
         elif "float32" in small or "fp32" in small or small in ("float", "single"):
             found.append("float32")
     return tuple(found)
-
-
-def types_behind(node: ast.expr, module: Module) -> tuple[str, ...]:
-    """Return the types that the possible names of a policy stand for."""
-    found: list[str] = []
-    for here, where in chase(node, module):
-        inner = here
-        if isinstance(here, ast.Call) and last(where.call(here).name) in _POLICIES:
-            inner = where.call(here).bound().get("name") or next(iter(here.args), here)
-        for text, _where in chase(inner, where):
-            if isinstance(text, ast.Constant):
-                found += types_in(Known(text.value))
-    return tuple(dict.fromkeys(found))
 
 
 def precision_facts(
@@ -193,8 +182,8 @@ def default_type(half: Sequence[Site]) -> str | None:
     if on:
         if any(site.decision.who == "caller" for site in on):
             return None
-        types = {d for site in on for d in site.dtypes if d != "float32"}
-        if "float32" in on[0].dtypes:
+        types = {d for site in on for d in _by_default(site) if d != "float32"}
+        if "float32" in _by_default(on[0]):
             return None
         if types == set(HALVES):
             return "bf16_or_fp16"
@@ -202,3 +191,7 @@ def default_type(half: Sequence[Site]) -> str | None:
     if all(site.decision.by_default is False for site in half):
         return "float32"
     return None
+
+
+def _by_default(site: Site) -> tuple[str, ...]:
+    return (site.default,) if site.default else site.dtypes

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.chosen_types import chosen_types
 from crosscast.readers.python.conditions import branches, reached_by
 from crosscast.readers.python.library_calls import (
     calls_of,
@@ -30,10 +31,10 @@ from crosscast.readers.python.precision import (
     Site,
     precision_facts,
     site,
-    types_behind,
     types_in,
 )
 from crosscast.readers.python.scale_bounds import own_bounds
+from crosscast.readers.python.scaler_switches import tell_idle_scalers
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
 from crosscast.targets.defaults import version_number
@@ -89,11 +90,13 @@ def policy_sites(program: Program) -> Iterator[Site]:
         if node is None:
             continue
         policy = _policy_name(call.argument("policy") or call.argument("value"))
-        found = types_in(policy) or types_behind(node, call.module)
+        chosen = chosen_types(node, call.module)
+        found = tuple(dict.fromkeys((*types_in(policy), *chosen.types)))
         if found and found != ("float32",):
-            full = "mixed" not in str(plain(policy) or "mixed")
+            full = chosen.default != "float32" and "mixed" not in str(plain(policy) or "mixed")
             mode: Mode = "full" if full or last(name) == "set_floatx" else "mixed"
-            yield site(call.node, call.module, found, chosen=node, mode=mode)
+            default = chosen.default if len(found) > 1 else ""
+            yield site(call.node, call.module, found, chosen=node, mode=mode, default=default)
     for _name, call in matching(program, _LAYER):
         node = call.bound().get("dtype")
         if node is not None and text_value(_policy_name(call.argument("dtype"))).startswith(
@@ -199,6 +202,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
     for _name, call in found:
         yield from _scaler(call)
     if found:
+        yield from tell_idle_scalers(((call, None) for _, call in found), NAME)
         yield from _library_updates(found[0][1])
         return
     if any(_REWRITES.fullmatch(name) for name, _ in calls_of(program)):

@@ -18,6 +18,7 @@ from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, types_of
 from crosscast.readers.python.library_calls import calls_of, last, matching
 from crosscast.readers.python.scale_bounds import own_bounds
+from crosscast.readers.python.scaler_switches import tell_idle_scalers
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.readers.torch.scalers import given_scalers, of_helper
 from crosscast.targets.parameter_words import scaling_words
@@ -229,6 +230,8 @@ def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half
         calls = (*scalers, *_made(program, _HELPER))
         switch = _condition(scalers[0])
         writer.say("loss_scaling.mode", mode, *map(place_of, calls), expression=switch)
+        switched = ((call, _arguments(call).get("enabled")) for call in scalers)
+        writer.facts.extend(tell_idle_scalers(switched, NAME))
         return
     helpers = list(_made(program, _HELPER))
     if helpers:

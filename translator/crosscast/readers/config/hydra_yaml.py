@@ -1,0 +1,107 @@
+"""Configurations that make objects by their names: Hydra's trees, and latent diffusion's."""
+
+from __future__ import annotations
+
+import re
+
+from crosscast.messages.source import Source
+from crosscast.readers.config.lightning_arguments import tell_lightning
+from crosscast.readers.config.lightning_yaml import product_of
+from crosscast.readers.config.made_objects import made_objects, tell_objects
+from crosscast.readers.config.yaml_format import YamlFormat
+from crosscast.readers.settings import SettingWriter
+from crosscast.readers.tree import Tree
+
+_TARGET = re.compile(
+    r"^[ \t-]*_target_[ \t]*:[ \t]*[\"']?((pytorch_lightning|lightning|pl)\.([\w.]+\.)?Trainer"
+    r"|(torch|apex|transformers|bitsandbytes|timm|deepspeed)\.[\w.]*optim[\w.]*)\b",
+    re.MULTILINE,
+)
+_DIFFUSION = re.compile(r"^[ \t]+base_learning_rate[ \t]*:", re.MULTILINE)
+_SCHEDULES = {
+    "LambdaLinearScheduler": "linear",
+    "LambdaWarmUpCosineScheduler": "cosine",
+    "LambdaWarmUpCosineScheduler2": "cosine",
+}
+"""Latent diffusion's schedules; a linear one from 1 to 1 is constant."""
+
+
+def _owns(source: Source, keys: frozenset[str]) -> bool:
+    return "exp_manager" not in keys and _TARGET.search(source.text) is not None
+
+
+def _tell(writer: SettingWriter, tree: Tree) -> None:
+    if not tell_objects(writer, tree):
+        return
+    writer.tell("framework", "pytorch", origin="presence")
+    for name in ("seed", "seed_everything"):
+        writer.number("seed", tree.setting(name))
+    trainer = tree.get("trainer")
+    if trainer is not None and trainer.keys is not None:
+        devices = trainer.setting("devices") or trainer.setting("gpus")
+        nodes = trainer.setting("num_nodes")
+        world = product_of(devices, nodes)
+        if world is not None:
+            writer.tell("parallel.world_size", world, devices, nodes)
+    for path in ("data", "datamodule"):
+        writer.number("batch.micro_batch_size", tree.setting(path, "batch_size"))
+
+
+def _owns_diffusion(source: Source, keys: frozenset[str]) -> bool:
+    return "model" in keys and bool(_DIFFUSION.search(source.text)) and "target:" in source.text
+
+
+def _tell_diffusion(writer: SettingWriter, tree: Tree) -> None:
+    writer.tell("framework", "pytorch", origin="presence")
+    section = tree.get("lightning", "trainer")
+    writer.tell("api", "lightning", tree.setting("model", "target"), origin="presence")
+    tell_lightning(
+        writer, section.settings().get if section is not None else Tree(tree.span).setting
+    )
+    rate = tree.setting("model", "base_learning_rate")
+    if rate is not None:
+        reason = "main.py multiplies it by devices, batch and window unless --scale_lr is False"
+        writer.unknown("optimizer.learning_rate", reason, rate, text="base_learning_rate")
+    writer.number("batch.micro_batch_size", tree.setting("data", "params", "batch_size"))
+    _diffusion_schedule(writer, tree)
+
+
+def _diffusion_schedule(writer: SettingWriter, tree: Tree) -> None:
+    """Record `scheduler_config`, whose lists have one entry per cycle."""
+    scheduler = tree.get("model", "params", "scheduler_config")
+    made = next(made_objects(scheduler), None) if scheduler is not None else None
+    if made is None:
+        return
+    arguments = made.arguments
+
+    def single(name: str) -> float | None:
+        """Return a number, or that of a list with one entry."""
+        found = arguments.get(name)
+        items = found.items if found is not None else None
+        inner = items[0] if items is not None and len(items) == 1 else found
+        setting = None if inner is None else inner.as_setting(name)
+        return None if setting is None else setting.number
+
+    word = _SCHEDULES.get(made.name.rpartition(".")[2], "")
+    low, high = single("f_min"), single("f_max")
+    if not word:
+        writer.unknown("schedule.name", f"a schedule called {made.name!r}", made.kind)
+    elif word == "linear" and (low is None or low != high):
+        cycle = single("cycle_lengths")
+        writer.tell("schedule.name", word, made.kind)
+        if cycle is not None:
+            writer.tell("schedule.total_steps", int(cycle), arguments.setting("cycle_lengths"))
+    else:
+        writer.tell("schedule.name", "constant" if word == "linear" else word, made.kind)
+    writer.tell("schedule.stepped_per", "step", made.kind, origin="presence")
+    warmup = single("warm_up_steps")
+    if warmup is not None:
+        place = arguments.setting("warm_up_steps")
+        writer.tell("schedule.warmup", f"{int(warmup)} steps", place)
+        writer.tell("schedule.has_warmup", "yes" if warmup else "no", place)
+
+
+DIFFUSION = YamlFormat(
+    "latent_diffusion_yaml", _owns_diffusion, _tell_diffusion, loader="numbers", references=True
+)
+READER = YamlFormat("hydra_yaml", _owns, _tell, loader="numbers", references=True)
