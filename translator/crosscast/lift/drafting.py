@@ -14,6 +14,7 @@ from crosscast.lift.conflicts import conflicts
 from crosscast.lift.implied_defaults import imply
 from crosscast.lift.loss_section import loss
 from crosscast.lift.optimizers import optimizer
+from crosscast.lift.rate_course import computed_rates
 from crosscast.lift.recipe_draft import Draft, Filled, of_fact
 from crosscast.lift.resolved_values import unknown_fields
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
@@ -102,6 +103,7 @@ def fill(analysis: Analysis) -> Draft:
     name = analysis.settled.get(("optimizer.source_name", chosen))
     called = str(name.fact.value) if name and name.fact.known else ""
     imply(look, called, draft, versions)
+    computed_rates(look, draft)
     _direct(analysis, draft)
     run_sections.rest(look, draft)
     loss(look, draft)
