@@ -28,7 +28,7 @@ CORE = {
     "pysource": "messages facts",
     "trainstep": "messages pysource",
     "edits": "pysource",
-    "readers": "messages facts recipe targets pysource trainstep",
+    "readers": "messages facts recipe plan targets pysource trainstep",
     "sources": "messages facts pysource trainstep readers",
     "weights": "messages recipe",
     "state": "messages recipe plan targets emit readers weights",
@@ -50,6 +50,7 @@ PYSOURCE = {
     "flags": "values programs names",
     "evaluation": "syntax values programs names flags",
     "project": "syntax values programs names flags evaluation",
+    "computing": "syntax values programs",
 }
 TRAINSTEP = {
     "events": "",

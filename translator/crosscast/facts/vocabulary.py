@@ -231,7 +231,18 @@ VOCABULARY: dict[str, Field] = {
     ),
     "schedule.has_warmup": Field(values=("yes", "no"), meaning="whether there is a warm-up"),
     "schedule.warmup_start": Field(
-        values=("above_zero",), meaning="a warm-up whose first rate is not 0"
+        values=("above_zero", "early"),
+        meaning="a warm-up whose first rate is not 0, or that ends one step before the fall begins",
+    ),
+    "schedule.peak": Field(values=NUMBER, meaning="highest rate, if the program sets the rates"),
+    "schedule.end_factor": Field(values=NUMBER, meaning="last rate as a share of the highest"),
+    "schedule.power": Field(
+        values=NUMBER, meaning="exponent of a polynomial", recipe="schedule.power"
+    ),
+    "schedule.decay_from": Field(
+        values=("warmup_end", "start"),
+        meaning="step from which the fall is counted",
+        recipe="schedule.decay_from",
     ),
     "schedule.total_steps": Field(
         values=NUMBER, meaning="length of the schedule", recipe="schedule.total_steps"

@@ -17,6 +17,7 @@ from crosscast.lift.library_defaults import trainer_of
 from crosscast.lift.loop_coverage import Coverage
 from crosscast.lift.loss_section import loss
 from crosscast.lift.optimizers import groups, optimizer
+from crosscast.lift.rate_course import computed_rates
 from crosscast.lift.recipe_draft import KINDS, Draft, Filled, How, of_fact
 from crosscast.lift.resolved_values import unknown_fields
 from crosscast.messages.diagnostics import Diagnostic, Severity
@@ -111,6 +112,7 @@ def fill(analysis: Analysis) -> Draft:
     run_sections.schedule(look, draft)
     run_sections.batch(look, draft)
     imply(look, _class_of(analysis, chosen), draft, versions)
+    computed_rates(look, draft)
     _direct(analysis, draft)
     run_sections.rest(look, draft)
     loss(look, draft)

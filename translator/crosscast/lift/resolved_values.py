@@ -31,6 +31,8 @@ MEANT: Mapping[str, str] = {
     "schedule.warmup": "schedule.warmup_steps",
     "schedule.has_warmup": "schedule.warmup_steps",
     "schedule.warmup_start": "schedule.warmup_steps",
+    "schedule.peak": "optimizer.learning_rate",
+    "schedule.end_factor": "schedule.end_lr",
     "schedule.stepped_per": "schedule.name",
     "parallel.kind": "distributed.strategy",
     "parallel.world_size": "distributed.processes_per_node",

@@ -68,7 +68,11 @@ def schedule(look: Look, draft: Draft) -> None:
         _without_warmup(warms, draft)
     _fit(warmup, draft)
     if (start := look("schedule.warmup_start")) is not None:
-        message = f"the warm-up begins above 0: {start.expression}; that of a recipe begins at 0"
+        message = "the warm-up ends one step before the fall begins; that of a recipe with it"
+        if word(start) == "above_zero":
+            message = (
+                f"the warm-up begins above 0: {start.expression}; that of a recipe begins at 0"
+            )
         hint = "until its end the rates differ from those of the source"
         draft.note("CC911", "schedule.warmup_steps", message, start, hint)
     per = look("schedule.stepped_per")

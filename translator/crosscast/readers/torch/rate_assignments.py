@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.default_conditions import runs_by_default
+from crosscast.readers.python.rate_curves import curve_of_assignment
 from crosscast.readers.torch.rate_formulas import Part, foreign_call, shape_of, tests_around
 from crosscast.readers.torch.schedule_calls import shape_by_name
-from crosscast.readers.torch.schedule_parts import SchedulePart, branches_together
+from crosscast.readers.torch.schedule_parts import SchedulePart, branches_together, part_of_curve
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
@@ -82,13 +83,11 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
         decay = "step_custom"
     if not decay:
         return None
-    return SchedulePart(
-        decay,
-        tuple(places),
-        warms,
-        by_default=runs_by_default(node, module),
-        confidence="guess",
-    )
+    by_default = runs_by_default(node, module)
+    curve = curve_of_assignment(node, module)
+    if curve is not None:
+        return part_of_curve(curve, decay, tuple(places), by_default)
+    return SchedulePart(decay, tuple(places), warms, by_default=by_default, confidence="guess")
 
 
 def _arguments(value: ast.expr, module: Module) -> Iterator[Part]:

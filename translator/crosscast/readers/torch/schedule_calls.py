@@ -15,6 +15,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.fact_writer import content, is_number, place_of
 from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.python.rate_curves import RateCurve, curve_of_function, curve_of_method
 from crosscast.readers.schedule_names import decay_of, decay_of_schedule
 from crosscast.readers.torch import schedule_table as table
 from crosscast.readers.torch.rate_formulas import (
@@ -24,7 +25,7 @@ from crosscast.readers.torch.rate_formulas import (
     shape_of,
     shape_of_class,
 )
-from crosscast.readers.torch.schedule_parts import SchedulePart
+from crosscast.readers.torch.schedule_parts import SchedulePart, part_of_curve
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -86,6 +87,9 @@ def _of_library(call: Call, name: str) -> SchedulePart:
         return _of_word(call)
     if word == "LinearLR" and name.startswith("torch."):
         return _of_linear(call)
+    curve = _of_own_class(call) if ":" in name else None
+    if curve is not None:
+        return part_of_curve(curve, shape_of_class(call).decay, (place,))
     bound = call.bound()
     part = SchedulePart(decay_of(name), (place,), confidence=table.confidence(name))
     part.details = tuple(_details(call, name))
@@ -138,11 +142,26 @@ def _of_function(call: Call) -> SchedulePart:
     shape = shape_of(formulas)
     if _is_made_elsewhere(node, call):
         return SchedulePart("selectable", (place,), shape.warms, confidence="likely")
+    curve = curve_of_function(node, call.module)
+    if curve is not None:
+        part = part_of_curve(curve, shape.decay, (place,))
+        part.start = (head_start(formulas) or part.start) if part.start else ""
+        return part
     decay = shape.decay or "constant"
     if shape.warms and decay == "custom":
         decay = "constant"
     start = head_start(formulas) if shape.warms else ""
     return SchedulePart(decay, (place,), shape.warms, start=start, confidence="guess")
+
+
+def _of_own_class(call: Call) -> RateCurve | None:
+    """Return the curve of the rates that the class of the program returns."""
+    program = call.module.program
+    for name in call.names if program is not None else ():
+        found = program.function_named(f"{name}.get_lr") if program is not None else None
+        if found is not None:
+            return curve_of_method(found[1], found[0])
+    return None
 
 
 def _is_made_elsewhere(node: ast.expr, call: Call) -> bool:

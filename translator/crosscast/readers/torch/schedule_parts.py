@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Confidence, Fact
@@ -11,6 +11,7 @@ from crosscast.facts.fact import Confidence, Fact
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.readers.python.fact_writer import FactWriter
+    from crosscast.readers.python.rate_curves import RateCurve
 
 _UNSEEN = ("constant", "elsewhere", "caller")
 _TELLING = (
@@ -40,6 +41,8 @@ class SchedulePart:
     chained: bool = False
     details: tuple[Fact, ...] = ()
     """Facts about where it ends, for a schedule whose formula is known."""
+    curve: RateCurve | None = None
+    """What its formula gives, if it could be computed."""
 
 
 SPELLED = "by the spelling of its formula"
@@ -71,6 +74,8 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
             writer.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
         if part.total is not None:
             writer.facts.append(part.total)
+        if part.curve is not None:
+            _tell_curve(writer, part, part.curve)
     falling = [part for part in live if part.decay]
     seen = [part for part in falling if part.decay not in _UNSEEN]
     certain = [part for part in seen if part.by_default]
@@ -81,6 +86,70 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
         _tell_decay(writer, chosen)
     if len(chosen) == 1:
         writer.facts += chosen[0].details
+
+
+def part_of_curve(
+    curve: RateCurve, spelled: str, places: tuple[Span, ...], by_default: bool | None = None
+) -> SchedulePart:
+    """Return the schedule of a computed formula.
+
+    Args:
+        curve: of the formula.
+        spelled: its decay by its spelling, which tells shapes apart that no recipe has.
+        places: of the formula.
+        by_default: see `SchedulePart`.
+    """
+    name = "custom" if curve.hold else curve.name
+    other = spelled not in ("constant", "linear", "cosine", "polynomial", "inverse_sqrt", "")
+    if (name == "custom" and other and not curve.hold) or (
+        name == "inverse_sqrt" and spelled == "noam"
+    ):
+        name = spelled
+    part = SchedulePart(name, places, curve.warms, by_default=by_default, curve=curve)
+    if curve.warms and curve.warmup is not None:
+        part.warmup = _length("schedule.warmup", curve.warmup, places)
+    if curve.warms and curve.start > 0:
+        part.start = f"its first rate is {curve.start:.3g} of the highest"
+    if curve.total is not None:
+        part.total = _length("schedule.total_steps", curve.total, places)
+    return part
+
+
+def _length(field: str, length: int | str, places: tuple[Span, ...]) -> Fact:
+    """Return the fact of a length in steps; one in epochs is not known in steps."""
+    found = Fact(field=field, places=places, origin="derived", reader="torch_schedules")
+    if isinstance(length, int):
+        return replace(found, value=length)
+    if field == "schedule.warmup":
+        return replace(found, value=length)
+    return replace(found, known=False, expression=length, reason="it counts epochs")
+
+
+def _tell_curve(writer: FactWriter, part: SchedulePart, curve: RateCurve) -> None:
+    """Record what else a computed formula gives."""
+    places = part.places
+    if curve.relative and curve.peak != 1:
+        text = "" if curve.peak is None else f" {curve.peak:.6g}"
+        expression = f"the rate of the optimizer times the highest factor{text}"
+        writer.unknown("schedule.peak", "a factor", *places, expression=expression)
+    elif not curve.relative and curve.peak is not None:
+        writer.say("schedule.peak", curve.peak, *places, origin="derived")
+    elif not curve.relative:
+        reason = "it depends on what is not known here"
+        writer.unknown("schedule.peak", reason, *places, expression="the highest rate")
+    if curve.late and not part.start:
+        writer.say("schedule.warmup_start", "early", *places, origin="derived")
+    if part.decay not in ("linear", "cosine", "polynomial"):
+        return
+    if curve.end is not None:
+        writer.say("schedule.end_factor", curve.end, *places, origin="derived")
+    else:
+        reason = "it depends on what is not known here"
+        writer.unknown("schedule.end_factor", reason, *places, expression="the last rate")
+    if part.decay == "polynomial" and curve.power is not None:
+        writer.say("schedule.power", curve.power, *places, origin="derived")
+    if curve.warms:
+        writer.say("schedule.decay_from", curve.decay_from, *places, origin="derived")
 
 
 def _tell_decay(writer: FactWriter, parts: list[SchedulePart]) -> None:

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
-from crosscast.trainstep.frames.object_kinds import called_name, kind_by_name, last_name
+from crosscast.trainstep.frames.object_kinds import (
+    called_name,
+    is_gradient,
+    kind_by_name,
+    last_name,
+)
 
 Owner = Function | ast.Module
 
@@ -147,12 +152,18 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
         function = node.func
         name = called_name(node)
         wrapped = len(node.args) > 1 and WRAPPED.search(name)
-        if name in HOT or wrapped or _is_optimizer_apply(function, name):
+        if name in HOT or wrapped or _is_optimizer_apply(function, name) or _scales(function):
             if _is_core(node, name):
                 index.core.setdefault(owner, []).append(node)
             index.hot.add(owner)
         elif name in _OF_MODELS and isinstance(function, ast.Attribute):
             models.add(last_name(function.value))
+    index.hot.update(
+        owner
+        for assignment in (*module.every(ast.AugAssign), *module.every(ast.Assign))
+        if _changes_gradient(assignment)
+        and (owner := _owner(assignment, module, owners)) is not None
+    )
     for calls in by_statement.values():
         calls.sort(key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0))
     return index
@@ -165,6 +176,21 @@ _AT_ONCE = frozenset({"cond", "smart_cond", "case", "switch_case", "map", "map_s
 def _runs_at_once(node: ast.AST) -> bool:
     """Whether a lambda is an argument of what runs it: `tf.cond(last, lambda: apply())`."""
     return isinstance(node, ast.Call) and called_name(node) in _AT_ONCE
+
+
+def _changes_gradient(node: ast.AugAssign | ast.Assign) -> bool:
+    """Whether it is `p.grad *= factor` or the like."""
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    return is_gradient(target) and not isinstance(node.value, ast.Constant)
+
+
+def _scales(function: ast.expr) -> bool:
+    """Whether it is `p.grad.mul_`, as in clipping by hand."""
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "mul_"
+        and is_gradient(function.value)
+    )
 
 
 def _is_optimizer_apply(function: ast.expr, name: str) -> bool:

@@ -158,6 +158,13 @@ def kind_of(node: ast.expr, frame: Frame) -> Kind:
 
 
 @lru_cache(maxsize=4096)
+def is_gradient(node: ast.expr) -> bool:
+    """Whether an expression is the gradient of a parameter: `p.grad`, `p.grad.data`."""
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == "grad"
+
+
 def is_loss_name(name: str) -> bool:
     """Whether a variable of this name is a loss."""
     return bool(_LOSS.search(name))

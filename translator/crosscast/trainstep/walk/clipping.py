@@ -12,6 +12,7 @@ from crosscast.pysource.values.value import Known, Value
 from crosscast.trainstep.frames.frame import Frame, canonical
 from crosscast.trainstep.frames.library_settings import maker_call
 from crosscast.trainstep.frames.object_kinds import kind_of, last_name
+from crosscast.trainstep.walk import clipping_by_hand
 
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
@@ -176,10 +177,13 @@ def _clamp(walker: Walker, call: ast.Call, frame: Frame) -> bool:
 
 def _scaled(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     """`p.grad.mul_(coefficient)`, where the coefficient is one of clipping."""
-    text = frame.module.text(call)
-    if ".grad" not in text or "clip" not in text.lower():
+    if ".grad" not in frame.module.text(call.func) or not call.args:
         return False
-    clipped(walker, call, frame, "global_norm", None)
+    if clipping_by_hand.scaled(walker, call, call.args[0], frame):
+        return True
+    if "clip" not in frame.module.text(call).lower():
+        return False
+    clipped(walker, call, frame, "", None)
     return True
 
 

@@ -1,0 +1,1 @@
+"""Pure functions of a program computed for given arguments, without running the program."""

@@ -1,0 +1,353 @@
+"""Find the schedule of a recipe that a learning rate follows, from its values alone."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from crosscast.plan.operations import Schedule
+from crosscast.plan.schedule import learning_rate
+from crosscast.pysource.values.arithmetic import NoValueError
+
+Rate = Callable[[int], float]
+_SAMPLES = 50
+_NEAR = 1e-6
+_MOST_LIMITS = 24
+_OVERSHOOT = 0.05
+"""By how much a warm-up by hand may miss the rate at its end."""
+_FEW_VALUES = 12
+_SHAPES = ("linear", "cosine", "polynomial")
+_FAR = (2, 5, 20, 1000)
+_POWERS = (0.1, 8.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """The shape of a learning rate over the steps of a run."""
+
+    name: str
+    """A word of the vocabulary."""
+    peak: float
+    warmup: int = 0
+    start: float = 0.0
+    """The first rate of the warm-up as a share of the highest."""
+    late: bool = False
+    """Whether the fall begins one step after the warm-up has reached the highest rate."""
+    hold: int = 0
+    """Steps at the highest rate between the warm-up and the fall, where that is no recipe's."""
+    total: int | None = None
+    end: float | None = None
+    power: float = 1.0
+    decay_from: str = "warmup_end"
+    rises: bool = False
+    """Whether it first rises in another way than a recipe's warm-up."""
+
+
+def fit(rate: Rate, limits: Iterable[float]) -> Curve | None:
+    """Return the curve of a rate; None if its values cannot be computed or say nothing.
+
+    Args:
+        rate: from the number of the step to the rate; raises `NoValueError` after the last step.
+        limits: numbers of steps at which it may change its course.
+    """
+    lengths = sorted({round(number) for number in limits if 1 < number < 1e7})[:_MOST_LIMITS]
+    steps = list(_sampled(lengths))
+    values: dict[int, float] = {}
+    for step in steps:
+        try:
+            values[step] = rate(step)
+        except NoValueError:
+            break
+    if len(values) < 4 or not all(map(math.isfinite, values.values())):
+        return None
+    if min(values.values()) < 0 and max(values.values()) <= 0:
+        return None
+    memory = _Memory(rate, values)
+    return _curve(memory, lengths)
+
+
+class _Memory:
+    """A rate whose values are kept, and where it ends."""
+
+    def __init__(self, rate: Rate, values: dict[int, float]) -> None:
+        self._rate = rate
+        self.values = values
+
+    def at(self, step: int) -> float | None:
+        """Return the rate of a step; None after the end."""
+        if step not in self.values:
+            try:
+                self.values[step] = self._rate(step)
+            except NoValueError:
+                return None
+        return self.values[step]
+
+    def known(self) -> list[tuple[int, float]]:
+        """Return the steps computed so far, and their rates."""
+        return sorted(self.values.items())
+
+
+def _sampled(lengths: list[int]) -> Iterator[int]:
+    """Yield about fifty steps, in order: the first ones, those around limits, and even ones."""
+    last = max(round(lengths[-1] * 1.2) + 3, 60) if lengths else 200
+    near = {length + shift for length in lengths for shift in (-1, 0, 1, 2)}
+    even = {round(last * place / _SAMPLES) for place in range(_SAMPLES + 1)}
+    yield from sorted(near | even | set(range(5)))
+
+
+def _curve(rate: _Memory, lengths: list[int]) -> Curve | None:
+    known = rate.known()
+    highest = max(value for _, value in known)
+    if all(_equal(value, highest, highest) for _, value in known):
+        return Curve(name="constant", peak=highest) if _stays(rate, highest) else None
+    warmups = list(_warmups(rate, highest, lengths))
+    for warm in warmups:
+        found = _after(warm, rate, lengths)
+        if found is not None:
+            return found
+    return _other(rate, warmups[0], highest)
+
+
+def _warmups(rate: _Memory, highest: float, lengths: list[int]) -> Iterator[Curve]:
+    """Yield the courses that the first steps may have: without a warm-up, or with one."""
+    first, second = rate.at(0), rate.at(1)
+    assert first is not None
+    if second is None or second <= first * (1 + _NEAR):
+        yield Curve(name="", peak=first)
+        return
+    slope = second - first
+
+    def is_straight(step: int) -> bool:
+        value = rate.at(step)
+        return value is not None and _equal(value, first + slope * step, highest)
+
+    last = _last_true(is_straight, 1, rate.known()[-1][0])
+    for length in sorted((last, last + 1), key=lambda length: length not in lengths):
+        for reached in (last, last + 1):
+            peak = first + slope * reached
+            late = reached < length
+            yield Curve(name="", peak=peak, warmup=length, start=first / peak, late=late)
+
+
+def _last_true(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the last step for which something holds that holds up to a step."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _after(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
+    """Return the curve that begins like this; None if what follows is no schedule of a recipe."""
+    later = [(step, value) for step, value in rate.known() if step >= warm.warmup]
+    if len(later) < 3:
+        return None
+    if all(_equal(value, warm.peak, warm.peak) for _, value in later):
+        return replace(warm, name="constant", late=False) if _stays(rate, warm.peak) else None
+    root = replace(warm, name="inverse_sqrt", total=10**9)
+    for ahead in (0, 1):  # it often counts from 1
+        if warm.warmup and _follows(root, [(step + ahead, value) for step, value in later]):
+            return replace(root, total=None, late=False)
+    for ends in _ends(lengths, warm.warmup, _stop(rate)):
+        found = [
+            curve
+            for total in ends
+            for start in (("warmup_end", "start") if warm.warmup else ("warmup_end",))
+            for curve in _falls(replace(warm, total=total, decay_from=start), rate, later)
+        ]
+        if found:
+            return max(found, key=lambda curve: _rank(curve, rate, lengths))
+    return _held(warm, rate, lengths, later)
+
+
+def _stays(rate: _Memory, highest: float) -> bool:
+    """Whether a rate is the same long after all limits."""
+    last = rate.known()[-1][0]
+    far = (value for times in _FAR if (value := rate.at(last * times)) is not None)
+    return all(_equal(value, highest, highest) for value in far)
+
+
+def _stop(rate: _Memory) -> int:
+    """Return the step from which a rate does not change; 0 if it changes until the last one."""
+    known = rate.known()
+    final = known[-1][1]
+    before = [step for step, value in known if abs(value - final) > _NEAR * abs(final)]
+    if not before or before[-1] == known[-2][0]:
+        return 0
+
+    def is_before(step: int) -> bool:
+        value = rate.at(step)
+        return value is not None and abs(value - final) > _NEAR * abs(final)
+
+    return _last_true(is_before, before[-1], known[-1][0]) + 1
+
+
+def _ends(lengths: list[int], after: int, stop: int = 0) -> Iterator[list[int]]:
+    """Yield the steps at which a fall may end, the more likely ones first."""
+    near = {length + shift for length in (*lengths, stop) for shift in (-1, 0, 1)}
+    sums = {first + second for first in lengths for second in lengths} - near
+    for found in (near, sums):
+        yield sorted(length for length in found if length > after + 1)
+
+
+def _falls(curve: Curve, rate: _Memory, later: list[tuple[int, float]]) -> Iterator[Curve]:
+    """Yield the falls to the end of a curve that its rates follow."""
+    total = curve.total
+    assert total is not None
+    inside = [(step, value) for step, value in later if step < total]
+    if len(inside) < 3 or rate.at(total - 1) is None:
+        return
+    begin = curve.warmup if curve.decay_from == "warmup_end" else 0
+    final = rate.at(total)
+    for name in _SHAPES:
+        power = 1.0
+        end = _end(name, begin, total, curve.peak, inside) if final is None else final
+        if end is None or end < -_NEAR * curve.peak or end >= curve.peak * (1 - _NEAR):
+            continue
+        if name == "polynomial":
+            fitted = _power(begin, total, curve.peak, end, inside)
+            if fitted is None:
+                continue
+            power = fitted
+        candidate = replace(curve, name=name, end=max(0.0, end), power=power)
+        if _follows(candidate, inside):
+            yield candidate
+
+
+def _end(
+    name: str, begin: int, total: int, peak: float, inside: list[tuple[int, float]]
+) -> float | None:
+    """Return the last rate of a fall that stops just before it; None for a polynomial one."""
+    step, value = inside[-1]
+    progress = (step - begin) / (total - begin)
+    left = 0.5 * (1 + math.cos(math.pi * progress)) if name == "cosine" else 1 - progress
+    if name == "polynomial" or left >= 1:
+        return None
+    end = (value - peak * left) / (1 - left)
+    return 0.0 if abs(end) < _NEAR * peak else end
+
+
+def _power(
+    begin: int, total: int, peak: float, end: float, inside: list[tuple[int, float]]
+) -> float | None:
+    step, value = inside[len(inside) // 2]
+    left = 1 - (step - begin) / (total - begin)
+    share = (value - end) / (peak - end)
+    if not 0 < left < 1 or not 0 < share < 1:
+        return None
+    power = round(math.log(share) / math.log(left), 6)
+    return power if _POWERS[0] <= power <= _POWERS[1] and power != 1 else None
+
+
+def _follows(curve: Curve, values: list[tuple[int, float]]) -> bool:
+    """Whether rates are those that a recipe with this schedule has."""
+    op = Schedule(
+        name=curve.name,  # type: ignore[arg-type]
+        learning_rate=curve.peak,
+        end_lr=curve.end or 0.0,
+        warmup_steps=curve.warmup,
+        total_steps=curve.total or 1,
+        tick="update",
+        power=curve.power,
+        decay_from=curve.decay_from,  # type: ignore[arg-type]
+    )
+    return all(_equal(value, learning_rate(op, step), curve.peak) for step, value in values)
+
+
+def _rank(curve: Curve, rate: _Memory, lengths: list[int]) -> tuple[bool, bool, bool, int]:
+    """Prefer an end at which the rate stops, one without a rest, and a number of the source.
+
+    A straight fall looks the same for every end and its last rate.
+    """
+    total = curve.total or 0
+    last, after = rate.at(total), rate.at(total + 3)
+    stops = after is None or (last is not None and _equal(last, after, curve.peak))
+    return stops, not curve.end, total in lengths, -_SHAPES.index(curve.name) * 10**8 + total
+
+
+def _held(
+    warm: Curve, rate: _Memory, lengths: list[int], later: list[tuple[int, float]]
+) -> Curve | None:
+    """Return a curve that stays at the highest rate for a while and then falls."""
+    if not _equal(later[0][1], warm.peak, warm.peak):
+        return None
+
+    def is_highest(step: int) -> bool:
+        value = rate.at(step)
+        return value is not None and _equal(value, warm.peak, warm.peak)
+
+    last = _last_true(is_highest, warm.warmup, rate.known()[-1][0])
+    if last <= warm.warmup + 1:
+        return None
+    moved = _Memory(lambda step: _shifted(rate, step + last), {})
+    shorter = [length - last for length in lengths if length > last + 1]
+    for step in (0, *(round(s * max(shorter, default=0) / 12) for s in range(1, 13))):
+        moved.at(step)
+    after = moved.known()
+    for total in next(_ends(shorter, 0)):
+        start = Curve(name="", peak=warm.peak, total=total)
+        for found in _falls(start, moved, after):
+            hold = last - warm.warmup
+            return replace(found, warmup=warm.warmup, start=warm.start, hold=hold, total=None)
+    return None
+
+
+def _shifted(rate: _Memory, step: int) -> float:
+    value = rate.at(step)
+    if value is None:
+        raise NoValueError
+    return value
+
+
+def _other(rate: _Memory, warm: Curve, highest: float) -> Curve:
+    """Return a curve that no recipe has: falls in steps, exponential ones, anything else."""
+    later = [(step, value) for step, value in rate.known() if step >= warm.warmup]
+    curve = replace(warm, name="custom", peak=highest)
+    reached = math.isclose(warm.peak, highest, rel_tol=_OVERSHOOT)
+    if warm.warmup and (not reached or warm.warmup >= rate.known()[-1][0]):
+        curve = replace(curve, warmup=0, start=0.0, late=False, rises=True)
+    values: list[float] = []
+    for _, value in later:
+        if not values or not _equal(value, values[-1], highest):
+            values.append(value)
+    if len(values) < 2 or any(second > first for first, second in itertools.pairwise(values)):
+        return curve
+    if len(values) <= _FEW_VALUES < len(later):
+        return replace(curve, name=_steps(rate, later, highest))
+    return replace(curve, name="exponential") if _is_exponential(later) else curve
+
+
+def _steps(rate: _Memory, later: list[tuple[int, float]], highest: float) -> str:
+    """Return `step` if a rate falls by one factor at even distances, else `step_custom`."""
+    pairs = itertools.pairwise(later)
+    (begin, before), (end, after) = next(
+        pair for pair in pairs if not _equal(pair[0][1], pair[1][1], highest)
+    )
+
+    def is_before(step: int) -> bool:
+        now = rate.at(step)
+        return now is not None and _equal(now, before, highest)
+
+    every = _last_true(is_before, begin, end) + 1
+    share = after / before
+    for drop in range(1, 4):
+        for step, value in ((every * drop - 1, share ** (drop - 1)), (every * drop, share**drop)):
+            now = rate.at(step)
+            if now is not None and not _equal(now, before * value, highest):
+                return "step_custom"
+    return "step"
+
+
+def _is_exponential(later: list[tuple[int, float]]) -> bool:
+    shares = [
+        (second / first) ** (1 / (b - a))
+        for (a, first), (b, second) in itertools.pairwise(later)
+        if first > 0 and second > 0
+    ]
+    return bool(shares) and all(math.isclose(s, shares[0], rel_tol=1e-5) for s in shares)
+
+
+def _equal(first: float, second: float, scale: float) -> bool:
+    return abs(first - second) <= _NEAR * scale

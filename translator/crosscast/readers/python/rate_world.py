@@ -1,0 +1,257 @@
+"""What the computation of a learning rate reads: progress, settings, and stand-ins for others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.computing.frames import NOTHING, Closure, truth
+from crosscast.pysource.computing.functions import Array
+from crosscast.pysource.computing.machine import Machine
+from crosscast.pysource.evaluation.bindings import default_of
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.names.reaching_assignments import condition_of
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.values.arithmetic import NoValueError
+from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
+from crosscast.readers.python.library_calls import parts_of
+from crosscast.readers.python.run_progress import Progress, progress_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+
+_LOADERS = frozenset(
+    {"loader", "dataloader", "train", "data", "batches", "dl", "loaders", "dataset"}
+)
+_PROCESSES = frozenset({"get_world_size", "size", "world_size", "get_num_workers", "worker_num"})
+"""Functions that return the number of processes."""
+_BASES = frozenset({"base_lrs", "initial_lr"})
+"""What the rates of groups are called that the optimizer was made with."""
+_PER_EPOCH = frozenset({"nb", "niter", "niters"})
+_RATES = frozenset({"lr", "rate", "eta", "lrs"})
+_LAST = frozenset({"min", "final", "end", "stop", "last"})
+_WARM = frozenset({"warm", "warmup", "rampup"})
+_UNITS = frozenset({"step", "steps", "iter", "iters", "iterations", "updates", "epoch", "epochs"})
+_SHARES = frozenset({"ratio", "factor", "frac", "fraction", "proportion", "pct", "gamma", "power"})
+_LENGTHS = frozenset({"total", "max", "num", "n", "training", "train", "decay", "t"})
+_TOTALS = frozenset({"epochs", "steps", "iterations", "iters", "nepochs"})
+_GROUPS = frozenset({"scale", "mult", "multiplier"})
+
+
+@dataclass(frozen=True, slots=True)
+class StandIns:
+    """Numbers for what a source does not say; a result that is the same for two sets is read."""
+
+    processes: int
+    per_epoch: int
+    warmup: int
+    warmup_epochs: int
+    total: int
+    epochs: int
+    highest: float
+    lowest: float
+
+    def named(self, name: str) -> float:
+        """Return the number for a name.
+
+        Raises:
+            NoValueError: its meaning is not plain from its words.
+        """
+        words = parts_of(name)
+        if words & _SHARES:
+            raise NoValueError
+        if words & _PER_EPOCH or ("per" in words and words & {"epoch", "ep"}):
+            return self.per_epoch
+        if words & _RATES:
+            if words & _WARM:
+                raise NoValueError
+            return self.lowest if words & _LAST else self.highest
+        in_epochs = bool(words & {"epoch", "epochs"})
+        if words & _WARM:
+            return self.warmup_epochs if in_epochs else self.warmup
+        if (words & _LENGTHS and words & _UNITS) or words <= _TOTALS:
+            return self.epochs if in_epochs else self.total
+        raise NoValueError
+
+
+STAND_INS = (
+    StandIns(2, 7, 13, 3, 307, 31, 0.37, 0.03),
+    StandIns(3, 11, 17, 2, 401, 23, 0.53, 0.05),
+)
+
+
+class RateWorld:
+    """The program around a formula, at one step of a run."""
+
+    def __init__(self, stand_ins: StandIns) -> None:
+        self.stand_ins = stand_ins
+        self.position = 0
+        self.progress: set[Progress] = set()
+        """The counters that were read."""
+        self.relative = False
+        """Whether rates were read of which the formula is a factor."""
+        self.assumed: set[str] = set()
+        """The names that stand-ins were used for."""
+        self.limits: set[float] = set()
+        """Numbers of steps, as it seems, that do not depend on the step."""
+        self.machine = Machine(self)
+        self._kept: dict[ast.AST, object] = {}
+        self._busy: set[ast.AST] = set()
+        self._moves = 0
+
+    def steps_of_epoch(self) -> int:
+        """Return the number of steps of an epoch."""
+        self.assumed.add("len")
+        return self.stand_ins.per_epoch
+
+    def read(self, node: ast.expr, module: Module) -> object:
+        """Return what a name, attribute or entry is at this step of the run."""
+        if node in self._kept:
+            value = self._kept[node]
+            if value is NOTHING:
+                raise NoValueError
+            return value
+        if node in self._busy:
+            raise NoValueError
+        self._busy.add(node)
+        moves, seen = self._moves, set(self.machine.limits)
+        value = NOTHING
+        try:
+            value = self._read(node, module)
+        except NoValueError:
+            if self._busy != {node}:  # it may have been cut off
+                raise
+        finally:
+            self._busy.discard(node)
+        if moves == self._moves:
+            self._kept[node] = value
+            self.limits |= self.machine.limits - seen
+        if value is NOTHING:
+            raise NoValueError
+        return value
+
+    def length(self, node: ast.expr, module: Module) -> int:
+        """Return the number of batches of an epoch."""
+        if not parts_of(identifier(node)) & _LOADERS:
+            raise NoValueError
+        return self.steps_of_epoch()
+
+    def _read(self, node: ast.expr, module: Module) -> object:
+        counted = progress_of(node, module)
+        if counted is not None:
+            return self._count(counted)
+        known = _known(evaluate(node, module), module)
+        if known is not None and known[0] is not None:
+            return known[0]
+        if self._is_per_epoch(node):
+            return self.steps_of_epoch()
+        found = [] if isinstance(node, ast.Call) else list(definitions(node, module))
+        try:
+            return self._defined(found, node, module)
+        except NoValueError:
+            return None if known is not None else self._stand_in(node)
+
+    def _is_per_epoch(self, node: ast.expr) -> bool:
+        words = parts_of(identifier(node))
+        return bool("per" in words and words & {"epoch", "ep"})
+
+    def _count(self, counted: Progress) -> int:
+        self._moves += 1
+        self.progress.add(counted)
+        if counted.unit == "run":
+            return self.position + counted.first
+        per_epoch = self.steps_of_epoch()
+        if counted.unit == "epoch":
+            return self.position // per_epoch + counted.first
+        return self.position % per_epoch + counted.first
+
+    def _defined(self, found: Sequence[Binding], use: ast.expr, module: Module) -> object:
+        """Return the value of one of several assignments."""
+        chosen: Binding | None = None
+        for binding in found:
+            here = use if binding.scope is module.scope_of(use) else None
+            condition = condition_of(binding, here, binding.module)
+            if condition is not None:
+                test = truth(self.machine.value(condition[0], binding.module))
+                if test != condition[1]:
+                    continue
+            chosen = binding
+        if chosen is None:
+            raise NoValueError
+        return self._bound(chosen)
+
+    def _bound(self, binding: Binding) -> object:
+        module = binding.module
+        if binding.kind == "function" and isinstance(binding.node, ast.FunctionDef):
+            return Closure(binding.node, module)
+        if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+            return self._argument(binding, binding.node)
+        if binding.kind != "assign" or binding.value is None:
+            raise NoValueError
+        value = self.machine.value(binding.value, module)
+        for place in binding.path:
+            if not isinstance(value, list | tuple) or not 0 <= place < len(value):
+                raise NoValueError
+            value = value[place]
+        return value
+
+    def _argument(self, binding: Binding, node: ast.arg) -> object:
+        """Return what the calls of a function give for a parameter, if all give the same."""
+        program = binding.module.program
+        given = program.arguments_for(binding, node.arg) if program is not None else []
+        values = [self.machine.value(argument, module) for argument, module in given]
+        if values and all(value == values[0] for value in values):
+            return values[0]
+        default = default_of(binding)
+        if given or default is None:
+            raise NoValueError
+        return self.machine.value(default, binding.module)
+
+    def _stand_in(self, node: ast.expr) -> object:
+        if isinstance(node, ast.Call) and identifier(node.func) in _PROCESSES and not node.args:
+            self.assumed.add("processes")
+            return self.stand_ins.processes
+        if isinstance(node, ast.Subscript):
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            if not isinstance(key, str):
+                raise NoValueError
+            if parts_of(key) & _GROUPS and parts_of(identifier(node.value)) & {"group", "pg"}:
+                return 1.0  # groups differ by this factor: the rate is that of the others
+            name = key
+        elif isinstance(node, ast.Name | ast.Attribute):
+            name = identifier(node)
+        else:
+            raise NoValueError
+        if name in _BASES:
+            self.relative = True
+            return Array([1.0]) if name == "base_lrs" else 1.0
+        number = self.stand_ins.named(name)
+        self.assumed.add(name)
+        return number
+
+
+def _known(value: Value, module: Module) -> tuple[object] | None:
+    """Return the value of an expression in every run, or with the defaults of flags."""
+    match value:
+        case Known(value=content) if _is_plain(content):
+            return (content,)
+        case Unknown(default=content, has_default=True) if _is_plain(content):
+            return (content,)
+        case Choice(options=((_, Known(value=content, flag=flag)), *_)) if flag:
+            return (content,) if _is_plain(content) else None
+        case Symbol(name=name) if module.program is not None:
+            found = module.program.function_named(name)
+            return (Closure(found[1], found[0]),) if found is not None else None
+    return None
+
+
+def _is_plain(content: object) -> bool:
+    if isinstance(content, list | tuple):
+        return all(map(_is_plain, content))
+    if isinstance(content, dict):
+        return all(map(_is_plain, content.values()))
+    return content is None or isinstance(content, bool | int | float | str)

@@ -1,0 +1,172 @@
+"""Counters of a training run: which names count its epochs, its steps, or those of an epoch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import parts_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+
+Unit = Literal["run", "epoch", "within"]
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+_EPOCHS = frozenset({"epoch", "epochs", "ep"})
+_STEPS = frozenset(
+    {
+        *("last_epoch", "_step_count", "global_step", "num_updates", "step_num", "n_steps", "step"),
+        *("n_current_steps", "current_step", "_step", "iterations", "iteration", "cur_iter"),
+        *("global_steps", "num_step", "step_id", "cur_step", "it", "iter_num", "steps_num"),
+    }
+)
+"""Names that count the steps of a run where nothing in the files given counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a counter counts, and its first value."""
+
+    unit: Unit
+    """Steps of the run, epochs, or the steps within an epoch."""
+    first: int = 0
+
+
+def progress_of(node: ast.expr, module: Module) -> Progress | None:
+    """Return what a name counts; None if it is no counter."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return None
+    found = _everywhere(definitions(node, module), node)
+    counted = next((p for b in found if (p := _of_binding(b, node, found)) is not None), None)
+    if counted is not None or (found and not _is_left_to_callers(found)):
+        return counted
+    name = identifier(node)
+    if isinstance(node, ast.Name) and not found:
+        return None
+    if parts_of(name) & _EPOCHS and name != "last_epoch" and found:
+        return Progress("epoch")
+    return Progress("run", 1 if name == "_step_count" else 0) if name in _STEPS else None
+
+
+def _everywhere(found: Sequence[Binding], node: ast.expr) -> list[Binding]:
+    """Return all assignments to a name in the scope of one of them, also those replaced by it."""
+    if not found or not isinstance(node, ast.Name):
+        return list(found)
+    home = found[0].scope.home(node.id)
+    return list(home.bindings.get(node.id, found))
+
+
+def _is_left_to_callers(found: list[Binding]) -> bool:
+    """Whether a name is a parameter of functions that the files given do not call."""
+    return all(
+        binding.kind == "parameter"
+        and binding.module.program is not None
+        and not binding.module.program.arguments_for(binding, getattr(binding.node, "arg", ""))
+        for binding in found
+    )
+
+
+def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progress | None:
+    if binding.kind == "loop":
+        return _of_loop(binding)
+    added = _added(binding)
+    loop = _loop_around(binding.node, binding.module)
+    if not added or loop is None:
+        return None
+    first = _first_value(found) + (added if _is_before(binding, use, loop) else 0)
+    if parts_of(identifier(use)) & _EPOCHS:
+        return Progress("epoch", first)
+    return Progress("within" if _is_reset(loop, binding.module, found) else "run", first)
+
+
+def _of_loop(binding: Binding) -> Progress | None:
+    """Return what the variable of a loop counts: of `range`, or the number of `enumerate`."""
+    iterated, module = binding.value, binding.module
+    calls = [n for n in walk(iterated) if isinstance(n, ast.Call)] if iterated is not None else []
+    words = {identifier(call.func): call for call in calls}
+    first = 0
+    if binding.path[:1] == (0,) and "enumerate" in words:
+        given = words["enumerate"]
+        starts = [*given.args[1:2], *(k.value for k in given.keywords if k.arg == "start")]
+        first = _number(starts[0], module) if starts else 0
+    elif not binding.path and words.keys() & {"range", "trange", "count"}:
+        call = next(words[word] for word in ("range", "trange", "count") if word in words)
+        first = _number(call.args[0], module) if len(call.args) > 1 else 0
+    else:
+        return None
+    name = next((inner.id for inner in walk(binding.node) if isinstance(inner, ast.Name)), "")
+    name = binding.node.id if isinstance(binding.node, ast.Name) else name
+    if parts_of(name) & _EPOCHS:
+        return Progress("epoch", first)
+    loop = _loop_around(binding.node, module)
+    inside = loop is not None and _is_in_a_loop(loop, module)
+    return Progress("within" if inside else "run", first)
+
+
+def _added(binding: Binding) -> int:
+    """Return the whole number that an assignment adds to a counter; 0 if it is none."""
+    match binding.node:
+        case ast.AugAssign(op=ast.Add(), value=ast.Constant(value=int() as number)):
+            return number
+        case ast.Assign(
+            targets=[target],
+            value=ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=int() as number)),
+        ):
+            return number if ast.dump(left).replace("Load", "Store") == ast.dump(target) else 0
+    return 0
+
+
+def _first_value(found: list[Binding]) -> int:
+    for binding in found:
+        if binding.kind == "assign" and binding.value is not None and not _added(binding):
+            return _number(binding.value, binding.module)
+    return 0
+
+
+def _number(node: ast.expr, module: Module) -> int:
+    value = evaluate(node, module)
+    content = value.value if isinstance(value, Known) else 0
+    return content if isinstance(content, int) else 0
+
+
+def _loop_around(node: ast.AST, module: Module) -> ast.AST | None:
+    here = module.enclosing(node, *_LOOPS, *_DEFINITIONS)
+    return here if isinstance(here, _LOOPS) else None
+
+
+def _is_before(binding: Binding, use: ast.expr, loop: ast.AST) -> bool:
+    """Whether a counter is counted before its use in the same round of the loop."""
+    inside = any(inner is use for inner in walk(loop))
+    return inside and getattr(binding.node, "lineno", 0) < use.lineno
+
+
+def _is_reset(loop: ast.AST, module: Module, found: list[Binding]) -> bool:
+    """Whether a counter of a loop starts anew in every round of a loop around it."""
+    for binding in found:
+        if binding.kind == "assign" and not _added(binding) and binding.module is module:
+            return any(outer is not loop for outer in _loops_around(binding.node, module))
+    return False
+
+
+def _is_in_a_loop(loop: ast.AST, module: Module) -> bool:
+    return any(True for _ in _loops_around(loop, module))
+
+
+def _loops_around(node: ast.AST, module: Module, depth: int = 0) -> Iterator[ast.AST]:
+    """Yield the loops around a node, also around the calls of its function."""
+    here = module.enclosing(node, *_LOOPS, *_DEFINITIONS)
+    while isinstance(here, _LOOPS):
+        yield here
+        here = module.enclosing(here, *_LOOPS, *_DEFINITIONS)
+    program = module.program
+    if depth < 2 and program is not None and isinstance(here, ast.FunctionDef):
+        for site in program.sites(module, here):
+            yield from _loops_around(site.node, site.module, depth + 1)
