@@ -207,3 +207,13 @@ def test_a_scaler_for_every_epoch() -> None:
 )
 def test_initial_scales_elsewhere(line: str, expected: set[str]) -> None:
     assert codes(f"{PLAIN}{line}\n") - {"CL912"} == expected  # nothing reads the flag
+
+
+def test_a_scaler_that_is_made_when_there_is_none_yet() -> None:
+    text = (
+        "import torch\nscaler = None\nfor x, y in loader:\n    if scaler is None:\n"
+        "        scaler = torch.amp.GradScaler('cuda')\n    optimizer.zero_grad()\n"
+        "    with torch.autocast('cuda', dtype=torch.float16):\n        loss = model(x, y)\n"
+        "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scaler.update()\n"
+    )
+    assert "CL209" not in codes(text)

@@ -20,9 +20,14 @@ from crosscast.lint.rules._windows import (
     library_divides,
 )
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.events import Event, Loop, TrainingStep
 
+_DRAW = re.compile(r"^next$|^(get|next|sample|fetch|load)_?(next_|train_)?(micro_?)?batch$", re.I)
+"""Functions that return rows that were not used yet."""
+_TASKS = re.compile(r"task|domain|view|head|level|scale|client|agent|env|critic|sample", re.I)
+"""Names of loops whose rounds are parts of one loss."""
 _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
 
 
@@ -57,7 +62,18 @@ def _counted(step: TrainingStep) -> bool:
     if end_tests(step):
         return True
     micro = [[loop for loop in event.loops if loop.role == "micro"] for event in backward_of(step)]
-    return all(micro) and all(ACCUMULATES.search(loops[-1].over) for loops in micro)
+    return all(micro) and all(
+        ACCUMULATES.search(loops[-1].over) or _draws_batches(loops[-1], step) for loops in micro
+    )
+
+
+def _draws_batches(loop: Loop, step: TrainingStep) -> bool:
+    """Whether every round takes other rows: `for _ in range(n): x, y = next(batches)`."""
+    module = step.module.owner_of(loop.node)
+    if not isinstance(loop.node, ast.For) or _TASKS.search(f"{loop.counter} {loop.over}"):
+        return False
+    calls = [node for part in loop.node.body for node in walk(part) if isinstance(node, ast.Call)]
+    return "range" in loop.over and any(_DRAW.search(module.call(call).method) for call in calls)
 
 
 def _only_hooks(step: TrainingStep) -> Iterator[Finding]:
