@@ -195,3 +195,31 @@ def train(model, optimizer, batches, {parameter}):
 def test_windows_without_a_telling_name(inner: str, draw: str, found: bool) -> None:
     text = HEAD + NESTED.format(parameter="n", inner=inner, draw=draw)
     assert ("CL101" in codes(text)) is found
+
+
+WHILE = """
+def train(model, optimizer, batches, n):
+    for step in range(1000):
+        optimizer.zero_grad()
+        done = 0
+        while {test}:
+            x, y = next(batches)
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            {count}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "count", "found"),
+    [
+        ("done < n", "done += 1", True),
+        ("done != n", "done = done + 1", True),
+        ("done < n", "done += len(x)", False),
+        ("done < n", "other += 1", False),
+        ("missing > n", "missing = missing + 1", False),
+    ],
+)
+def test_windows_of_a_counting_while_loop(test: str, count: str, found: bool) -> None:
+    assert ("CL101" in codes(HEAD + WHILE.format(test=test, count=count))) is found

@@ -242,7 +242,9 @@ def _of_named_entry(
 def _of_output(node: ast.Call, key: str | int, module: Module, name: str) -> str:
     """Return the reduction of an entry of the output of a model of another file."""
     told = is_loss_name(key) if isinstance(key, str) else is_loss_name(name)
-    if _runs_model(node, module) and (told or (key == 0 and _uses_transformers(module))):
+    if (told and _runs_model(node, module)) or (
+        key == 0 and _uses_transformers(module) and _calls_model(node, module)
+    ):
         return "named"
     if key == "loss" and module.call(node).method == "training_step":
         return "named"
@@ -265,15 +267,17 @@ def _is_output(node: ast.expr, module: Module) -> bool:
 
 def _runs_model(node: ast.Call, module: Module) -> bool:
     """Whether a model is called that is no layer of a library and not in the program."""
-    call = module.call(node)
+    return _calls_model(node, module) and not _LAYERS.search(module.call(node).name)
+
+
+def _calls_model(node: ast.Call, module: Module) -> bool:
+    """Whether something is called that has the name of a model and is not in the program."""
     function = node.func
     if isinstance(function, ast.Attribute) and function.attr == "forward":
         function = function.value
-    if ":" in call.name or not (node.args or node.keywords):
+    if ":" in module.call(node).name or not (node.args or node.keywords):
         return False
-    if _LAYERS.search(call.name) or not isinstance(function, ast.Name | ast.Attribute):
-        return False
-    return is_model_name(last_name(function))
+    return isinstance(function, ast.Name | ast.Attribute) and is_model_name(last_name(function))
 
 
 def _uses_transformers(module: Module) -> bool:
@@ -339,12 +343,10 @@ def _returned(function: Function, module: Module) -> Iterator[ast.expr]:
     """Yield what a function returns, apart from None."""
     for node in walk(function):
         if isinstance(node, ast.Return) and module.function_of(node) is function:
-            if node.value is not None and not _is_none(node.value):
-                yield node.value
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+            value = node.value
+            empty = isinstance(value, ast.Constant) and value.value is None
+            if value is not None and not empty:
+                yield value
 
 
 def _of_sum(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:

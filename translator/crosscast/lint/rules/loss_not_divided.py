@@ -23,6 +23,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Loop, TrainingStep
+from crosscast.trainstep.frames.loops import counted_to
 
 _DRAW = re.compile(r"^next$|^(get|next|sample|fetch|load)_?(next_|train_)?(micro_?)?batch$", re.I)
 """Functions that return rows that were not used yet."""
@@ -70,10 +71,11 @@ def _counted(step: TrainingStep) -> bool:
 def _draws_batches(loop: Loop, step: TrainingStep) -> bool:
     """Whether every round takes other rows: `for _ in range(n): x, y = next(batches)`."""
     module = step.module.owner_of(loop.node)
-    if not isinstance(loop.node, ast.For) or _TASKS.search(f"{loop.counter} {loop.over}"):
+    counted = "range" in loop.over or counted_to(loop.node) is not None
+    if not counted or _TASKS.search(f"{loop.counter} {loop.over}"):
         return False
     calls = [node for part in loop.node.body for node in walk(part) if isinstance(node, ast.Call)]
-    return "range" in loop.over and any(_DRAW.search(module.call(call).method) for call in calls)
+    return any(_DRAW.search(module.call(call).method) for call in calls)
 
 
 def _only_hooks(step: TrainingStep) -> Iterator[Finding]:
