@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps
-from crosscast.lint.rules._schedules import is_prepared, is_schedule, makers, spelled_out
+from crosscast.lint.rules._schedules import (
+    is_prepared,
+    is_schedule,
+    makers,
+    spelled_out,
+    times_window,
+)
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.values.value import Known
@@ -39,15 +45,19 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         for call, node in makers(program):
             text = spelled_out(node, call.module)
-            if not _BATCHES.search(text) or "/" in text or ACCUMULATES.search(text):
-                continue
-            if any(name in text for name in names):
-                continue
+            multiplied = times_window(node, call.module)
+            if not multiplied:
+                if not _BATCHES.search(text) or "/" in text or ACCUMULATES.search(text):
+                    continue
+                if any(name in text for name in names):
+                    continue
             yield Finding(
                 span=call.module.span(node),
                 message=f"{call.module.text(node)} counts batches, but the schedule advances "
                 f"once in {length}",
-                hint="divide the length by the number of micro-batches per window",
+                hint="count updates: do not multiply by the number of micro-batches per window"
+                if multiplied
+                else "divide the length by the number of micro-batches per window",
                 related=(ticks[0].span,),
             )
 
@@ -84,6 +94,6 @@ RULE = Rule(
     wrong=changed(_RIGHT, (" // steps\n", "\n")),
     right=_RIGHT,
     check=check,
-    hints=("len(",),
+    hints=("len(", "accum"),
     sources=("accelerate 1.15 scheduler.py",),
 )

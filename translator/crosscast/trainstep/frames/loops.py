@@ -87,9 +87,7 @@ def counted_to(node: AnyLoop) -> ast.expr | None:
 
 def _adds_one(node: ast.stmt, name: str) -> bool:
     match node:
-        case ast.AugAssign(
-            target=ast.Name(id=target), op=ast.Add(), value=ast.Constant(value=1)
-        ):
+        case ast.AugAssign(target=ast.Name(id=target), op=ast.Add(), value=ast.Constant(value=1)):
             return target == name
         case ast.Assign(
             targets=[ast.Name(id=target)],
