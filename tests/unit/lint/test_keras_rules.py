@@ -80,6 +80,35 @@ def test_a_scaler_under_a_strategy() -> None:
     assert codes(SCALED.format("tf.keras.mixed_precision.LossScaleOptimizer")) == []
 
 
+POLICY = """
+import keras
+import tensorflow as tf
+{policy}
+strategy = {strategy}
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(2, dtype="float32")])
+    model.compile(keras.optimizers.Adam(1e-3), loss="mse"{more})
+model.fit(x, y)
+"""
+HALF = "keras.mixed_precision.set_dtype_policy('mixed_float16')"
+
+
+@pytest.mark.parametrize(
+    ("policy", "strategy", "more", "found"),
+    [
+        (HALF, "tf.distribute.MirroredStrategy()", "", True),
+        (HALF.replace("mixed_precision", "config"), "tf.distribute.MirroredStrategy()", "", True),
+        (HALF, "tf.distribute.MirroredStrategy()", ", auto_scale_loss=False", False),
+        (HALF.replace("float16", "bfloat16"), "tf.distribute.MirroredStrategy()", "", False),
+        (HALF.replace("set_dtype", "set_global"), "tf.distribute.MirroredStrategy()", "", False),
+        (HALF, "tf.distribute.get_strategy()", "", False),
+    ],
+)
+def test_a_scaler_that_compile_adds(policy: str, strategy: str, more: str, found: bool) -> None:
+    text = POLICY.format(policy=policy, strategy=strategy, more=more)
+    assert ("CL704" in codes(text)) is found
+
+
 REMAT = """
 import tensorflow as tf
 drop = tf.keras.layers.Dropout({rate})
