@@ -11,7 +11,7 @@ from .lint_results import codes, swap
     ("made", "call", "found"),
     [
         ("torch.optim.AdamW(w)", "it.zero_grads()", True),
-        ("torch.cuda.amp.GradScaler()", "it.unscale_gradients_(o)", False),
+        ("torch.cuda.amp.GradScaler()", "it.unscale_gradients_(o)", True),
         ("torch.cuda.amp.GradScaler()", "it.udpate()", True),
         ("torch.optim.SGD(w)", "it.step()", False),
         ("torch.optim.SGD(w)", "it.share_memory()", False),

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.library_calls import canonical
 from crosscast.sources.subject import Subject
 
@@ -16,9 +18,9 @@ _OBJECTS = re.compile(
     r"(torch\.optim\.(?!lr_scheduler|swa_utils)\w+|torch\.(cuda\.|cpu\.)?amp\.GradScaler"
     r"|paddle\.(fluid\.)?optimizer\.(?!lr\.)\w+|paddle\.amp\.GradScaler"
     r"|tensorflow\.train\.\w*Optimizer|keras\.optimizers\.(?!schedules)\w+"
-    r"|tensorflow\.train\.experimental\.enable_mixed_precision_graph_rewrite)\.(\w+)"
+    r"|tensorflow\.train\.experimental\.enable_mixed_precision_graph_rewrite)"
 )
-"""Qualified name of a method of an optimizer or scaler, whose last group is the method."""
+"""What makes an optimizer or a scaler."""
 _METHODS = frozenset(
     {
         *("step", "zero_grad", "state_dict", "load_state_dict", "add_param_group", "backward"),
@@ -37,8 +39,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of methods that exist nowhere but are close to one that does."""
     program = subject.program
     for call in program.calls() if program is not None else ():
-        found = [_OBJECTS.fullmatch(canonical(name)) for name in call.names]
-        if not found or not all(found) or call.method in _METHODS:
+        if call.receiver is None or call.method in _METHODS or not call.names:
+            continue
+        made = evaluate(call.receiver, call.module)
+        if not isinstance(made, Instance) or not _OBJECTS.fullmatch(canonical(made.made_by)):
             continue
         near = difflib.get_close_matches(call.method, _METHODS, n=1, cutoff=_CLOSE)
         if near and not call.method.startswith("_"):
@@ -62,8 +66,6 @@ RULE = Rule(
     right=PLAIN,
     check=check,
     hints=("optim", "Scaler", "Optim"),
-    sources=(
-        "The methods of the classes in PyTorch 2.13, Keras 3.15, TensorFlow 2.21, Paddle 3.3",
-    ),
+    sources=("PyTorch 2.13, Keras 3.15, TensorFlow 2.21, Paddle 3.3: methods of the classes",),
     needs_training=False,
 )
