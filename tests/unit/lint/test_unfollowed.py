@@ -40,7 +40,7 @@ def notes(*texts: str, verbose: bool = True) -> list[str]:
         (CALLER, "the caller of this function decides with update_now (line 6)"),
         (
             swap(ACCUMULATION, ("(step + 1) % steps == 0", "counts[inputs] % steps == 0")),
-            "how counts counts (line 11)",
+            "when counts[inputs] % steps == 0 is true (line 11)",
         ),
     ],
 )
