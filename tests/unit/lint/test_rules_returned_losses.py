@@ -223,3 +223,54 @@ def train(model, optimizer, batches, n):
 )
 def test_windows_of_a_counting_while_loop(test: str, count: str, found: bool) -> None:
     assert ("CL101" in codes(HEAD + WHILE.format(test=test, count=count))) is found
+
+
+TAPE = """
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+optimizer = tf.keras.optimizers.Adam(1e-3)
+loss_fn = {made}
+n = 4
+total = [tf.Variable(tf.zeros_like(v)) for v in model.trainable_variables]
+for i, (x, y) in enumerate(batches):
+    with tf.GradientTape() as tape:
+        loss = {loss}
+    gradients = tape.gradient(loss, model.trainable_variables)
+    for one, more in zip(total, gradients):
+        one.assign_add({added})
+    if (i + 1) % n == 0:
+        optimizer.apply_gradients(zip({applied}, model.trainable_variables))
+        for one in total:
+            one.assign(tf.zeros_like(one))
+"""
+MSE = "tf.keras.losses.MeanSquaredError()"
+
+
+@pytest.mark.parametrize(
+    ("made", "loss", "added", "applied", "found"),
+    [
+        (MSE, "loss_fn(y, model(x))", "more", "total", True),
+        (MSE, "tf.reduce_mean(tf.square(y - model(x)))", "more", "total", True),
+        (MSE, "loss_fn(y, model(x)) / n", "more", "total", False),
+        (MSE, "loss_fn(y, model(x))", "more / n", "total", False),
+        (MSE, "loss_fn(y, model(x))", "more", "[one / n for one in total]", False),
+        (MSE, "loss_fn(y, model(x))", "more", "[tf.divide(one, n) for one in total]", False),
+        (MSE, "tf.reduce_sum(tf.square(y - model(x)))", "more", "total", False),
+        (MSE, "compute(y, model(x))", "more", "total", False),
+        (MSE[:-1] + "reduction='sum')", "loss_fn(y, model(x))", "more", "total", False),
+        (MSE[:-1] + "reduction='none')", "loss_fn(y, model(x))", "more", "total", False),
+    ],
+)
+def test_sums_that_tensorflow_programs_keep(
+    made: str, loss: str, added: str, applied: str, found: bool
+) -> None:
+    text = TAPE.format(made=made, loss=loss, added=added, applied=applied)
+    assert ("CL101" in codes(text)) is found
+
+
+def test_gradients_of_a_tape_that_are_applied_at_once() -> None:
+    text = TAPE.format(made=MSE, loss="loss_fn(y, model(x))", added="more", applied="total")
+    head, rest = text.split("    if (i + 1)")
+    once = "    optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n"
+    assert "CL101" not in codes(head.split("    for one")[0] + once)
+    assert "if (i" not in rest

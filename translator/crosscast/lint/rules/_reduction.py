@@ -24,6 +24,7 @@ Reduction = Literal["mean", "sum", "unknown"]
 _LIBRARIES = ("torch.nn.", "paddle.nn.")
 _LAYERS = re.compile(r"^(torch|paddle)\.(?!nn\.parallel\.|DataParallel|compile|jit)")
 """What makes layers of a library, whose output is no loss; wrappers of models are not among it."""
+_KERAS = re.compile(r"\bkeras\.losses\.[A-Z]\w+\.__call__$")
 _LOSS = re.compile(
     r"Loss$|^(cross_entropy|nll_loss|mse_loss|l1_loss|smooth_l1_loss|huber_loss|kl_div"
     r"|binary_cross_entropy(_with_logits)?|softmax_with_cross_entropy)$"
@@ -101,7 +102,9 @@ def loss_expression(backward: Event) -> ast.expr | None:
         return None
     loss: ast.expr = node.args[0] if node.args else node.func.value
     match loss:
-        case ast.Call(func=ast.Attribute(attr="scale" | "scale_loss"), args=[inner, *_]):
+        case ast.Call(
+            func=ast.Attribute(attr="scale" | "scale_loss" | "get_scaled_loss"), args=[inner, *_]
+        ):
             return inner
     scale = backward.context("scale_loss")
     if scale is not None and isinstance(scale.node, ast.Call) and scale.node.args:
@@ -295,8 +298,10 @@ def _of_call(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
         yield _of_library(node, module, call.name.endswith(".__call__"))
     elif isinstance(node.func, ast.Name) and node.func.id == "sum":
         yield from _of_sum(node, module, way)
-    elif call.method == "mean":
+    elif call.method in ("mean", "reduce_mean"):
         yield "mean"
+    elif _KERAS.search(call.name):
+        yield _of_library(node, module, True)
     elif call.method == "sum":
         yield "sum"
     elif functions:

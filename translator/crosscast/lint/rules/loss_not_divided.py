@@ -18,9 +18,11 @@ from crosscast.lint.rules._windows import (
     end_tests,
     gradients_changed,
     library_divides,
+    modules_of,
 )
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.tensorflow.accumulator_lengths import is_divided
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Loop, TrainingStep
 from crosscast.trainstep.frames.loops import counted_to
@@ -55,6 +57,28 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=f"divide before backward: `loss = loss / {length}`" if length else "",
             related=tuple(event.span for event in end[:1]),
             edits=_edits(first, backward, length),
+        )
+    yield from _added_by_hand(subject)
+
+
+def _added_by_hand(subject: Subject) -> Iterator[Finding]:
+    """Find sums of gradients that TensorFlow programs keep themselves and never divide."""
+    for step in subject.steps:
+        added, ends, backward = step.of("accumulate"), end_tests(step), backward_of(step)
+        if not added or not ends or not backward or step.of("divide_loss"):
+            continue
+        if any(event.library != "tensorflow" for event in backward) or not own_windows(step):
+            continue
+        length = ends[0][1].steps_text
+        divided = any(is_divided(length, module) for module in modules_of(step))
+        if divided or any(reduction_of(event) != "mean" for event in backward):
+            continue
+        yield Finding(
+            span=backward[0].span,
+            message=f"the gradients of {length} micro-batches are summed, but neither they nor "
+            "the losses are divided by their number",
+            hint=f"divide the loss in the tape: `loss = loss / {length}`",
+            related=(added[0].span,),
         )
 
 
@@ -135,7 +159,7 @@ RULE = Rule(
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,
-    hints=("backward", "scaler"),
+    hints=("backward", "scaler", "GradientTape"),
     fixable=True,
     sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
 )

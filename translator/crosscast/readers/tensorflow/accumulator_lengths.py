@@ -39,9 +39,8 @@ def added_division(call: Call) -> ast.expr | None:
     return None
 
 
-def is_divided(by: ast.expr, module: Module) -> bool:
-    """Whether anything in a file is divided by a number, or multiplied by its inverse."""
-    text = module.text(by)
+def is_divided(text: str, module: Module) -> bool:
+    """Whether anything in a file is divided by a number that is written so."""
     return any(_divides(node, text, module) for node in module.nodes)
 
 

@@ -77,7 +77,9 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     if division is not None:
         place = division.module.span(division.node)
         yield fact_of("accumulation.loss_divided", Known("yes"), place, reader=reader)
-    elif counted is not None and not any(is_divided(counted[0], m) for m in modules):
+    elif counted is not None and not any(
+        is_divided(counted[1].text(counted[0]), m) for m in modules
+    ):
         yield fact_of("accumulation.loss_divided", Known("no"), *spans[:1], reader=reader)
     sync = _sync(program)
     if sync:
