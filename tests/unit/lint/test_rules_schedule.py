@@ -269,6 +269,45 @@ def test_a_length_with_its_factor_in_a_variable() -> None:
         assert codes(text) == expected
 
 
+UNITS = """\
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max={length})
+for epoch in range({epochs}):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        {inside}
+    {around}
+"""
+
+
+@pytest.mark.parametrize(
+    ("length", "epochs", "inside", "around", "expected"),
+    [
+        ("args.epochs", "args.epochs", "schedule.step()", "pass", {"CL503"}),
+        ("EPOCHS", "1, EPOCHS", "schedule.step()", "pass", {"CL503"}),
+        ("args.epochs", "args.epochs", "pass", "schedule.step()", set()),
+        ("args.epochs", "args.epochs", "schedule.step(epoch)", "pass", set()),
+        ("args.epochs", "args.epochs", "other.step()", "pass", set()),
+        ("args.epochs", "args.epochs", "if last: schedule.step()", "pass", set()),
+        ("args.epochs * len(loader)", "args.epochs", "schedule.step()", "pass", set()),
+        ("args.epochs * len(loader)", "args.epochs", "pass", "schedule.step()", {"CL503"}),
+        ("len(loader) // 4", "args.epochs", "pass", "schedule.step()", set()),
+        ("args.max_epochs", "args.epochs", "schedule.step()", "pass", set()),
+        ("args.steps", "args.steps", "schedule.step()", "pass", set()),
+    ],
+)
+def test_units_of_lengths(
+    length: str, epochs: str, inside: str, around: str, expected: set[str]
+) -> None:
+    text = UNITS.format(length=length, epochs=epochs, inside=inside, around=around)
+    assert codes(text) & {"CL503"} == expected
+
+
 # ---- CL506, CL507
 
 
