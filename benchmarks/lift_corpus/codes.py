@@ -63,6 +63,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL922": ("CONFIG_CONFLICT",),
     "CL708": ("LOSS_SCALE_MISSING",),
     "CL712": ("CLIP_BEFORE_UNSCALE",),
+    "CL716": ("LOSS_SCALE_MISSING",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),
     "CL804": ("LOSS_SCALE_MISSING",),

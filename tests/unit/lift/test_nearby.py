@@ -41,6 +41,15 @@ def test_a_program_brings_its_modules_only(folder: Path) -> None:
     assert found == {"train.py", "steps.py", "lib/__init__.py", "lib/two.py"}
 
 
+@pytest.mark.parametrize("slashes", ["//", "/./", "///"])
+def test_paths_with_doubled_slashes_bring_the_same(folder: Path, slashes: str) -> None:
+    path = str(folder / "launch" / "run.sh").replace("/launch/", f"{slashes}launch{slashes}")
+    sources, _ = read_sources([path])
+    found = {Path(source.name).resolve().relative_to(folder).as_posix() for source in sources}
+    assert found == {name for name in FILES if name != "unrelated.py"}
+    assert groups_of(sources, [path]) == groups_of(sources, [str(Path(path))])
+
+
 def test_a_folder_is_taken_as_it_is(folder: Path) -> None:
     assert names(folder, "launch") == {"launch/run.sh"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -220,3 +221,12 @@ def test_a_link_that_leads_to_itself_does_not_end_the_walk(tmp_path: Path) -> No
     assert [(problem.code, "leads nowhere" in problem.message) for problem in problems] == [
         ("CC001", True)
     ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="two slashes name a computer there")
+def test_doubled_slashes(tmp_path: Path) -> None:
+    tree(tmp_path, "sub/a.py")
+    plain = str(tmp_path / "sub" / "a.py")
+    doubled = [plain.replace("/sub/", "//sub//"), f"/{plain}", f"//{plain}"]
+    files, problems = find_files([plain, *doubled])
+    assert ([str(path) for path in files], problems) == ([plain], [])

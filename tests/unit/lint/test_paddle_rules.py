@@ -73,6 +73,31 @@ def test_scalers_on_processors(place: str, expected: list[str]) -> None:
     assert codes(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (
+            "if paddle.is_compiled_with_cuda():\n    f()\nelse:\n    paddle.set_device('cpu')\n",
+            "",
+            [],
+        ),
+        ("def export():\n    paddle.set_device('cpu')\n", "export()\n", []),
+        ("paddle.set_device('cpu')\nload()\npaddle.set_device('gpu')\n", "", []),
+        ("device = 'cpu' if options.cpu else 'gpu'\npaddle.set_device(device)\n", "", []),
+        ("paddle.device.set_device('cpu')\n", "", ["CL802"]),
+        ("if __name__ == '__main__':\n    paddle.set_device('cpu')\n", "", ["CL802"]),
+    ],
+)
+def test_processors_of_something_else(before: str, after: str, expected: list[str]) -> None:
+    text = AMP.replace("import paddle\n", f"import paddle\n{before}", 1) + after
+    assert codes(text) == expected
+
+
+def test_the_processor_of_the_function_that_trains() -> None:
+    body = AMP.replace("import paddle\n", "paddle.set_device('cpu')\n", 1).replace("\n", "\n    ")
+    assert codes(f"import paddle\ndef train(loader):\n    {body}\n") == ["CL802"]
+
+
 def test_scaled_before_it_is_cast() -> None:
     text = """
         import paddle

@@ -287,3 +287,54 @@ def test_a_limit_of_zero_for_a_scaler_that_tests_for_none() -> None:
     assert codes(WRAPPED) == {"CL309"}
     assert codes(swap(WRAPPED, ("max_norm: float = 0", "max_norm=None"))) == set()
     assert codes(swap(WRAPPED, ("max_norm: float = 0", "max_norm"))) == set()
+
+
+SUMMED = """\
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+optimizer = tf.keras.optimizers.Adam(1e-3)
+accum = [tf.Variable(tf.zeros_like(v)) for v in model.trainable_variables]
+for i, (x, y) in enumerate(batches):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) - y) / 4
+    gradients = tape.gradient(loss, model.trainable_variables)
+    {before}
+    for one, more in zip(accum, {added}):
+        one.assign_add(more)
+    if (i + 1) % 4 == 0:
+        {after}
+        optimizer.apply_gradients(zip({applied}, model.trainable_variables))
+        for one in accum:
+            one.assign(tf.zeros_like(one))
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "added", "after", "applied", "found"),
+    [
+        (
+            "gradients, _ = tf.clip_by_global_norm(gradients, 1.0)",
+            "gradients",
+            "pass",
+            "accum",
+            True,
+        ),
+        ("other, _ = tf.clip_by_global_norm(gradients, 1.0)", "other", "pass", "accum", True),
+        (
+            "gradients = [tf.clip_by_value(g, -1, 1) for g in gradients]",
+            "gradients",
+            "pass",
+            "accum",
+            True,
+        ),
+        ("other, _ = tf.clip_by_global_norm(gradients, 1.0)", "gradients", "pass", "accum", False),
+        ("x = tf.clip_by_value(x, -1, 1)", "gradients", "pass", "accum", False),
+        ("pass", "gradients", "total, _ = tf.clip_by_global_norm(accum, 1.0)", "total", False),
+    ],
+)
+def test_clips_of_what_tensorflow_adds_up(
+    before: str, added: str, after: str, applied: str, found: bool
+) -> None:
+    text = SUMMED.format(before=before, added=added, after=after, applied=applied)
+    assert ("CL303" in codes(text)) is found

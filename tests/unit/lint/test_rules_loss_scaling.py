@@ -280,3 +280,79 @@ def test_a_scaler_that_may_be_off(argument: str) -> None:
         ('GradScaler("cuda"', f'GradScaler("cuda"{argument}'),
     )
     assert codes(text) == set()
+
+
+WEIGHTS = """\
+import torch
+
+model = torch.nn.Linear(4, 2).cuda()
+{cast}
+optimizer = torch.optim.SGD({trained}.parameters(), lr=0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    {backward}
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cast", "trained", "backward", "found"),
+    [
+        ("model = model.half()", "model", "loss.backward()", True),
+        ("model.to(torch.float16)", "model", "loss.backward()", True),
+        ("if args.fp16:\n    model.half()", "model", "loss.backward()", True),
+        ("if args.fp16:\n    pass\nelse:\n    model.half()", "model", "loss.backward()", False),
+        ("if args.export:\n    model.half()", "model", "loss.backward()", False),
+        ("model.half()\nmodel.float()", "model", "loss.backward()", False),
+        ("model.half()", "adapter", "loss.backward()", False),
+        ("model.half()", "model", "(loss * args.loss_scale).backward()", False),
+        ("model.half()\nmodel = get_lora(model)", "model", "loss.backward()", False),
+        ("model = model.bfloat16()", "model", "loss.backward()", False),
+        ("def export(model):\n    model.half()", "model", "loss.backward()", False),
+    ],
+)
+def test_half_weights_without_a_scale(cast: str, trained: str, backward: str, found: bool) -> None:
+    text = WEIGHTS.format(cast=cast, trained=trained, backward=backward)
+    assert ("CL206" in codes(text)) is found
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("", True),
+        ("torch.save(scaler.state_dict(), path)\n", True),
+        ("scaler.load_state_dict(torch.load(path))\n", True),
+        ("train(model, scaler)\n", False),
+        ("helper.scaler = scaler\n", False),
+        ("scaler.scale(other).backward()\n", False),
+    ],
+)
+def test_a_scaler_that_nothing_uses(use: str, found: bool) -> None:
+    text = swap(
+        AMP,
+        ("    scaler.scale(loss).backward()\n", "    loss.backward()\n"),
+        ("    scaler.unscale_(optimizer)\n", ""),
+        ("    scaler.step(optimizer)\n    scaler.update()\n", "    optimizer.step()\n"),
+    )
+    assert ("CL206" in codes(text + use)) is found
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "found"),
+    [
+        ('opt_level="O1"', "", True),
+        ('opt_level="O2"', "", True),
+        ('opt_level="O0"', "", False),
+        ("opt_level=args.level", "", False),
+        ('opt_level="O1", enabled=False', "", False),
+        ('opt_level="O1"', "with amp.scale_loss(other, optimizer) as scaled:\n    pass\n", False),
+    ],
+)
+def test_apex_that_scales_no_loss(given: str, more: str, found: bool) -> None:
+    text = swap(
+        PLAIN,
+        ("import torch\n", "import torch\nfrom apex import amp\n"),
+        ("for inputs", f"model, optimizer = amp.initialize(model, optimizer, {given})\nfor inputs"),
+    )
+    assert ("CL206" in codes(text + more)) is found

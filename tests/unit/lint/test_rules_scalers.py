@@ -207,3 +207,73 @@ def test_a_scaler_for_every_epoch() -> None:
 )
 def test_initial_scales_elsewhere(line: str, expected: set[str]) -> None:
     assert codes(f"{PLAIN}{line}\n") - {"CL912"} == expected  # nothing reads the flag
+
+
+def test_a_scaler_that_is_made_when_there_is_none_yet() -> None:
+    text = (
+        "import torch\nscaler = None\nfor x, y in loader:\n    if scaler is None:\n"
+        "        scaler = torch.amp.GradScaler('cuda')\n    optimizer.zero_grad()\n"
+        "    with torch.autocast('cuda', dtype=torch.float16):\n        loss = model(x, y)\n"
+        "    scaler.scale(loss).backward()\n    scaler.step(optimizer)\n    scaler.update()\n"
+    )
+    assert "CL209" not in codes(text)
+
+
+GUARDED = """\
+import torch
+
+def train_one_epoch(model, optimizer, loader, half, {more}):
+    {before}
+    for i, (x, y) in enumerate(loader):
+        {within}
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16, enabled=half):
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+        if half:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("half", True),
+        ("half and torch.cuda.is_available()", True),
+        ("options.half == 'O1'", True),
+        ("scaler is None", False),
+        ("half and not scaler", False),
+        ("i == 0", False),
+        ("loss is None", False),
+        ("must_restart()", False),
+    ],
+)
+def test_scalers_made_under_a_condition(condition: str, found: bool) -> None:
+    made = f"if {condition}:\n            scaler = torch.amp.GradScaler('cuda')"
+    text = GUARDED.format(before="pass", within=made, more="scaler=None")
+    assert ("CL209" in codes(text)) is found
+    above = made.replace("            ", "        ")
+    text = GUARDED.format(before=above, within="pass", more="scaler=None")
+    assert ("CL209" in codes(text)) is (found and "i ==" not in condition)
+
+
+def test_scalers_that_a_function_makes_or_not() -> None:
+    for value, found in (
+        ("torch.amp.GradScaler('cuda') if half else None", True),
+        ("scaler or torch.amp.GradScaler('cuda')", False),
+        ("wrap(torch.amp.GradScaler('cuda'))", False),
+    ):
+        text = GUARDED.format(before=f"scaler = {value}", within="pass", more="scaler=None")
+        assert ("CL209" in codes(text)) is found
+
+
+def test_scalers_made_in_an_epoch_of_a_run() -> None:
+    text = GUARDED.format(before="pass", within="pass", more="scaler")
+    outer = "for epoch in range(3):\n    if {}:\n        scaler = torch.amp.GradScaler('cuda')\n"
+    call = "    train_one_epoch(model, optimizer, loader, half, scaler)\n"
+    for condition, found in (("half", True), ("epoch == 0", False), ("epoch > 3", False)):
+        assert ("CL209" in codes(text + outer.format(condition) + call)) is found

@@ -228,10 +228,84 @@ PREPARED = swap(
         ("len(loader) * 3 // 4", set()),
         ("args.max_train_steps", {"CL505"}),
         ("args.max_train_steps * accelerator.num_processes", set()),
+        ("args.max_train_steps * args.gradient_accumulation_steps", {"CL503"}),
+        ("int(args.gradient_accumulation_steps * updates)", {"CL503"}),
+        ("args.max_train_steps * args.epochs", {"CL505"}),
     ],
 )
 def test_lengths_with_accelerate(length: str, expected: set[str]) -> None:
     assert codes(PREPARED.replace("LENGTH", length)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("args.total = args.epochs * math.ceil(len(loader) / args.accumulation)", set()),
+        ("per_epoch = len(loader) // 4\nargs.total = args.epochs * per_epoch", set()),
+        ("args.total = args.epochs * 100", {"CL505"}),
+        ("args.other = len(loader)", {"CL505"}),
+        ("total = 7 * args.accumulation\nargs.total = 1", {"CL505"}),
+    ],
+)
+def test_lengths_that_are_kept_in_settings(before: str, expected: set[str]) -> None:
+    text = swap(PREPARED, ("schedule = get", f"{before}\nschedule = get"), ("LENGTH", "args.total"))
+    assert codes(text) == expected
+
+
+def test_settings_that_are_computed_too_late() -> None:
+    later = swap(
+        PREPARED, ("LENGTH", "args.total"), ("for ", "args.total = len(loader) // 4\nfor ")
+    )
+    assert codes(later) == {"CL505"}
+
+
+def test_a_length_with_its_factor_in_a_variable() -> None:
+    for factor, expected in (("args.accumulation_steps", {"CL503"}), ("args.epochs", {"CL505"})):
+        text = swap(
+            PREPARED,
+            ("schedule = get", f"total = updates * {factor}\nschedule = get"),
+            ("LENGTH", "total"),
+        )
+        assert codes(text) == expected
+
+
+UNITS = """\
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max={length})
+for epoch in range({epochs}):
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        {inside}
+    {around}
+"""
+
+
+@pytest.mark.parametrize(
+    ("length", "epochs", "inside", "around", "expected"),
+    [
+        ("args.epochs", "args.epochs", "schedule.step()", "pass", {"CL503"}),
+        ("EPOCHS", "1, EPOCHS", "schedule.step()", "pass", {"CL503"}),
+        ("args.epochs", "args.epochs", "pass", "schedule.step()", set()),
+        ("args.epochs", "args.epochs", "schedule.step(epoch)", "pass", set()),
+        ("args.epochs", "args.epochs", "other.step()", "pass", set()),
+        ("args.epochs", "args.epochs", "if last: schedule.step()", "pass", set()),
+        ("args.epochs * len(loader)", "args.epochs", "schedule.step()", "pass", set()),
+        ("args.epochs * len(loader)", "args.epochs", "pass", "schedule.step()", {"CL503"}),
+        ("len(loader) // 4", "args.epochs", "pass", "schedule.step()", set()),
+        ("args.max_epochs", "args.epochs", "schedule.step()", "pass", set()),
+        ("args.steps", "args.steps", "schedule.step()", "pass", set()),
+    ],
+)
+def test_units_of_lengths(
+    length: str, epochs: str, inside: str, around: str, expected: set[str]
+) -> None:
+    text = UNITS.format(length=length, epochs=epochs, inside=inside, around=around)
+    assert codes(text) & {"CL503"} == expected
 
 
 # ---- CL506, CL507

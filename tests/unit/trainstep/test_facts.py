@@ -240,3 +240,32 @@ def test_the_main_loop_speaks_first() -> None:
     assert words(found)["accumulation.present"] == "yes"
     assert words(found)["zero_grad.where"] == "after_step"
     assert len(found.all("zero_grad.where")) == 1
+
+
+ONE_PASS = """
+import torch
+{head}
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(model(x), y) / 4
+        loss.backward()
+        if (i + 1) % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [
+        ("if True:", "dropped"),
+        ("if True:\n    optimizer.zero_grad()", "dropped"),
+        ("def train(model, loader):\n    optimizer.zero_grad()", "dropped"),
+        ("def train(model, loader):\n    if first:\n        optimizer.zero_grad()", None),
+        ("def train(model, loader):", None),
+        ("def train_one_epoch(model, loader):", "leak"),
+        ("for _ in range(3):", "leak"),
+    ],
+)
+def test_the_last_window_of_one_pass(head: str, tail: str | None) -> None:
+    found = words(facts(ONE_PASS.format(head=head)))
+    assert found.get("accumulation.tail") == tail

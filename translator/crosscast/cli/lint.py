@@ -69,6 +69,9 @@ def lint(
     jobs: Annotated[
         int, typer.Option(min=0, help="Maximum number of processes; 0 chooses automatically.")
     ] = 0,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also say what could not be followed.")
+    ] = False,
     fail_on: Annotated[
         FailOn, typer.Option(help="Lowest severity of findings that gives exit code 1.")
     ] = "note",
@@ -92,7 +95,7 @@ def lint(
         fix=fix or diff,
         baseline=known.load(baseline) if baseline and not write_baseline else None,
     )
-    _configure(request, _split(select), _split(ignore), _split(exclude))
+    _configure(request, _split(select), _split(ignore), _split(exclude), verbose=verbose)
     report = _checked(request)
     if write_baseline:
         _write(baseline, known.text_of(report.results, baseline))
@@ -130,7 +133,12 @@ def _split(texts: Sequence[str] | None) -> list[str]:
 
 
 def _configure(
-    request: Request, select: Sequence[str], ignore: Sequence[str], exclude: Sequence[str]
+    request: Request,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    exclude: Sequence[str],
+    *,
+    verbose: bool,
 ) -> None:
     """Apply the settings of the project and the command line to a request."""
     from crosscast.lint.config import find_config
@@ -147,6 +155,7 @@ def _configure(
             for pattern, words in config.per_file.items()
         ),
         root=config.root,
+        verbose=verbose,
     )
     request.exclude = (*config.exclude, *exclude)
 

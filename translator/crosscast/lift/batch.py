@@ -13,7 +13,7 @@ from crosscast.lift.related_files import missing_programs, with_nearby
 from crosscast.lift.report import Report, lost, report
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import STDIN, Source, read_source
-from crosscast.sources.files import MAX_BYTES, Text, find_files, read_text
+from crosscast.sources.files import MAX_BYTES, Text, find_files, path_of, read_text
 from crosscast.sources.grouping import group
 from crosscast.sources.workers import spread
 
@@ -32,7 +32,7 @@ def read_sources(paths: Sequence[str]) -> tuple[list[Source], list[Diagnostic]]:
     files, problems = find_files([path for path in paths if path != STDIN])
     if STDIN in paths:
         sources.append(read_source(STDIN, max_bytes=MAX_BYTES))
-    named = {os.fspath(path) for path in paths}
+    named = {str(path_of(os.fspath(path))) for path in paths}
     for path in files:
         match read_text(path, named=str(path) in named):
             case Text(source=source):
@@ -48,9 +48,10 @@ def groups_of(sources: Sequence[Source], named: Sequence[str]) -> list[tuple[Sou
     groups = group(sources)
     taken = {source.name for members in groups for source in members}
     left = [source for source in sources if source.name not in taken]
+    names = {str(path_of(name)) for name in named}
     return [
         *groups,
-        *((source,) for source in left if source.name in named or source.name.startswith("<")),
+        *((source,) for source in left if source.name in names or source.name.startswith("<")),
     ]
 
 

@@ -14,6 +14,8 @@ from crosscast.sources.prefilter import has_word, may_train
 from crosscast.sources.subject import Subject
 
 EVERYTHING = Options()
+UNFOLLOWED = "CC957"
+"""Reported once a file: what could not be followed."""
 
 
 def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> list[Result]:
@@ -38,6 +40,10 @@ def lint_sources(sources: Sequence[Source], options: Options = EVERYTHING) -> li
         if _concerns(rule, subject):
             results += _apply(rule, subject)
     results = apply_ignores(sources, results, frozenset(rule.code for rule in rules))
+    if options.verbose:
+        from crosscast.lint.unfollowed import unfollowed
+
+        results += map(of_diagnostic, unfollowed(subject))
     return distinct(
         _repairable(result) for result in results if not options.silent(result.file, result.code)
     )
@@ -54,13 +60,17 @@ def distinct(results: Iterable[Result]) -> list[Result]:
     """Return results ordered by location, without duplicates from modules of several programs."""
     found: dict[tuple[object, ...], Result] = {}
     for result in results:
-        place = (
-            (result.span.file, result.span.line, result.span.column)
-            if result.span
-            else result.message
-        )
-        found.setdefault((result.code, place), result)
+        found.setdefault((result.code, _place(result)), result)
     return sorted(found.values(), key=order)
+
+
+def _place(result: Result) -> object:
+    """Return what is said once: a location, a file, or a message without either."""
+    if result.span is None:
+        return result.message
+    if result.code == UNFOLLOWED:
+        return result.span.file
+    return (result.span.file, result.span.line, result.span.column)
 
 
 def _concerns(rule: Rule, subject: Subject) -> bool:

@@ -22,6 +22,8 @@ class Options:
     """Path patterns with the codes that are ignored there."""
     root: str = ""
     """The folder that the patterns are relative to; empty for the current one."""
+    verbose: bool = False
+    """Whether to say what could not be followed (CC957)."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Package to version, as given by the user."""
 

@@ -130,6 +130,12 @@ SOURCE_CODES = (
         "A worker process died. Check the named file alone, and report the problem.",
     ),
     Code(
+        "CC957",
+        "not followed",
+        "Lint says so with `--verbose`, once for each file. A rule that would need it finds "
+        "nothing there, which does not mean that nothing is wrong.",
+    ),
+    Code(
         "CC960",
         "no training state",
         "Expected a checkpoint.safetensors of an emitted script, or a torch.save file.",

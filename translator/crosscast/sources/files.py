@@ -37,6 +37,11 @@ class Text:
     stdin: bool = False
 
 
+def path_of(name: str) -> Path:
+    """Return the path that the user named, with single slashes also at its start."""
+    return Path(f"/{name.lstrip('/')}" if name.startswith("//") and os.sep == "/" else name)
+
+
 def find_files(
     paths: Iterable[str], exclude: Sequence[str] = (), root: str = ""
 ) -> tuple[list[Path], list[Diagnostic]]:
@@ -53,7 +58,7 @@ def find_files(
     found: dict[Path, None] = {}
     problems: list[Diagnostic] = []
     for name in paths:
-        path = Path(name)
+        path = path_of(name)
         try:
             if path.is_dir():
                 found.update(dict.fromkeys(_below(path, exclude, root)))
@@ -208,7 +213,7 @@ def read_all(
     """
     named = [name for name in names if name != STDIN]
     paths, problems = find_files(named, exclude, root)
-    explicit = set(map(Path, named))
+    explicit = set(map(path_of, named))
     files: dict[str, Text] = {}
     if STDIN in names:
         source = Source(stdin_name, read_source(STDIN, max_bytes=MAX_BYTES).text)

@@ -81,6 +81,8 @@ class WindowTest:
     """Whether it is also true at the last batch of an epoch."""
     never_again: bool = False
     """Whether it can be true at most once."""
+    impossible: bool = False
+    """Whether no counter makes it true, where `steps` is above 1: `step + 1 % n == 0`."""
     positive: bool = True
     """False: the condition is written the other way round and is *false* once a window, as
     `(step + 1) % n != 0` or `micro < n - 1`."""

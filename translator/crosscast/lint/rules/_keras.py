@@ -54,6 +54,7 @@ def is_keras_3(program: Program) -> bool:
     names = {name for name, _ in calls_of(program)}
     return (
         any(n.startswith(("keras.ops.", "keras.random.", "keras.config.")) for n in names)
+        or "keras.mixed_precision.set_dtype_policy" in names
         or "keras.optimizers.LossScaleOptimizer" in names
         or any(call.method == "scale_loss" for call in scales_by_hand(program))
         or program.versions.get("keras", "").startswith("3")

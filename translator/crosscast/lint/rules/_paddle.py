@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.amp import CAST, DECORATE, SCALER
-from crosscast.readers.python.library_calls import calls_of, matching, uses
+from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.library_calls import calls_of, matching, uses, value_of
 from crosscast.readers.python.precision import types_in
 from crosscast.sources.subject import Subject
 
@@ -68,15 +69,30 @@ def methods(program: Program, name: str) -> list[Call]:
 
 
 def on_cpu(program: Program) -> Call | None:
-    """Return the call that certainly selects the CPU for the whole program."""
-    for name, call in calls_of(program):
-        if name in ("paddle.set_device", "paddle.device.set_device") and call.node.args:
-            from crosscast.readers.python.library_calls import value_of
+    """Return the call that certainly selects the CPU for the whole training.
 
-            value = value_of(call.node.args[0], call.module)
-            if isinstance(value, Known) and value.value == "cpu" and not value.flag:
-                return call
-    return None
+    A program that selects a device several times, under a condition or in a function that does not
+    train may do so for an export, or where there is no GPU.
+    """
+    chosen = [call for name, call in calls_of(program) if name in _DEVICES and call.node.args]
+    if len(chosen) != 1 or any(
+        "__name__" not in test.module.text(test.node)
+        for test in branches(chosen[0].node, chosen[0].module)
+    ):
+        return None
+    value = value_of(chosen[0].node.args[0], chosen[0].module)
+    fixed = isinstance(value, Known) and value.value == "cpu" and not value.flag
+    return chosen[0] if fixed and _where_it_trains(chosen[0], program) else None
+
+
+def _where_it_trains(call: Call, program: Program) -> bool:
+    """Whether a call is at module level, or its function makes a scaler or uses one."""
+    place = call.module.function_of(call.node)
+    training = (*scalers(program), *methods(program, "scale"))
+    return place is None or any(place is c.module.function_of(c.node) for c in training)
+
+
+_DEVICES = ("paddle.set_device", "paddle.device.set_device")
 
 
 def line(node: ast.AST, module: Module) -> tuple[int, int]:

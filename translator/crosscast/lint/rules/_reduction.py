@@ -5,16 +5,26 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
-from crosscast.pysource.programs.module import Module
+from crosscast.lint.rules._windows import ACCUMULATES
+from crosscast.pysource.names.containers import definitions, entry
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Instance, Known
 from crosscast.trainstep.events import Event
+from crosscast.trainstep.frames.object_kinds import is_loss_name, is_model_name, last_name
 
 Reduction = Literal["mean", "sum", "unknown"]
 
 _LIBRARIES = ("torch.nn.", "paddle.nn.")
+_LAYERS = re.compile(r"^(torch|paddle)\.(?!nn\.parallel\.|DataParallel|compile|jit)")
+"""What makes layers of a library, whose output is no loss; wrappers of models are not among it."""
+_KERAS = re.compile(r"\bkeras\.losses\.[A-Z]\w+\.__call__$")
 _LOSS = re.compile(
     r"Loss$|^(cross_entropy|nll_loss|mse_loss|l1_loss|smooth_l1_loss|huber_loss|kl_div"
     r"|binary_cross_entropy(_with_logits)?|softmax_with_cross_entropy)$"
@@ -25,15 +35,43 @@ _SUMMED = re.compile(
     r"|num_tokens|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
 )
 _SCALER = re.compile(r"(GradScaler|AmpScaler)\.scale$")
-_MODEL = re.compile(r"(^|[._])model(\.forward)?$", re.I)
-_DEPTH = 8
+_WRAPPER = re.compile(r"^(torch|paddle|apex)\..*DataParallel$")
+_WRAPPERS = 3
+"""Most wrappers around one model that are looked through."""
+_CASTS = frozenset({"float", "to", "squeeze", "cuda", "contiguous", "double", "astype", "cast"})
+_DEPTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How an expression was reached from the backward pass."""
+
+    calls: tuple[ast.Call, ...]
+    """Calls of functions of the program around it, outermost first."""
+    followed: frozenset[int] = frozenset()
+    """Assignments and calls on the way."""
+    returned: bool = False
+    """Whether it is within a function that returns the loss."""
+
+    def over(self, node: ast.AST) -> _Way:
+        """Return the way to what an assignment gives."""
+        return _Way(self.calls, self.followed | {id(node)}, self.returned)
+
+    def into(self, call: ast.Call) -> _Way:
+        """Return the way into the function that a call runs."""
+        return _Way((*self.calls, call), self.followed | {id(call)}, True)
+
+    def has_been(self, node: ast.AST) -> bool:
+        """Whether it came by here already, as in `total = total + loss` in a loop."""
+        return id(node) in self.followed
 
 
 def reduction_of(backward: Event) -> Reduction:
     """Return how the loss of a backward pass is reduced.
 
-    A criterion passed as an argument counts as a mean, the default of all losses of PyTorch, unless
-    the program has names about sums or token counts.
+    A criterion passed as an argument counts as a mean, the default of all losses of PyTorch, and so
+    does a loss that a model of another file returns, unless the program has names about sums or
+    token counts.
     """
     found = set(_reductions(backward))
     if "sum" in found:
@@ -52,7 +90,7 @@ def _reductions(backward: Event) -> Iterator[str]:
     if loss is None:
         yield "unknown"
     else:
-        yield from _of(loss, backward.module, backward.calls, 0)
+        yield from _of(loss, backward.module, _Way(backward.calls))
 
 
 def loss_expression(backward: Event) -> ast.expr | None:
@@ -64,7 +102,9 @@ def loss_expression(backward: Event) -> ast.expr | None:
         return None
     loss: ast.expr = node.args[0] if node.args else node.func.value
     match loss:
-        case ast.Call(func=ast.Attribute(attr="scale" | "scale_loss"), args=[inner, *_]):
+        case ast.Call(
+            func=ast.Attribute(attr="scale" | "scale_loss" | "get_scaled_loss"), args=[inner, *_]
+        ):
             return inner
     scale = backward.context("scale_loss")
     if scale is not None and isinstance(scale.node, ast.Call) and scale.node.args:
@@ -72,155 +112,268 @@ def loss_expression(backward: Event) -> ast.expr | None:
     return loss
 
 
-def _of(node: ast.expr, module: Module, calls: tuple[ast.Call, ...], depth: int) -> Iterator[str]:
-    if depth > _DEPTH:
+def _of(node: ast.expr, module: Module, way: _Way) -> Iterator[str]:
+    if len(way.followed) > _DEPTH:
         yield "unknown"
         return
     match node:
-        case ast.Name():
-            yield from _of_name(node, module, calls, depth)
+        case ast.Name() | ast.Attribute():
+            yield from _of_name(node, module, way)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            yield from _of(left, module, calls, depth + 1)
-            yield from _of(right, module, calls, depth + 1)
+            yield from _of(left, module, way)
+            yield from _of(right, module, way)
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             loss = right if isinstance(left, ast.Constant | ast.Attribute) else left
-            yield from _of(loss, module, calls, depth + 1)
-        case ast.BinOp(left=left, op=ast.Div()):
-            yield from _of(left, module, calls, depth + 1)
+            yield from _of(loss, module, way)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            yield from ["unknown"] if _may_be_window(right, module, way) else ()
+            yield from _of(left, module, way)
         case ast.Constant():
             return
         case ast.Call():
-            yield from _of_call(node, module, calls, depth)
+            yield from _of_call(node, module, way)
         case ast.IfExp(body=body, orelse=orelse):
-            yield from _of(body, module, calls, depth + 1)
-            yield from _of(orelse, module, calls, depth + 1)
-        case ast.Subscript(value=value, slice=ast.Constant(value="loss")):
-            yield from _of(value, module, calls, depth + 1)
-        case ast.Subscript(value=value, slice=ast.Constant(value=0)) if _is_output(value, module):
-            yield "named"
-        case ast.Attribute(attr="loss"):
-            yield "named" if any("transformers" in name for name in module.imported) else "unknown"
+            yield from _of(body, module, way)
+            yield from _of(orelse, module, way)
+        case ast.Subscript(value=value, slice=ast.Constant(value=str() | int() as key)):
+            yield from _of_entry(value, key, module, way)
         case _:
             yield "unknown"
 
 
-def _of_name(
-    node: ast.Name, module: Module, calls: tuple[ast.Call, ...], depth: int
-) -> Iterator[str]:
-    home = module.scope_of(node).lookup(node.id)
-    bindings = home.bindings.get(node.id, []) if home is not None else []
-    live = [binding for binding in bindings if binding.kind in ("assign", "augment", "parameter")]
-    if not live or len(live) != len(bindings):
-        yield "unknown"
-    for binding in live:
-        if binding.kind == "parameter":
-            yield from _of_parameter(node.id, module, calls, depth)
-        elif binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
-            if isinstance(binding.node.op, ast.Add | ast.Sub):
-                yield from _of(binding.node.value, module, calls, depth + 1)
-        elif (
-            binding.value is not None and binding.path == (0,) and _is_output(binding.value, module)
-        ):
-            yield "named"
-        elif binding.value is None or binding.path:
-            yield "unknown"
-        elif not _names(binding.value, node.id):
-            yield from _of(binding.value, module, calls, depth + 1)
-        else:
-            yield from _of_itself(binding.value, node.id, module, calls, depth)
-
-
-def _is_output(node: ast.expr, module: Module, depth: int = 0) -> bool:
-    """Whether it is the output of a transformers model, whose first item is a mean loss."""
-    if depth > 2 or not any("transformers" in word for word in module.imported):
+def _may_be_window(divisor: ast.expr, module: Module, way: _Way) -> bool:
+    """Whether a function that returns a loss may divide it by the number of micro-batches."""
+    if isinstance(divisor, ast.Constant):
         return False
-    match node:
-        case ast.Call(func=func):
-            return ":" not in module.call(node).name and bool(_MODEL.search(module.text(func)))
-        case ast.Subscript(value=value, slice=ast.Slice(lower=None)):
-            return _is_output(value, module, depth + 1)
-        case ast.Name(id=name):
-            home = module.scope_of(node).lookup(name)
-            made = home.bindings.get(name, []) if home is not None else []
-            values = [
-                binding.value for binding in made if binding.kind == "assign" and not binding.path
-            ]
-            return (
-                bool(made)
-                and len(values) == len(made)
-                and all(item is not None and _is_output(item, module, depth + 1) for item in values)
-            )
-    return False
+    return way.returned or bool(ACCUMULATES.search(module.text(divisor)))
 
 
-def _names(value: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in walk(value))
+# ---- variables
 
 
-def _of_itself(
-    value: ast.expr, name: str, module: Module, calls: tuple[ast.Call, ...], depth: int
-) -> Iterator[str]:
-    """`loss = loss.mean()`, `loss = loss + penalty`."""
-    match value:
-        case ast.Call(func=ast.Attribute(attr="mean")):
-            yield "mean"
-        case ast.Call(func=ast.Attribute(attr="sum")):
-            yield "sum"
-        case ast.Call(func=ast.Attribute(attr="scale")):
-            return
-        case ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=right) if left == name:
-            yield from _of(right, module, calls, depth + 1)
-        case ast.BinOp(op=ast.Mult() | ast.Div()):
+def _of_name(node: ast.Name | ast.Attribute, module: Module, way: _Way) -> Iterator[str]:
+    bindings = definitions(node, module)
+    if not bindings:
+        yield _of_attribute(node, module)
+    for binding in bindings:
+        if not way.has_been(binding.node):
+            yield from _of_binding(binding, node, way.over(binding.node))
+
+
+def _of_attribute(node: ast.Name | ast.Attribute, module: Module) -> str:
+    """`output.loss`."""
+    if not isinstance(node, ast.Attribute) or not is_loss_name(node.attr):
+        return "unknown"
+    by_library = node.attr == "loss" and _uses_transformers(module)
+    return "named" if by_library or _is_output(node.value, module) else "unknown"
+
+
+def _of_binding(binding: Binding, node: ast.Name | ast.Attribute, way: _Way) -> Iterator[str]:
+    module, value = binding.module, binding.value
+    if binding.kind == "parameter":
+        yield from _of_parameter(node, module, way)
+    elif binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
+        change = binding.node
+        if isinstance(change.op, ast.Add | ast.Sub):
+            yield from _of(change.value, module, way)
+        elif isinstance(change.op, ast.Div) and _may_be_window(change.value, module, way):
             yield "unknown"
-        case _:
-            yield "unknown"
+    elif binding.kind not in ("assign", "with") or value is None or len(binding.path) > 1:
+        yield "unknown"
+    elif binding.path:
+        yield from _of_entry(value, binding.path[0], module, way, last_name(node))
+    else:
+        yield from _of(value, module, way)
 
 
-def _of_parameter(
-    name: str, module: Module, calls: tuple[ast.Call, ...], depth: int
-) -> Iterator[str]:
-    if not calls:
+def _of_parameter(node: ast.Name | ast.Attribute, module: Module, way: _Way) -> Iterator[str]:
+    if not way.calls or not isinstance(node, ast.Name):
         yield "unknown"
         return
-    call = calls[-1]
+    call = way.calls[-1]
     owner = module.owner_of(call)
-    given = owner.call(call).bound().get(name)
+    given = owner.call(call).bound().get(node.id)
     if given is None:
         yield "unknown"
     else:
-        yield from _of(given, owner, calls[:-1], depth + 1)
+        yield from _of(given, owner, _Way(way.calls[:-1], way.followed, way.returned))
 
 
-def _of_call(
-    node: ast.Call, module: Module, calls: tuple[ast.Call, ...], depth: int
+# ---- entries of what a model or function returns
+
+
+def _of_entry(
+    node: ast.expr, key: str | int, module: Module, way: _Way, name: str = ""
 ) -> Iterator[str]:
+    """Yield the reductions of an entry of a container, which is assigned to a name."""
+    match node:
+        case ast.Tuple() | ast.List() | ast.Dict():
+            parts = list(entry(node, module, key, attribute=False))
+            yield from ["unknown"] if not parts else ()
+            for part, where in parts:
+                yield from _of(part, where, way)
+        case ast.Name():
+            yield from _of_named_entry(node, key, module, way, name)
+        case ast.Call():
+            functions = _functions(module.call(node), way)
+            for where, function in functions:
+                for returned in _returned(function, where):
+                    yield from _of_entry(returned, key, where, way.into(node))
+            if not functions:
+                yield _of_output(node, key, module, name)
+        case ast.Subscript(value=value, slice=ast.Slice(lower=None)):
+            yield from _of_entry(value, key, module, way, name)
+        case _:
+            yield "unknown"
+
+
+def _of_named_entry(
+    node: ast.Name, key: str | int, module: Module, way: _Way, name: str
+) -> Iterator[str]:
+    bindings = definitions(node, module)
+    yield from ["unknown"] if not bindings else ()
+    for binding in bindings:
+        if way.has_been(binding.node):
+            continue
+        if binding.kind != "assign" or binding.value is None or binding.path:
+            yield "unknown"
+        else:
+            over = way.over(binding.node)
+            yield from _of_entry(binding.value, key, binding.module, over, name)
+
+
+def _of_output(node: ast.Call, key: str | int, module: Module, name: str) -> str:
+    """Return the reduction of an entry of the output of a model of another file."""
+    told = is_loss_name(key) if isinstance(key, str) else is_loss_name(name)
+    if (told and _runs_model(node, module)) or (
+        key == 0 and _uses_transformers(module) and _calls_model(node, module)
+    ):
+        return "named"
+    if key == "loss" and module.call(node).method == "training_step":
+        return "named"
+    return "unknown"
+
+
+def _is_output(node: ast.expr, module: Module) -> bool:
+    """Whether it is certainly what a model returns."""
+    if isinstance(node, ast.Name):
+        made = definitions(node, module)
+        return bool(made) and all(
+            binding.kind == "assign"
+            and not binding.path
+            and isinstance(binding.value, ast.Call)
+            and _runs_model(binding.value, binding.module)
+            for binding in made
+        )
+    return isinstance(node, ast.Call) and _runs_model(node, module)
+
+
+def _runs_model(node: ast.Call, module: Module) -> bool:
+    """Whether a model is called that is no layer of a library and not in the program."""
+    return _calls_model(node, module) and not _LAYERS.search(module.call(node).name)
+
+
+def _calls_model(node: ast.Call, module: Module) -> bool:
+    """Whether something is called that has the name of a model and is not in the program."""
+    function = node.func
+    if isinstance(function, ast.Attribute) and function.attr == "forward":
+        function = function.value
+    if ":" in module.call(node).name or not (node.args or node.keywords):
+        return False
+    return isinstance(function, ast.Name | ast.Attribute) and is_model_name(last_name(function))
+
+
+def _uses_transformers(module: Module) -> bool:
+    return any("transformers" in name for name in module.imported)
+
+
+# ---- calls
+
+
+def _of_call(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
     call = module.call(node)
     last = call.name.removesuffix(".__call__").rpartition(".")[2]
+    functions = _functions(call, way)
     if call.name.startswith(_LIBRARIES) and _LOSS.search(last):
         yield _of_library(node, module, call.name.endswith(".__call__"))
-    elif call.method == "mean":
+    elif isinstance(node.func, ast.Name) and node.func.id == "sum":
+        yield from _of_sum(node, module, way)
+    elif call.method in ("mean", "reduce_mean"):
         yield "mean"
+    elif _KERAS.search(call.name):
+        yield _of_library(node, module, True)
     elif call.method == "sum":
         yield "sum"
+    elif functions:
+        for where, function in functions:
+            for returned in _returned(function, where):
+                yield from _of(returned, where, way.into(node))
     elif call.method == "scale" and node.args and _SCALER.search(call.name):
-        yield from _of(node.args[0], module, calls, depth + 1)
+        yield from _of(node.args[0], module, way)
+    elif call.method in _CASTS and isinstance(node.func, ast.Attribute):
+        yield from _of(node.func.value, module, way)
     elif call.method == "training_step" and ":" not in call.name:
         yield "named"  # the return value of a LightningModule is optimized directly
     elif _NAMED.search(module.text(node.func)) and ":" not in call.name:
         yield "named"
     else:
-        yield "unknown"
+        yield "named" if _runs_model(node, module) else "unknown"
+
+
+def _functions(call: Call, way: _Way) -> list[tuple[Module, Function]]:
+    """Return the function of the program that a call runs; `forward` of a model."""
+    program = call.module.program
+    if program is None or way.has_been(call.node):
+        return []
+    found = program.function(call)
+    if found is None and call.name.endswith(".__call__"):
+        found = program.function_named(f"{_wrapped(call.node.func, call.module)}.forward")
+    return [found] if found is not None else []
+
+
+def _wrapped(node: ast.expr, module: Module, depth: int = 0) -> str:
+    """Return the class of the model within `DistributedDataParallel(model)`."""
+    made = evaluate(node, module)
+    if not isinstance(made, Instance):
+        return ""
+    assert isinstance(made.call, Call)
+    if not _WRAPPER.search(made.made_by) or depth > _WRAPPERS:
+        return made.made_by
+    given = made.call.bound()
+    inner = given.get("module") or given.get("layers")
+    return _wrapped(inner, made.call.module, depth + 1) if inner is not None else ""
+
+
+def _returned(function: Function, module: Module) -> Iterator[ast.expr]:
+    """Yield what a function returns, apart from None."""
+    for node in walk(function):
+        if isinstance(node, ast.Return) and module.function_of(node) is function:
+            value = node.value
+            empty = isinstance(value, ast.Constant) and value.value is None
+            if value is not None and not empty:
+                yield value
+
+
+def _of_sum(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
+    """`sum(losses.values())`, `sum(loss for loss in losses.values())` of a model's losses."""
+    given = node.args[0] if node.args else None
+    if isinstance(given, ast.GeneratorExp | ast.ListComp) and len(given.generators) == 1:
+        given = given.generators[0].iter if isinstance(given.elt, ast.Name) else None
+    match given:
+        case ast.Call(func=ast.Attribute(value=ast.Name() as losses, attr="values")):
+            yield "named" if _is_output(losses, module) else "unknown"
+        case _:
+            yield "unknown"
 
 
 def _of_library(node: ast.Call, module: Module, instance: bool) -> str:
     call = module.call(node)
     if instance:
-        from crosscast.pysource.programs.evaluate import evaluate
-
         made = evaluate(node.func, module)
         if not isinstance(made, Instance):
             return "unknown"
-        call = made.call  # type: ignore[assignment]
+        assert isinstance(made.call, Call)
+        call = made.call
     if call.has_star or {"size_average", "reduce"} & call.bound().keys():
         return "unknown"
     given = call.argument("reduction")

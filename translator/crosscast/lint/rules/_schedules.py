@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rules._loop import made_by, receiver
+from crosscast.lint.rules._windows import ACCUMULATES
+from crosscast.pysource.names.containers import assigned_paths
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
@@ -56,7 +58,7 @@ def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
 
 
 def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
-    """Return an expression with names replaced by their assigned values.
+    """Return an expression with names and settings replaced by their assigned values.
 
     A name with several assignments represents all of them.
     """
@@ -73,7 +75,44 @@ def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
                     continue
                 if not isinstance(value, ast.Call) or _counts(value):
                     parts.append(spelled_out(value, module, depth + 1))
+        elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Load):
+            parts += [spelled_out(value, module, depth + 1) for value in _set_before(child, module)]
     return " ".join(dict.fromkeys(parts))
+
+
+def _set_before(node: ast.Attribute, module: Module) -> list[ast.expr]:
+    """Return what `args.max_steps` is set to above a use of it."""
+    return [
+        binding.value
+        for binding in assigned_paths(node, module)
+        if binding.kind == "assign"
+        and not binding.path
+        and binding.value is not None
+        and binding.module is module
+        and binding.value.lineno < node.lineno
+    ]
+
+
+def times_window(node: ast.expr, module: Module) -> bool:
+    """Whether a length is multiplied by the micro-batches of a window: `updates * accum`."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return any(times_window(part, module) for part in (left, right)) or any(
+                isinstance(part, ast.Name | ast.Attribute) and _is_window(part, module)
+                for part in (left, right)
+            )
+        case ast.Call(func=ast.Name(id="int"), args=[inner]):
+            return times_window(inner, module)
+        case ast.Name():
+            home = module.scope_of(node).lookup(node.id)
+            made = home.bindings.get(node.id, ()) if home is not None else ()
+            value = made[0].value if len(made) == 1 and not made[0].path else None
+            return isinstance(value, ast.BinOp) and times_window(value, module)
+    return False
+
+
+def _is_window(node: ast.expr, module: Module) -> bool:
+    return bool(ACCUMULATES.search(module.text(node)))
 
 
 def _counts(node: ast.Call) -> bool:

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import is_keras_3, program_of, strategies
+from crosscast.lint.rules._keras import half_policies, is_keras_3, program_of, strategies
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.values.value import Known
 from crosscast.readers.tensorflow.keras import scaler_calls
+from crosscast.readers.tensorflow.keras_optimizers import compiled
 from crosscast.sources.subject import Subject
 
 
@@ -18,9 +22,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None or not is_keras_3(program):
         return
     made = strategies(program)
-    for name, call in scaler_calls(program) if made else ():
-        if ".experimental." in name:
-            continue
+    for call in _scaling(program) if made else ():
         yield Finding(
             span=call.module.span(call.node),
             message="an overflow on a single replica corrupts the weights (MirroredStrategy) or "
@@ -29,6 +31,17 @@ def check(subject: Subject) -> Iterator[Finding]:
             "yourself before `apply`",
             related=(made[0].module.span(made[0].node),),
         )
+
+
+def _scaling(program: Program) -> Iterator[Call]:
+    """Yield the calls that wrap an optimizer: by the program, or by `compile` under a policy."""
+    wrapped = [call for name, call in scaler_calls(program) if ".experimental." not in name]
+    yield from wrapped
+    if not wrapped and half_policies(program):
+        for call in compiled(program):
+            scales = call.argument("auto_scale_loss")
+            if not isinstance(scales, Known) or scales.value is not False:
+                yield call
 
 
 _DISTRIBUTED = """\
@@ -53,7 +66,8 @@ RULE = Rule(
     why="Keras 3 checks for overflows and clips before it reduces gradients over replicas. An "
     "infinite gradient only on replica 1 makes the weights infinite and does not change the "
     "scale; with several workers, one skips the step and the others wait for it. tf_keras 2 "
-    "reduces first. Measured with Keras 3.15.1 and tf_keras 2.21.",
+    "reduces first. Under the policy mixed_float16, `compile` wraps the optimizer itself. "
+    "Measured with Keras 3.15.1 and tf_keras 2.21.",
     wrong=_DISTRIBUTED,
     right=changed(
         _DISTRIBUTED,
@@ -63,7 +77,7 @@ RULE = Rule(
         ("    model.compile", "model.compile"),
     ),
     check=check,
-    hints=("LossScaleOptimizer",),
+    hints=("LossScaleOptimizer", "mixed_float16"),
     sources=(
         "Keras 3.15.1, keras/src/optimizers/loss_scale_optimizer.py and "
         "keras/src/backend/tensorflow/optimizer.py",

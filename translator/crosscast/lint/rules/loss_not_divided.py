@@ -18,11 +18,19 @@ from crosscast.lint.rules._windows import (
     end_tests,
     gradients_changed,
     library_divides,
+    modules_of,
 )
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.tensorflow.accumulator_lengths import is_divided
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.events import Event, Loop, TrainingStep
+from crosscast.trainstep.frames.loops import counted_to
 
+_DRAW = re.compile(r"^next$|^(get|next|sample|fetch|load)_?(next_|train_)?(micro_?)?batch$", re.I)
+"""Functions that return rows that were not used yet."""
+_TASKS = re.compile(r"task|domain|view|head|level|scale|client|agent|env|critic|sample", re.I)
+"""Names of loops whose rounds are parts of one loss."""
 _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
 
 
@@ -50,6 +58,28 @@ def check(subject: Subject) -> Iterator[Finding]:
             related=tuple(event.span for event in end[:1]),
             edits=_edits(first, backward, length),
         )
+    yield from _added_by_hand(subject)
+
+
+def _added_by_hand(subject: Subject) -> Iterator[Finding]:
+    """Find sums of gradients that TensorFlow programs keep themselves and never divide."""
+    for step in subject.steps:
+        added, ends, backward = step.of("accumulate"), end_tests(step), backward_of(step)
+        if not added or not ends or not backward or step.of("divide_loss"):
+            continue
+        if any(event.library != "tensorflow" for event in backward) or not own_windows(step):
+            continue
+        length = ends[0][1].steps_text
+        divided = any(is_divided(length, module) for module in modules_of(step))
+        if divided or any(reduction_of(event) != "mean" for event in backward):
+            continue
+        yield Finding(
+            span=backward[0].span,
+            message=f"the gradients of {length} micro-batches are summed, but neither they nor "
+            "the losses are divided by their number",
+            hint=f"divide the loss in the tape: `loss = loss / {length}`",
+            related=(added[0].span,),
+        )
 
 
 def _counted(step: TrainingStep) -> bool:
@@ -57,7 +87,19 @@ def _counted(step: TrainingStep) -> bool:
     if end_tests(step):
         return True
     micro = [[loop for loop in event.loops if loop.role == "micro"] for event in backward_of(step)]
-    return all(micro) and all(ACCUMULATES.search(loops[-1].over) for loops in micro)
+    return all(micro) and all(
+        ACCUMULATES.search(loops[-1].over) or _draws_batches(loops[-1], step) for loops in micro
+    )
+
+
+def _draws_batches(loop: Loop, step: TrainingStep) -> bool:
+    """Whether every round takes other rows: `for _ in range(n): x, y = next(batches)`."""
+    module = step.module.owner_of(loop.node)
+    counted = "range" in loop.over or counted_to(loop.node) is not None
+    if not counted or _TASKS.search(f"{loop.counter} {loop.over}"):
+        return False
+    calls = [node for part in loop.node.body for node in walk(part) if isinstance(node, ast.Call)]
+    return any(_DRAW.search(module.call(call).method) for call in calls)
 
 
 def _only_hooks(step: TrainingStep) -> Iterator[Finding]:
@@ -117,7 +159,7 @@ RULE = Rule(
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,
-    hints=("backward", "scaler"),
+    hints=("backward", "scaler", "GradientTape"),
     fixable=True,
     sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
 )

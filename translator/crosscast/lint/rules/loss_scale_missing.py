@@ -2,41 +2,123 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
+from crosscast.lint.rules._half_weights import conditional, halves
 from crosscast.lint.rules._loop import backward_of, eager_steps, uses_scaler
+from crosscast.lint.rules._scalers import scaler_calls
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Context, TrainingStep
+from crosscast.trainstep.events import TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find float16 autocast around the forward pass of a program without any scaler.
+    """Find forward passes in float16 in a program without any scaler, or with an unused one.
 
     An emitted script has none because of its recipe, for which `crosscast check` warns.
     """
     program = subject.program
-    if program is None or uses_scaler(subject) or scales_nothing(program.modules):
+    if program is None or scales_nothing(program.modules):
+        return
+    if uses_scaler(subject) and not _unused(subject):
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))
         if any(event.scaler or event.library not in ("",) for event in backward):
             continue
-        context = _half(step)
-        if context is not None and step.of("step"):
+        cause = _half(step) or _half_weights(step) or _initialized(step)
+        if cause is not None and step.of("step"):
             yield Finding(
-                span=step.module.owner_of(context.node).span(context.node),
+                span=step.module.owner_of(cause).span(cause),
                 message="the forward pass runs in float16, but the loss is not scaled",
                 hint="use a GradScaler, or bfloat16, which does not need one",
                 related=(backward[0].span,),
             )
 
 
-def _half(step: TrainingStep) -> Context | None:
+def _unused(subject: Subject) -> bool:
+    """Whether the scalers that are made only appear in checkpoints, if at all."""
+    made = scaler_calls(subject)
+    for call in made:
+        module = call.module
+        statement = module.statement_of(call.node)
+        if not isinstance(statement, ast.Assign) or statement.value is not call.node:
+            return False
+        names = {module.text(target) for target in statement.targets}
+        for node in module.nodes:
+            if not isinstance(node, ast.Name | ast.Attribute) or module.text(node) not in names:
+                continue
+            around = module.parent(node)
+            saved = isinstance(around, ast.Attribute) and around.attr in _OF_CHECKPOINTS
+            if isinstance(node.ctx, ast.Load) and not saved:
+                return False
+    return bool(made)
+
+
+_OF_CHECKPOINTS = ("state_dict", "load_state_dict", "get_scale")
+
+
+def _half_weights(step: TrainingStep) -> ast.AST | None:
+    """Return what casts the weights of a trained model, if nothing like a loss scale is named."""
+    models = {event.subject for event in step.of("forward") if event.context("no_grad") is None}
+    models &= {
+        call.receiver_text
+        for module in {event.module for event in step.events}
+        for call in module.calls
+        if call.method in ("parameters", "named_parameters")
+    }
+    for module in {event.module for event in step.events}:
+        if _OWN_SCALE.search(module.source.text):
+            return None
+        for call in module.calls:
+            if halves(call, module, models) and _trains_so(call, module, step):
+                return call.node
+    return None
+
+
+def _trains_so(call: Call, module: Module, step: TrainingStep) -> bool:
+    """Whether the loop certainly trains the cast model, maybe under a flag for half precision."""
+    around = module.enclosing(call.node, ast.If)
+    if isinstance(around, ast.If) and _PRECISION.search(module.text(around.test)):
+        loop = step.loop.node if step.loop is not None else step.events[0].node
+        inside = any(call.node in walk(statement) for statement in around.body)
+        same = module.function_of(call.node) is module.function_of(loop)
+        return inside and same and not any(c.method == "float" for c in module.calls)
+    return not conditional(call, module, step)
+
+
+_OWN_SCALE = re.compile(
+    r"loss_?scal|scaler|master_?(param|weight|cop)|fp16_?optim|\bpeft\b|lora", re.I
+)
+"""Words of scaling by other means, and of trained weights that stay float32 beside the others."""
+_PRECISION = re.compile(r"fp16|half|float16|(^|[._])amp\b", re.I)
+
+
+def _initialized(step: TrainingStep) -> ast.AST | None:
+    """Return `amp.initialize(...)` of apex in a program that never scales a loss."""
+    program = step.module.program
+    if program is None or any("scale" in c.method for c in program.calls() if "loss" in c.method):
+        return None
+    for call in program.calls("apex.amp.initialize"):
+        level, on = call.argument("opt_level"), call.argument("enabled")
+        off = isinstance(on, Known) and on.value is False
+        if not off and isinstance(level, Known) and level.value in ("O1", "O2", "O3"):
+            return call.node
+    return None
+
+
+def _half(step: TrainingStep) -> ast.AST | None:
+    """Return the autocast to float16 around the forward pass."""
     for event in step.of("forward"):
         if event.context("no_grad") is not None:
             continue
@@ -44,7 +126,7 @@ def _half(step: TrainingStep) -> Context | None:
         if context is None or context.guards or not is_on(context):
             continue
         if dtype_of(context) == "float16":
-            return context
+            return context.node
     return None
 
 
@@ -67,6 +149,6 @@ RULE = Rule(
     ),
     right=AMP,
     check=check,
-    hints=("autocast", "auto_cast"),
+    hints=("autocast", "auto_cast", "half", "float16", "apex"),
     sources=("PyTorch docs, Automatic Mixed Precision package, Gradient scaling",),
 )

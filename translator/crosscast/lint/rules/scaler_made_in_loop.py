@@ -11,6 +11,7 @@ from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps, known_word
 from crosscast.lint.rules._scalers import scaler_calls, switched_off
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
@@ -19,7 +20,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers created in every iteration while the optimizer is kept."""
     for step in eager_steps(subject):
         for event in step.of("make"):
-            if known_word(event, "kind") != "scaler" or not event.loops or event.guards:
+            if known_word(event, "kind") != "scaler" or not event.loops:
+                continue
+            if not all(_stays(g.node, event.loops[-1].node, event.subject) for g in event.guards):
                 continue
             if _trains_anew(event, step) or not step.of("update_scale"):
                 continue
@@ -40,10 +43,15 @@ def _made_in_parts(subject: Subject) -> Iterator[Finding]:
         function = module.function_of(call.node)
         if function is None or not _PART.search(function.name):
             continue
-        parent = module.parent(call.node)
-        if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
+        made = module.statement_of(call.node)
+        if not isinstance(made, ast.Assign) or not isinstance(made.targets[0], ast.Name):
             continue
-        if module.parent(parent) is function and switched_off(call) is not True:
+        if not _is_whole(call.node, made) or switched_off(call) is True:
+            continue
+        around = module.parent(made)
+        while isinstance(around, ast.If) and _stays(around.test, function, made.targets[0].id):
+            around = module.parent(around)
+        if around is function:
             yield Finding(
                 span=module.span(call.node),
                 message=f"{function.name} creates a new loss scaler whenever it is called",
@@ -54,6 +62,32 @@ def _made_in_parts(subject: Subject) -> Iterator[Finding]:
 _PART = re.compile(
     r"(^|_)(one_)?epoch$|^train_(one_)?epoch|(^|_)(train|training|update)_(step|batch)$"
 )
+
+
+def _is_whole(call: ast.Call, made: ast.Assign) -> bool:
+    """Whether a variable gets the scaler itself: `GradScaler() if half else None`."""
+    value = made.value
+    return call is value or (isinstance(value, ast.IfExp) and call in (value.body, value.orelse))
+
+
+def _stays(condition: ast.expr, around: ast.AST, scaler: str) -> bool:
+    """Whether a condition is the same in every round, as a flag is; not `scaler is None`."""
+    changed = {scaler.rpartition(".")[2]}
+    for node in walk(around):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            changed.add(node.id if isinstance(node, ast.Name) else node.attr)
+    for part in walk(condition):
+        if isinstance(part, ast.Call) and not _MACHINE.search(ast.unparse(part.func)):
+            return False
+        if isinstance(part, ast.Name) and part.id in changed:
+            return False
+        if isinstance(part, ast.Attribute) and part.attr in changed:
+            return False
+    return True
+
+
+_MACHINE = re.compile(r"is_available$|is_compiled_with_cuda$|device_count$")
+"""Functions that return the same in every round."""
 
 
 def _trains_anew(event: Event, step: TrainingStep) -> bool:

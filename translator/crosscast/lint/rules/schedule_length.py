@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps
-from crosscast.lint.rules._schedules import is_prepared, is_schedule, makers, spelled_out
+from crosscast.lint.rules._schedules import (
+    is_prepared,
+    is_schedule,
+    makers,
+    spelled_out,
+    times_window,
+)
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _BATCHES = re.compile(r"\blen\((self\.)?\w*(loader|iter|dl|batches)\w*\)", re.I)
+_EPOCHS = re.compile(r"(^|[._])((num|n|max|total)_?)?epochs?$", re.I)
 _RIGHT = changed(
     SCHEDULE,
     ("schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100)\n", ""),
@@ -28,28 +38,85 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find lengths of loaders in schedules that advance once per window."""
+    """Find lengths of schedules in another unit than that in which they advance."""
     program = subject.program
     if program is None:
         return
     for step in eager_steps(subject):
+        yield from _of_epochs(step, program)
         length, names = _window(step)
         ticks = [event for event in step.inside("schedule") if _per_update(event)]
         if not length or not ticks:
             continue
         for call, node in makers(program):
             text = spelled_out(node, call.module)
-            if not _BATCHES.search(text) or "/" in text or ACCUMULATES.search(text):
-                continue
-            if any(name in text for name in names):
-                continue
+            multiplied = times_window(node, call.module)
+            if not multiplied:
+                if not _BATCHES.search(text) or "/" in text or ACCUMULATES.search(text):
+                    continue
+                if any(name in text for name in names):
+                    continue
             yield Finding(
                 span=call.module.span(node),
                 message=f"{call.module.text(node)} counts batches, but the schedule advances "
                 f"once in {length}",
-                hint="divide the length by the number of micro-batches per window",
+                hint="count updates: do not multiply by the number of micro-batches per window"
+                if multiplied
+                else "divide the length by the number of micro-batches per window",
                 related=(ticks[0].span,),
             )
+
+
+def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
+    """Find lengths in epochs of schedules that advance for every batch, and the reverse."""
+    inside = [event for event in step.inside("schedule") if _is_plain(event)]
+    around = [event for event in step.around("schedule") if _is_plain(event)]
+    for call, node in makers(program):
+        name = _made_name(call)
+        mine, ends = ([e for e in found if _same(e, name)] for found in (inside, around))
+        text = call.module.text(node)
+        if mine and not ends and all(_runs_over(event, text) for event in mine):
+            yield Finding(
+                span=call.module.span(node),
+                message=f"{text} counts epochs, but the schedule advances after every batch",
+                hint="multiply by the updates per epoch, or step the schedule once an epoch",
+                related=(mine[0].span,),
+            )
+        elif ends and not mine and _counts_batches(spelled_out(node, call.module)):
+            yield Finding(
+                span=call.module.span(node),
+                message=f"{text} counts batches, but the schedule advances once an epoch",
+                hint="count epochs, or step the schedule after every batch",
+                related=(ends[0].span,),
+            )
+
+
+def _is_plain(event: Event) -> bool:
+    """Whether a schedule certainly advances by one where it stands."""
+    return is_schedule(event) and "argument" not in event.detail and not event.guards
+
+
+def _made_name(call: Call) -> str:
+    made = call.module.statement_of(call.node)
+    if not isinstance(made, ast.Assign) or made.value is not call.node:
+        return ""
+    return call.module.text(made.targets[0]).rpartition(".")[2]
+
+
+def _same(event: Event, name: str) -> bool:
+    return bool(name) and event.subject.rpartition(".")[2] == name
+
+
+def _runs_over(event: Event, length: str) -> bool:
+    """Whether a loop of epochs around the one of batches has the length of the schedule."""
+    return bool(_EPOCHS.search(length)) and any(
+        loop.role == "epoch" and re.search(rf"(?<![\w.]){re.escape(length)}(?![\w.])", loop.over)
+        for loop in event.loops[:-1]
+    )
+
+
+def _counts_batches(text: str) -> bool:
+    return bool(_BATCHES.search(text)) and "/" not in text
 
 
 def _window(step: TrainingStep) -> tuple[str, list[str]]:
@@ -77,13 +144,14 @@ RULE = Rule(
     name="schedule-length",
     topic="schedule",
     severity=Severity.WARNING,
-    title="The length of the schedule counts batches instead of updates",
+    title="The length of the schedule is in another unit than its steps",
     why="With windows of N micro-batches, the run covers only 1/N of the schedule: a cosine "
     "hardly decays, and a warm-up takes N times as long. A schedule prepared by Accelerate "
-    "also advances once per update (measured: 16 micro-batches, windows of 4, 4 ticks).",
+    "also advances once per update (measured: 16 micro-batches, windows of 4, 4 ticks). A "
+    "cosine over the number of epochs that advances after every batch swings up and down again.",
     wrong=changed(_RIGHT, (" // steps\n", "\n")),
     right=_RIGHT,
     check=check,
-    hints=("len(",),
+    hints=("len(", "accum", "epoch"),
     sources=("accelerate 1.15 scheduler.py",),
 )

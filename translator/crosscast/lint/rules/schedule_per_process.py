@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCELERATE, changed
 from crosscast.lint.rules._loop import eager_steps
-from crosscast.lint.rules._schedules import is_prepared, is_schedule, makers, spelled_out
+from crosscast.lint.rules._schedules import (
+    is_prepared,
+    is_schedule,
+    makers,
+    spelled_out,
+    times_window,
+)
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
@@ -42,6 +48,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             text = spelled_out(node, call.module)
             if any(word in text for word in ("num_processes", "world_size", "len(")):
                 continue
+            if times_window(node, call.module):
+                continue  # it counts batches: reported by schedule-length
             yield Finding(
                 span=call.module.span(node),
                 message=f"{call.module.text(node)} ignores the number of processes, but a prepared "

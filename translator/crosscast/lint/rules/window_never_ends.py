@@ -10,6 +10,7 @@ from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._windows import end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
+from crosscast.trainstep.events import Event, WindowTest
 
 _RIGHT = changed(
     ACCUMULATION,
@@ -24,14 +25,27 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         for event, test in end_tests(step):
             if test.never_again and not test.by_caller:
-                counter = test.counter or "the counter"
                 yield Finding(
                     span=event.module.span(test.node),
-                    message=f"with {test.steps_text} above 1 this is true at most once: {counter} "
-                    "does not change between updates",
-                    hint="count micro-batches, not updates",
+                    message=f"with {test.steps_text} above 1 this is {_how_often(test)}",
+                    hint=_hint(test, event),
                     related=(event.span,),
                 )
+
+
+def _how_often(test: WindowTest) -> str:
+    if test.impossible:
+        return "never true"
+    counter = test.counter or "the counter"
+    return f"true at most once: {counter} does not change between updates"
+
+
+def _hint(test: WindowTest, event: Event) -> str:
+    if not test.impossible:
+        return "count micro-batches, not updates"
+    if "+" in event.module.text(test.node):
+        return f"`%` is computed before `+`: write `({test.counter} + 1) % {test.steps_text}`"
+    return f"a remainder is less than {test.steps_text}"
 
 
 RULE = Rule(

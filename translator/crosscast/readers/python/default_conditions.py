@@ -38,7 +38,7 @@ def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | N
     if is_combination(node):
         return of_combination(node, lambda part: truth_by_default(part, module, depth))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        made = exists_by_default(node, module)
+        made = exists_by_default(node, module, depth)
         if made is not None:
             return made
         compared = _compared(node, module)
@@ -100,27 +100,35 @@ def _compared(node: ast.Compare, module: Module) -> bool | None:
     return (value.value == other.value) is isinstance(node.ops[0], ast.Eq)
 
 
-def exists_by_default(node: ast.Compare, module: Module) -> bool | None:
-    """Return the value of `scaler is not None` with the defaults of flags; None if unknown."""
+def exists_by_default(node: ast.Compare, module: Module, depth: int = 0) -> bool | None:
+    """Return the value of `scaler is not None` with the defaults of flags; None if unknown.
+
+    Args:
+        node: the comparison.
+        module: of it.
+        depth: number of conditionally assigned names followed so far.
+    """
     other, how = node.comparators[0], node.ops[0]
     nothing = isinstance(other, ast.Constant) and other.value is None
     if not nothing or not isinstance(how, ast.Is | ast.IsNot):
         return None
-    return is_met(_made(node.left, module, 0), isinstance(how, ast.IsNot))
+    return is_met(_made(node.left, module, 0, depth), isinstance(how, ast.IsNot))
 
 
-def _made(node: ast.expr, module: Module, hops: int) -> bool | None:
+def _made(node: ast.expr, module: Module, hops: int, depth: int) -> bool | None:
     if not isinstance(node, ast.Name | ast.Attribute) or hops > _HOPS:
+        return None
+    if depth >= _HOPS:  # `if scaler is None: scaler = GradScaler()` refers to itself
         return None
     found = list(definitions(node, module))
     if len(found) == 1 and found[0].kind == "parameter":
-        return _given(found[0], hops)
+        return _given(found[0], hops, depth)
     values = [binding.value for binding in found if binding.kind == "assign"]
     empty = [v for v in values if isinstance(v, ast.Constant) and v.value is None]
     if len(values) < 2 or len(values) != len(found) or not empty:
         return None
     answers = {
-        runs_by_default(binding.node, binding.module, callers=False)
+        runs_by_default(binding.node, binding.module, callers=False, depth=depth + 1)
         for binding in found
         if isinstance(binding.value, ast.Call)
     }
@@ -129,16 +137,18 @@ def _made(node: ast.expr, module: Module, hops: int) -> bool | None:
     return answers.pop()
 
 
-def _given(binding: Binding, hops: int) -> bool | None:
+def _given(binding: Binding, hops: int, depth: int) -> bool | None:
     program = binding.module.program
     if program is None or not isinstance(binding.node, ast.arg):
         return None
     given = program.arguments_for(binding, binding.node.arg)
-    answers = {_made(inner, where, hops + 1) for inner, where in given}
+    answers = {_made(inner, where, hops + 1, depth) for inner, where in given}
     return answers.pop() if len(answers) == 1 else None
 
 
-def runs_by_default(node: ast.AST, module: Module, *, callers: bool = True) -> bool | None:
+def runs_by_default(
+    node: ast.AST, module: Module, *, callers: bool = True, depth: int = 0
+) -> bool | None:
     """Whether a node is reached with the defaults of flags; None if unknown.
 
     A check that ends the program counts as passed, because nothing is trained otherwise.
@@ -147,12 +157,13 @@ def runs_by_default(node: ast.AST, module: Module, *, callers: bool = True) -> b
         node: a statement or expression.
         module: of it.
         callers: whether to include the conditions of all calls of its function.
+        depth: number of conditionally assigned names followed so far.
     """
     answer: bool | None = True
     for test in conditions(node, module, callers=callers):
         if isinstance(test.left, ast.Raise | ast.Expr):
             continue
-        met = holds_by_default(test)
+        met = holds_by_default(test, depth)
         if met is False:
             return False
         if met is None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import calls_of, value_of
+from crosscast.readers.python.library_calls import calls_of, matching, value_of
+from crosscast.readers.tensorflow.accumulator_lengths import added_division, is_divided, length_of
 
 if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
@@ -35,6 +37,9 @@ _WORDS = re.compile(
     re.I,
 )
 _HELPER = re.compile(r"(\w*Gradient\w*Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)")
+_CLIP = re.compile(r"tensorflow\.clip_by_(global_norm|norm|average_norm|value)")
+_DERIVES = frozenset({"gradient", "gradients", "compute_gradients", "get_gradients"})
+_MOST_NAMES = 40
 _SUM_NAME = re.compile(r"accum|(^|\.)ga$|grad_acc", re.I)
 
 
@@ -46,6 +51,14 @@ class Division:
     module: Module
 
 
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Where gradients are added to a sum."""
+
+    node: ast.AST
+    module: Module
+
+
 def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about accumulation from gradient sums in variables."""
     sums = list(_sums(program))
@@ -53,22 +66,93 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
         yield from _helpers(program, reader)
         return
     modules = dict.fromkeys(call.module for call in sums)
-    division = next((d for m in modules for d in _divisions(m)), None)
+    division = next(_added(sums), None) or next((d for m in modules for d in _divisions(m)), None)
     spans = [call.module.span(call.node) for call in sums[:4]]
     yield fact_of("accumulation.present", Known("yes"), *spans, reader=reader)
-    steps = _steps(division, modules)
+    counted = length_of(sums)
+    steps = _steps(division, modules, counted)
     if steps is not None:
         place = division.module.span(division.node) if division is not None else spans[0]
         yield fact_of("accumulation.steps", steps, place, reader=reader)
     if division is not None:
         place = division.module.span(division.node)
         yield fact_of("accumulation.loss_divided", Known("yes"), place, reader=reader)
+    elif counted is not None and not any(
+        is_divided(counted[1].text(counted[0]), m) for m in modules
+    ):
+        yield fact_of("accumulation.loss_divided", Known("no"), *spans[:1], reader=reader)
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
     where = _cleared(modules, program)
     if where is not None:
         yield fact_of("zero_grad.where", Known(where[0]), where[1], reader=reader)  # type: ignore[arg-type]
+
+
+def clipped_sums(program: Program) -> Iterator[tuple[Call, Span]]:
+    """Yield the clips of gradients before they are added to a sum, and where they are added."""
+    clips = {call.node: call for _, call in matching(program, _CLIP)}
+    if not clips:
+        return
+    for addition, added in _additions(program):
+        for node in _behind(added, addition.module):
+            found = next((clips[part] for part in walk(node) if part in clips), None)
+            if found is not None:
+                yield found, addition.module.span(addition.node)
+                break
+
+
+def _additions(program: Program) -> Iterator[tuple[Addition, list[ast.expr]]]:
+    """Yield what adds gradients to a sum, and the expressions that it adds."""
+    for call in _sums(program):
+        module = call.module
+        yield Addition(call.node, module), [*call.node.args, *_iterables(call.node, module)]
+    for module in program.modules:
+        for node in module.nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as value) if (
+                    _SUM.search(name) and "+" in module.text(value)
+                ):
+                    sources = [
+                        part
+                        for generator in value.generators
+                        for part in walk(generator.iter)
+                        if isinstance(part, ast.Name) and part.id not in (name, "zip")
+                    ]
+                    yield Addition(node, module), [value.elt, *sources]
+
+
+def _behind(waiting: list[ast.expr], module: Module) -> Iterator[ast.expr]:
+    """Yield what is added to a sum, and what the names in it and around it stand for."""
+    seen: set[ast.AST] = set()
+    while waiting and len(seen) < _MOST_NAMES:
+        node = waiting.pop(0)
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        if any(
+            isinstance(part, ast.Call) and identifier(part.func) in _DERIVES for part in walk(node)
+        ):
+            continue  # what gradients are computed of is no gradient
+        for name in walk(node):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+                waiting += [
+                    binding.value
+                    for binding in definitions(name, module)
+                    if binding.kind == "assign" and binding.value is not None
+                ]
+
+
+def _iterables(node: ast.AST, module: Module) -> Iterator[ast.expr]:
+    """Yield what the loops and comprehensions around a node run over."""
+    here = module.parent(node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.ClassDef):
+        if isinstance(here, ast.For) and "range" not in module.text(here.iter):
+            yield here.iter
+        elif isinstance(here, ast.ListComp | ast.GeneratorExp):
+            yield from (generator.iter for generator in here.generators)
+        here = module.parent(here)
 
 
 def _sync(program: Program) -> str:
@@ -184,6 +268,13 @@ def _divisions(module: Module) -> Iterator[Division]:
             yield Division(_counted(right), module)
 
 
+def _added(sums: list[Call]) -> Iterator[Division]:
+    for call in sums:
+        by = added_division(call)
+        if by is not None:
+            yield Division(_counted(by), call.module)
+
+
 def _counted(node: ast.expr) -> ast.expr:
     """Return N of `tf.cast(N, dtype)`, `float(N)`."""
     while isinstance(node, ast.Call) and node.args:
@@ -191,7 +282,13 @@ def _counted(node: ast.expr) -> ast.expr:
     return node
 
 
-def _steps(division: Division | None, modules: dict[Module, None]) -> Value | None:
+def _steps(
+    division: Division | None,
+    modules: dict[Module, None],
+    counted: tuple[ast.expr, Module] | None,
+) -> Value | None:
+    if division is None and counted is not None:
+        division = Division(_counted(counted[0]), counted[1])
     if division is not None:
         value = value_of(division.node, division.module)
         if isinstance(value, Unknown) and not value.has_default:
@@ -214,6 +311,8 @@ def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:
     elif isinstance(node, ast.Call) and module.text(node.func) == "range" and node.args:
         found = node.args[0]
         found = found.left if isinstance(found, ast.BinOp) else found
+        if isinstance(found, ast.Call):  # range(len(sums)): over the variables
+            return None
     return found if found is not None and _STEPS.search(module.text(found)) else None
 
 

@@ -18,7 +18,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.decisions import decide_recomputing
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses
 from crosscast.readers.python.origins import located
-from crosscast.readers.tensorflow.accumulators import accumulators
+from crosscast.readers.tensorflow.accumulators import accumulators, clipped_sums
 from crosscast.readers.tensorflow.parallel import parallel
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def _clipping(program: Program) -> Iterator[Fact]:
     found = list(gradient_clips(program))
     kinds = {kind for kind, call in found if is_used(call)}
     both = {"per_param_norm", "global_norm"} <= kinds and _same_function(found)
+    micro = {clip.node for clip, _ in clipped_sums(program)}
     for kind, call in found:
         span = call.module.span(call.node)
         if not is_used(call):
@@ -117,7 +118,8 @@ def _clipping(program: Program) -> Iterator[Fact]:
             continue
         word = "per_var_then_global" if both else kind
         yield fact_of("clipping.kind", Known(word), span, reader=NAME)
-        yield fact_of("clipping.per", Known("step"), span, reader=NAME, confidence="likely")
+        per = "micro" if call.node in micro else "step"
+        yield fact_of("clipping.per", Known(per), span, reader=NAME, confidence="likely")
         value = call.argument("clip_norm") or call.argument("clip_value_max")
         if value is not None:
             node = call.bound().get("clip_norm") or call.bound().get("clip_value_max")

@@ -58,6 +58,13 @@ class RewriteReader:
         yield from _scalers(program)
 
 
+def float16_options(program: Program) -> Iterator[Site]:
+    """Yield the options of sessions and contexts that rewrite graphs and scale no loss."""
+    for word, cast in (*_by_call(program), *_by_config(program)):
+        if word in ("tf_config_automp", "tf_rewriter_config") and cast.dtypes == ("float16",):
+            yield cast
+
+
 def _by_call(program: Program) -> Iterator[tuple[str, Site]]:
     for name, call in calls_of(program):
         if last(name) == "enable_mixed_precision_graph_rewrite":

@@ -153,10 +153,16 @@ def _unscaled(step: TrainingStep, clip: Event) -> str:
 
 def clip_per(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
     """Return whether gradients are clipped once a window or for every micro-batch."""
-    if not step.windowed or not step.by_hand:
-        return answer("step", *events)
-    micro = [e for e in events if _each_time(e, step)]
+    counted = step.windowed and step.by_hand
+    micro = [e for e in events if _is_summed(e, step) or (counted and _each_time(e, step))]
     return answer("micro", *micro) if micro else answer("step", *events)
+
+
+def _is_summed(clip: Event, step: TrainingStep) -> bool:
+    """Whether gradients are clipped as values and then added to those of other micro-batches."""
+    if clip.library != "tensorflow" or clip.window is not None:
+        return False
+    return any(e.order > clip.order and not e.excludes(clip) for e in step.of("accumulate"))
 
 
 def _each_time(event: Event, step: TrainingStep) -> bool:

@@ -185,11 +185,24 @@ def tail_of(step: TrainingStep) -> Answer | None:
     if any(clears_first(event, step) for event in step.of("zero_grad")):
         return answer("dropped", event)
     if not _per_epoch(step):
-        return None
+        return _of_one_pass(step, event)
     cleared = [
         e for e in step.around("zero_grad") if e.order < event.order and _each_epoch(e, step)
     ]
     return answer("dropped", event, *cleared) if cleared else answer("leak", event)
+
+
+def _of_one_pass(step: TrainingStep, applied: Event) -> Answer | None:
+    """Say what becomes of the last gradients of a loop without epochs around it.
+
+    They are never applied if the program ends with the loop, or clears them before it; None for
+    the loop of a function that others may call for every epoch.
+    """
+    cleared = [e for e in step.around("zero_grad") if e.order < applied.order and not e.guards]
+    if cleared:
+        return answer("dropped", applied, *cleared[-1:])
+    alone = step.loop is not None and applied.loops[0].node is step.loop.node
+    return answer("dropped", applied) if alone and not step.function else None
 
 
 def _per_epoch(step: TrainingStep) -> bool:

@@ -73,6 +73,30 @@ def head_of(node: AnyLoop, frame: Frame) -> LoopHead:
     return LoopHead(loop, frame, counters, bool(_ENDLESS.search(text)))
 
 
+def counted_to(node: AnyLoop) -> ast.expr | None:
+    """Return N of `while done < N`, where every round adds 1 to `done`."""
+    match node:
+        case ast.While(
+            test=ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Lt() | ast.NotEq()], comparators=[limit]
+            )
+        ):
+            return limit if any(_adds_one(statement, name) for statement in node.body) else None
+    return None
+
+
+def _adds_one(node: ast.stmt, name: str) -> bool:
+    match node:
+        case ast.AugAssign(target=ast.Name(id=target), op=ast.Add(), value=ast.Constant(value=1)):
+            return target == name
+        case ast.Assign(
+            targets=[ast.Name(id=target)],
+            value=ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=ast.Constant(value=1)),
+        ):
+            return target == left == name
+    return False
+
+
 _ENDLESS = re.compile(r"recycle|\bcycle\((?!range)|infinite|endless|repeat\(\)|InfiniteSampler")
 _EPOCH = re.compile(r"epoch", re.I)
 

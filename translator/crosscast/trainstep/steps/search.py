@@ -19,7 +19,7 @@ from crosscast.trainstep.walk.inline import lexical
 from crosscast.trainstep.walk.walk import ProgramWalker
 from crosscast.trainstep.walk.walker import Walker
 
-_FRAMEWORKS = frozenset(
+FRAMEWORKS = frozenset(
     {
         *("torch", "apex", "accelerate", "lightning", "pytorch_lightning", "lightning_fabric"),
         *("deepspeed", "fairseq", "timm", "transformers", "horovod", "tensorflow", "keras", "jax"),
@@ -27,6 +27,7 @@ _FRAMEWORKS = frozenset(
         *("torchtune", "torchvision", "nemo", "megatron", "haiku", "equinox", "monai"),
     }
 )  # fmt: skip
+"""Packages of which a program that trains imports one."""
 
 _found: WeakKeyDictionary[Program, tuple[TrainingStep, ...]] = WeakKeyDictionary()
 
@@ -67,7 +68,7 @@ def _find(program: Program) -> Iterator[TrainingStep]:
 def _uses_framework(module: Module) -> bool:
     """Whether gradients of a framework can be meant; a file may be given all objects by others."""
     if any(
-        name.startswith(".") or name.partition(".")[0] in _FRAMEWORKS for name in module.imported
+        name.startswith(".") or name.partition(".")[0] in FRAMEWORKS for name in module.imported
     ):
         return True
     text = module.source.text

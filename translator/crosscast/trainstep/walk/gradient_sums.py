@@ -14,6 +14,7 @@ from crosscast.trainstep.frames.object_kinds import last_name
 if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
 
+_GRADIENT = re.compile(r"\bg\b|grad")
 _ACCUMULATORS = re.compile(r"accum|grad", re.I)
 
 
@@ -41,11 +42,23 @@ def _accumulate(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     by_object = last_name(call.func) != "assign_add" and not _ACCUMULATORS.search(
         frame.module.text(call.func)
     )
-    if not by_object and re.search(r"\bg\b|grad", frame.module.text(call.args[0])):
+    if not by_object and _is_gradient(call.args[0], frame):
         subject = canonical(call.func.value, frame)
         walker.emit("accumulate", call, frame, subject=subject)
         return True
     return False
+
+
+def _is_gradient(node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is named a gradient, or is an item of what is named so."""
+    texts = [frame.module.text(node)]
+    if isinstance(node, ast.Name):
+        texts += [
+            frame.module.text(binding.value)
+            for binding in frame.scope.bindings.get(node.id, [])
+            if binding.kind == "loop" and binding.value is not None
+        ]
+    return any(_GRADIENT.search(text) for text in texts)
 
 
 def _assign(walker: Walker, call: ast.Call, frame: Frame) -> bool:

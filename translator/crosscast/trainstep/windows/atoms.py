@@ -13,7 +13,7 @@ from crosscast.trainstep.frames.frame import Frame, counter_name
 from crosscast.trainstep.frames.loops import LoopHead
 from crosscast.trainstep.frames.object_kinds import last_name
 from crosscast.trainstep.windows.counters import life_of
-from crosscast.trainstep.windows.first_values import counter_path, precedes, start_of
+from crosscast.trainstep.windows.first_values import any_precedes, counter_path, start_of
 from crosscast.trainstep.windows.linear import Comparison, Remainder, take_apart
 
 
@@ -43,6 +43,7 @@ def _by_remainder(
         _test(node, parts.counter.core, divisor, gap, frame, never=parts.never),
         positive=parts.equal,
         never_again=parts.never or facts.never_again,
+        impossible=parts.never,
         restarts=facts.restarts,
     )
 
@@ -89,7 +90,7 @@ def _by_comparison(
     life = life_of(name, heads[-1].loop.node, frame)
     if not life.grows:
         return None
-    before = any(precedes(growth, node, frame) for growth in life.grows)
+    before = any_precedes(life.grows, node, frame)
     if not life.resets:
         small = isinstance(parts.right.core, ast.Constant) and parts.right.core.value in (0, 1)
         if op != "==" or life.before is None or small:
@@ -99,8 +100,8 @@ def _by_comparison(
         )
     start = life.before if life.before is not None else life.resets[0].to
     gap_ = None
-    if start is not None:
-        gap_ = start + (1 if before else 0) + parts.left.offset - offset - 1
+    if start is not None and before is not None:
+        gap_ = start + before + parts.left.offset - offset - 1
     test = _test(node, parts.left.core, parts.right.core, gap_, frame, modular=False)
     return replace(test, positive=positive, restarts=life.per_epoch)
 

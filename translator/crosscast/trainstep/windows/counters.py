@@ -59,6 +59,16 @@ def life_of(text: str, loop: AnyLoop, frame: Frame) -> Life:
     )
 
 
+def never_moves(name: str, loop: AnyLoop, frame: Frame) -> bool:
+    """Whether a plain variable keeps the number that it gets before a loop."""
+    home = frame.scope.lookup(name)
+    bindings = home.bindings.get(name, []) if home is not None else []
+    if "." in name or len(bindings) != 1 or bindings[0].scope is not frame.scope:
+        return False
+    change = _changes(name, frame)
+    return len(change) == 1 and change[0].to is not None and _is_before(change[0], loop)
+
+
 def _is_around(outer: ast.AST | None, inner: ast.AST, frame: Frame) -> bool:
     """Whether a loop is another loop, or stands around it: one of epochs around one of files."""
     here: ast.AST | None = inner

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.loops import LoopHead
-from crosscast.trainstep.windows.counters import Change, life_of
+from crosscast.trainstep.windows.counters import Change, life_of, never_moves
 from crosscast.trainstep.windows.linear import Linear
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
 
 
 def counter_path(node: ast.expr) -> str:
@@ -62,15 +66,16 @@ def start_of(
         return None, Facts()
     life = life_of(name, heads[-1].loop.node, frame)
     if not life.grows:
-        return None, Facts()
+        return None, Facts(never_again=never_moves(name, heads[-1].loop.node, frame))
     outside = [growth for growth in life.grows if not _under(growth, test, frame)]
     if not outside:
         return None, Facts(never_again=True, restarts=life.per_epoch)
     if life.before is None or life.resets:
         first = _reset_start(life.resets, outside, test, frame) if life.resets else None
         return first, Facts(restarts=life.per_epoch)
-    before = any(precedes(change, test, frame) for change in outside)
-    return life.before + (1 if before else 0), Facts(restarts=life.per_epoch or False)
+    facts = Facts(restarts=life.per_epoch or False)
+    before = any_precedes(outside, test, frame)
+    return (None if before is None else life.before + before), facts
 
 
 def _reset_start(
@@ -79,20 +84,56 @@ def _reset_start(
     first = resets[0].to
     if first is None:
         return None
-    return first + (1 if any(precedes(growth, test, frame) for growth in grows) else 0)
+    before = any_precedes(grows, test, frame)
+    return None if before is None else first + before
 
 
-def precedes(change: Change, test: ast.expr, frame: Frame) -> bool:
-    """Whether a counter changes before it is tested, maybe by a function called behind it."""
-    home = frame.module.function_of(change.node)
-    place: ast.expr = test
+def any_precedes(changes: Sequence[Change], test: ast.expr, frame: Frame) -> bool | None:
+    """Whether a counter changes before it is tested; None if that is unknown."""
+    answers = [precedes(change, test, frame) for change in changes]
+    return True if True in answers else None if None in answers else False
+
+
+def precedes(change: Change, test: ast.expr, frame: Frame) -> bool | None:
+    """Whether a change comes before a test in a round, maybe in a function called there.
+
+    None if the program calls that function in several places, or in none that leads to the test.
+    """
+    places = _places(test, frame)
+    module = frame.module
+    node: ast.AST = change.node
+    for _ in range(_MOST_CALLS):
+        home = module.function_of(node)
+        place = places.get((module, home))
+        if place is not None:
+            return _position(node) < _position(place)
+        if home is None or module.program is None:
+            return None
+        sites = module.program.call_sites(module, home)
+        if len(sites) != 1:
+            return None
+        module, node = sites[0].module, sites[0].node
+    return None
+
+
+_MOST_CALLS = 4
+"""Most calls between the loop and a change of its counter."""
+
+
+def _places(test: ast.expr, frame: Frame) -> dict[tuple[Module, ast.AST | None], ast.AST]:
+    """Return where a test is reached in each function that leads to it: by itself, or a call."""
+    found: dict[tuple[Module, ast.AST | None], ast.AST] = {}
+    place: ast.AST = test
     here: Frame | None = frame
-    while here is not None and here.function is not home:
+    while here is not None:
+        found[here.module, here.function] = place
         place = here.call or place
         here = here.caller
-    if here is None or here.module is not frame.module:
-        place = test
-    return (change.node.lineno, change.node.col_offset) < (place.lineno, place.col_offset)
+    return found
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
 
 
 def _under(change: Change, test: ast.expr, frame: Frame) -> bool:

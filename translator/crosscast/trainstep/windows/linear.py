@@ -131,7 +131,22 @@ def _compared(left: ast.expr, op: Ordering, right: ast.expr) -> Remainder | Comp
             if sign in (">=", "<") and linear(other).offset == -1:
                 return _remainder(inner, other, equal=sign == ">=")
             return None
-    return Comparison(linear(left), op, linear(right))
+    return _misplaced(left, op, right) or Comparison(linear(left), op, linear(right))
+
+
+def _misplaced(left: ast.expr, op: Ordering, right: ast.expr) -> Remainder | None:
+    """`step + 1 % n == 0`, which means `step + (1 % n) == 0`: never true where n is above 1."""
+    match left, right:
+        case (
+            ast.BinOp(
+                left=counter,
+                op=ast.Add(),
+                right=ast.BinOp(left=ast.Constant(value=int(one)), op=ast.Mod(), right=divisor),
+            ),
+            ast.Constant(value=0),
+        ) if op in ("==", "!=") and one > 0 and not isinstance(divisor, ast.Constant):
+            return Remainder(linear(counter), divisor, None, op == "==", never=True)
+    return None
 
 
 def _remainder(node: ast.BinOp, other: ast.expr, *, equal: bool) -> Remainder:

@@ -1,0 +1,107 @@
+"""Rules about names that do not exist, and ranks that mean something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from .lint_results import codes, swap
+
+
+@pytest.mark.parametrize(
+    ("made", "call", "found"),
+    [
+        ("torch.optim.AdamW(w)", "it.zero_grads()", True),
+        ("torch.cuda.amp.GradScaler()", "it.unscale_gradients_(o)", True),
+        ("torch.cuda.amp.GradScaler()", "it.udpate()", True),
+        ("torch.optim.SGD(w)", "it.step()", False),
+        ("torch.optim.SGD(w)", "it.share_memory()", False),
+        ("torch.optim.SGD(w)", "it.register_step_post_hook(f)", False),
+        ("torch.optim.SGD(w)", "it._steps()", False),
+        ("torch.optim.lr_scheduler.StepLR(o, 3)", "it.steps()", False),
+        ("build(w)", "it.zero_grads()", False),
+        ("Own(torch.optim.SGD(w))", "it.zero_grads()", False),
+        ("torch.optim.SGD(w) if plain else build(w)", "it.zero_grads()", False),
+    ],
+)
+def test_methods_of_objects_of_torch(made: str, call: str, found: bool) -> None:
+    text = f"import torch\nit = {made}\nloss.backward()\n{call}\n"
+    assert ("CL508" in codes(text)) is found
+
+
+@pytest.mark.parametrize(
+    ("head", "made", "found"),
+    [
+        ("import paddle.fluid as fluid", "fluid.optimizer.Adam(0.1)", True),
+        ("import paddle", "paddle.optimizer.SGD(0.1)", True),
+        ("import paddle", "paddle.optimizer.lr.StepDecay(0.1, 3)", False),
+        ("import tensorflow as tf", "tf.train.AdamOptimizer(0.1)", True),
+        ("import tensorflow as tf", "tf.compat.v1.train.AdamOptimizer(0.1)", True),
+        ("import keras", "keras.optimizers.Adam(0.1)", True),
+        ("import keras", "keras.optimizers.schedules.CosineDecay(0.1, 3)", False),
+        (
+            "import tensorflow as tf",
+            "tf.train.experimental.enable_mixed_precision_graph_rewrite(other)",
+            True,
+        ),
+        ("import scipy", "scipy.optimize.Adam(0.1)", False),
+    ],
+)
+def test_a_misspelt_minimize(head: str, made: str, found: bool) -> None:
+    text = f"{head}\noptimizer = {made}\noptimizer.miminize(loss)\n"
+    assert ("CL508" in codes(text)) is found
+    assert "CL508" not in codes(text.replace("miminize", "minimize"))
+
+
+RANKS = """\
+import os
+
+import torch
+import torch.distributed as dist
+
+
+def worker(local_rank, args):
+    {before}
+    dist.init_process_group("nccl", world_size={size}, rank={rank})
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+
+def main(args):
+    args.world_size = args.nodes * args.gpus
+    args.plain_size = args.gpus
+    torch.multiprocessing.spawn(worker, nprocs=args.gpus, args=(args,))
+"""
+WORLD = 'int(os.environ["WORLD_SIZE"])'
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "rank", "found"),
+    [
+        ("pass", "args.world_size", "local_rank", True),
+        ("pass", "args.num_nodes * 8", "local_rank", True),
+        ("pass", WORLD, "args.local_rank", True),
+        ("pass", WORLD, 'int(os.environ["LOCAL_RANK"])', True),
+        ("args.rank = args.local_rank", WORLD, "args.rank", True),
+        ("rank = local_rank", "args.world_size", "rank", True),
+        ("rank = args.node * args.gpus + local_rank", "args.world_size", "rank", False),
+        ("local_rank = int(os.environ['RANK'])", WORLD, "local_rank", False),
+        ("pass", WORLD, 'int(os.environ["RANK"])', False),
+        ("pass", "args.plain_size", "local_rank", False),
+        ("pass", "torch.cuda.device_count()", "local_rank", False),
+        ("pass", "args.world_size", "args.rank", False),
+        ("pass", "args.size", "local_rank", False),
+        ("pass", "2 * args.gpus", "local_rank", False),
+    ],
+)
+def test_ranks(before: str, size: str, rank: str, found: bool) -> None:
+    text = RANKS.replace("{before}", before).replace("{size}", size).replace("{rank}", rank)
+    assert ("CL607" in codes(text)) is found
+
+
+def test_a_group_without_a_rank() -> None:
+    text = RANKS.replace("{before}", "pass").replace("{size}", "args.world_size")
+    assert "CL607" not in codes(swap(text, (", rank={rank}", "")))

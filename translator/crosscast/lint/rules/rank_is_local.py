@@ -1,0 +1,119 @@
+"""CL607: the rank within a node is given as the rank among all processes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from crosscast.lint.rule import Finding, Rule
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding, path_of
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.sources.subject import Subject
+
+_LOCAL = re.compile(r"(^|[._\"'\[])local_?rank[\"'\]]*$", re.I)
+_NODES = re.compile(r"(^|\.)(n_?|num_|args\.)?(nnodes|nodes|machines|hosts|node_count)$", re.I)
+_WORLD = re.compile(r"^(os\.)?(environ\.get|getenv|environ)\b.*WORLD_SIZE")
+_CASTS = ("int", "float")
+_HOPS = 5
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find process groups of several nodes that are given ranks of one node."""
+    program = subject.program
+    for call in program.calls("torch.distributed.init_process_group") if program else ():
+        given = call.bound()
+        rank, size = given.get("rank"), given.get("world_size")
+        if rank is None or size is None:
+            continue
+        if _is_local(rank, call.module) and _counts_nodes(size, call.module):
+            yield Finding(
+                span=call.module.span(rank),
+                message=f"{call.module.text(rank)} is the rank within one node, but "
+                f"{call.module.text(size)} counts the processes of all nodes",
+                hint="pass node_rank * processes_per_node + local_rank, or leave out both, as "
+                "torchrun sets RANK",
+                related=(call.module.span(size),),
+            )
+
+
+def _is_local(node: ast.expr, module: Module) -> bool:
+    """Whether one of the values of an expression certainly is the rank within a node."""
+    return any(_LOCAL.search(where.text(value)) for value, where in _values(node, module))
+
+
+def _counts_nodes(node: ast.expr, module: Module) -> bool:
+    """Whether a number of processes is a product with the nodes, or that of the launcher."""
+    for value, where in _values(node, module):
+        text = where.text(value)
+        factors = [value.left, value.right] if isinstance(value, ast.BinOp) else []
+        if any(_NODES.search(where.text(factor)) for factor in factors) or _WORLD.search(text):
+            return True
+    return False
+
+
+def _values(node: ast.expr, module: Module, hops: int = 0) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield what names and settings stand for; themselves where nothing assigns to them."""
+    while isinstance(node, ast.Call) and module.text(node.func) in _CASTS and node.args:
+        node = node.args[0]
+    if isinstance(node, ast.Subscript) and "environ" in module.text(node.value):
+        yield node, module
+        return
+    found = [
+        binding
+        for binding in definitions(node, module) or _set_elsewhere(node, module)
+        if binding.kind == "assign" and binding.value is not None and not binding.path
+    ]
+    if not found or hops > _HOPS:
+        yield node, module
+    for binding in found:
+        assert binding.value is not None
+        if any(part is node for part in walk(binding.value)):
+            continue
+        yield from _values(binding.value, binding.module, hops + 1)
+
+
+def _set_elsewhere(node: ast.expr, module: Module) -> Sequence[Binding]:
+    """Return what other functions of the file assign to a setting of the same name."""
+    path = path_of(node) if isinstance(node, ast.Attribute) else None
+    return module.path_homes.get(path, ()) if path is not None else ()
+
+
+_RIGHT = """\
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def worker(local_rank, options):
+    size = options.nodes * options.gpus
+    rank = options.node_rank * options.gpus + local_rank
+    dist.init_process_group("nccl", world_size=size, rank=rank)
+    model = torch.nn.parallel.DistributedDataParallel(make_model().to(local_rank), [local_rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for inputs, targets in make_loader(rank, size):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+
+
+mp.spawn(worker, args=(options,), nprocs=options.gpus)
+"""
+
+RULE = Rule(
+    code="CL607",
+    name="rank-is-local",
+    topic="distributed",
+    severity=Severity.WARNING,
+    title="The rank within a node is used as the rank among all processes",
+    why="Local ranks repeat on every node. With more than one, several processes claim the same "
+    "rank and the others are missing, so that the start fails or waits forever.",
+    wrong=_RIGHT.replace("options.node_rank * options.gpus + local_rank", "local_rank"),
+    right=_RIGHT,
+    check=check,
+    hints=("init_process_group",),
+    sources=("PyTorch docs, torch.distributed.init_process_group and torchrun",),
+)

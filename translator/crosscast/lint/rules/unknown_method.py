@@ -1,0 +1,71 @@
+"""CL508: a misspelt method of an optimizer or loss scaler."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import PLAIN, changed
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.values.value import Instance
+from crosscast.readers.python.library_calls import canonical
+from crosscast.sources.subject import Subject
+
+_OBJECTS = re.compile(
+    r"(torch\.optim\.(?!lr_scheduler|swa_utils)\w+|torch\.(cuda\.|cpu\.)?amp\.GradScaler"
+    r"|paddle\.(fluid\.)?optimizer\.(?!lr\.)\w+|paddle\.amp\.GradScaler"
+    r"|tensorflow\.train\.\w*Optimizer|keras\.optimizers\.(?!schedules)\w+"
+    r"|tensorflow\.train\.experimental\.enable_mixed_precision_graph_rewrite)"
+)
+"""What makes an optimizer or a scaler."""
+_METHODS = frozenset(
+    {
+        *("step", "zero_grad", "state_dict", "load_state_dict", "add_param_group", "backward"),
+        *("scale", "unscale", "unscale_", "update", "get_scale", "is_enabled", "minimize"),
+        *("compute_gradients", "apply_gradients", "clear_grad", "clear_gradients", "get_lr"),
+        *("set_lr", "set_state_dict", "set_lr_scheduler", "apply", "get_gradients", "get_config"),
+        *("from_config", "get_scaled_loss", "get_unscaled_gradients", "scale_loss", "build"),
+        *("variables", "assign", "set_dict", "clear_gradient", "apply_optimize"),
+    }
+)
+_CLOSE = 0.75
+"""Least similarity of a misspelt name."""
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find calls of methods that exist nowhere but are close to one that does."""
+    program = subject.program
+    for call in program.calls() if program is not None else ():
+        if call.receiver is None or call.method in _METHODS or not call.names:
+            continue
+        made = evaluate(call.receiver, call.module)
+        if not isinstance(made, Instance) or not _OBJECTS.fullmatch(canonical(made.made_by)):
+            continue
+        near = difflib.get_close_matches(call.method, _METHODS, n=1, cutoff=_CLOSE)
+        if near and not call.method.startswith("_"):
+            yield Finding(
+                span=call.module.span(call.node.func),
+                message=f"{call.receiver_text} has no method {call.method}",
+                hint=f"did you mean `{near[0]}`?",
+            )
+
+
+RULE = Rule(
+    code="CL508",
+    name="unknown-method",
+    topic="optimizer",
+    severity=Severity.ERROR,
+    title="A method that optimizers and loss scalers do not have",
+    why="The line raises AttributeError when it is reached, which in a rare branch, such as that "
+    "of float16, may be after hours. A misspelt name is reported only for objects that a "
+    "class of PyTorch, TensorFlow, Keras or Paddle certainly made.",
+    wrong=changed(PLAIN, ("optimizer.zero_grad()", "optimizer.zero_grads()")),
+    right=PLAIN,
+    check=check,
+    hints=("optim", "Scaler", "Optim"),
+    sources=("PyTorch 2.13, Keras 3.15, TensorFlow 2.21, Paddle 3.3: methods of the classes",),
+    needs_training=False,
+)
