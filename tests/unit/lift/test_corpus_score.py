@@ -47,7 +47,7 @@ ENTRY: dict[str, Any] = {
             "effective_default": 4,
             "source": "literal",
             "loss_divided": "yes",
-            "tail": "unlabelled",
+            "tail": "dropped",
             "no_sync": "n/a",
             "lines": [7],
         },

@@ -57,10 +57,25 @@ def recipe(**more: object) -> str:
 PLAIN = SCRIPT.format(before="", clip="pass")
 
 
-@pytest.mark.parametrize("tail", ["carry", "drop", "flush"])
-def test_a_tail_that_a_script_does_not_show_is_not_compared(tail: str) -> None:
+@pytest.mark.parametrize("tail", ["carry", "flush"])
+def test_a_tail_that_a_script_drops_is_compared(tail: str) -> None:
     found = sides(PLAIN, recipe(accumulation={"steps": 4, "tail": tail}))["accumulation.tail"]
-    assert (found.state, found.left, found.right) == ("unknown", None, tail)
+    assert (found.state, found.left, found.right) == ("different", "drop", tail)
+
+
+def test_a_tail_that_both_drop_is_no_difference() -> None:
+    assert "accumulation.tail" not in sides(
+        PLAIN, recipe(accumulation={"steps": 4, "tail": "drop"})
+    )
+
+
+def test_a_tail_that_a_script_does_not_show_is_not_compared() -> None:
+    text = "from accelerate import Accelerator\naccelerator = Accelerator(**options)\n" + PLAIN
+    text = text.replace("loss.backward()", "accelerator.backward(loss)").replace(
+        "if (index + 1) % 4 == 0:", "if accelerator.sync_gradients:"
+    )
+    found = sides(text, recipe(accumulation={"steps": 4, "tail": "carry"}))
+    assert found["accumulation.tail"].state == "unknown"
 
 
 def test_tails_that_both_sides_say_are_compared() -> None:
@@ -69,13 +84,13 @@ def test_tails_that_both_sides_say_are_compared() -> None:
         "loss.backward()", "accelerator.backward(loss)"
     )
     found = sides(text, recipe(accumulation={"steps": 4, "tail": "carry"}))["accumulation.tail"]
-    assert (found.state, found.left, found.right) == ("different", "flush", "carry")
+    assert (found.state, found.left, found.right) == ("different", "drop", "carry")
 
 
 def test_accumulation_that_one_side_lacks_is_a_difference() -> None:
     found = sides(PLAIN.replace("% 4", "% 2").replace("/ 4", "/ 2"), PLAIN.replace("left", "right"))
     assert (found["accumulation.steps"].state, found["accumulation.steps"].left) == ("different", 2)
-    assert found["accumulation.tail"].state == "unknown"
+    assert "accumulation.tail" not in found
 
 
 def test_the_scale_of_a_source_that_may_not_scale_is_not_compared() -> None:

@@ -121,6 +121,7 @@ def test_the_rest_of_a_run() -> None:
     assert found == {
         "framework": "pytorch",
         "batch.micro_batch_size": 8,
+        "batch.drop_last": "no",
         "seed": 7,
         "run.epochs": 3,
         "data.sequence_length": 128,

@@ -264,7 +264,7 @@ def test_a_schedule_in_one_branch_only_has_its_condition() -> None:
 # ---- clipping by hand
 
 
-def test_clipping_by_a_function_of_the_program_is_a_guess() -> None:
+def test_how_a_function_of_the_program_clips_is_not_known() -> None:
     own = "def clip_gradients(net, limit):\n    for p in net.parameters():\n"
     own += "        p.grad.mul_(limit)\n"
     text = (
@@ -273,7 +273,7 @@ def test_clipping_by_a_function_of_the_program_is_a_guess() -> None:
         + STEP.replace("    optimizer.step", "    clip_gradients(model, 1.0)\n    optimizer.step")
     )
     kind = only(text, "clipping.kind")
-    assert (kind.confidence, kind.reason) == ("guess", "by the name of a function")
+    assert (kind.known, kind.reason) == (False, "how it clips was not read")
     library = MADE + STEP.replace(
         "    optimizer.step",
         "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step",

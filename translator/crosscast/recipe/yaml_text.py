@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crosscast.messages.diagnostics import Span
-from crosscast.recipe.fill_in import Mark, with_marks
-from crosscast.recipe.yaml_source import PathKey, parse
+from crosscast.recipe.fill_in import Mark, PathKey, with_marks
 
 
 def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
@@ -50,6 +49,8 @@ def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
     text = stream.getvalue()
     if not marks:
         return text
+    from crosscast.recipe.yaml_source import parse
+
     document = parse(text, "")
 
     def place(path: PathKey) -> Span | None:

@@ -102,6 +102,8 @@ def curve_of(compute: Compute) -> RateCurve | None:
     curve, world, _ = first
     if not world.assumed:
         return _certain(first, first)
+    if curve.name == "constant" and not curve.warmup and not curve.rises:
+        return None  # one of the unknown numbers may be what changes
     second = _computed(compute, STAND_INS[1])
     if second is None or _kind(second[0]) != _kind(curve):
         return None
@@ -140,7 +142,8 @@ def _computed(compute: Compute, stand_ins: StandIns) -> _Computed | None:
     by_epoch = bool(world.progress) and all(c.unit == "epoch" for c in world.progress)
     every = stand_ins.per_epoch if by_epoch else 1
     curve = fit(rate, _limits(rate, world, by_epoch=by_epoch))
-    return (curve, world, by_epoch) if curve is not None else None
+    # A share of a highest rate of 0 says nothing.
+    return (curve, world, by_epoch) if curve is not None and curve.peak else None
 
 
 def _limits(rate: Callable[[int], float], world: RateWorld, *, by_epoch: bool) -> set[float]:
