@@ -58,7 +58,10 @@ def precision(look: Look, draft: Draft) -> None:
         dtype = "bfloat16"
     if dtype in HALVES:
         mode = look("precision.mode")
-        draft.put("precision.mode", word(mode) or "mixed", mode or chosen)
+        if mode is not None and not mode.known:
+            draft.put("precision.mode", "full", mode, how="stand_in")
+        else:
+            draft.put("precision.mode", word(mode) or "mixed", mode or chosen)
         draft.put("precision.compute_dtype", dtype, chosen)
     elif dtype == "float32" or word(enabled) == "never":
         draft.put("precision.mode", "none", chosen or enabled, note=_switch(enabled, halves))
