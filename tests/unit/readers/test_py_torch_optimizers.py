@@ -228,3 +228,37 @@ def test_a_rate_of_another_file_is_not_known() -> None:
     text = "import torch\nfrom settings import base\n"
     text += "optimizer = torch.optim.SGD(model.parameters(), lr=base.lr)\n"
     assert read_by(READER, text + STEP)["optimizer.learning_rate of optimizer"] == "?"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "added", "decay", "spared"),
+    [
+        ("SGD(bare, lr=0.1)", "{'params': rest, 'weight_decay': 5e-4}", ("l2", 5e-4), "yes"),
+        ("Adam(rest, weight_decay=0.1)", "{'params': bare, 'weight_decay': 0}", ("l2", 0.1), "yes"),
+        (
+            "AdamW(rest, weight_decay=0.1)",
+            "{'params': bare, 'weight_decay': 0.0}",
+            ("weight_decay", 0.1),
+            "yes",
+        ),
+        ("AdamW(rest)", "{'params': bare, 'weight_decay': 0.1}", ("weight_decay", 0.1), None),
+        ("SGD(bare, lr=0.1)", "{'params': rest}", ("l2", None), None),
+        ("SGD(bare, lr=0.1)", "{'params': rest, 'lr': 1.0}", ("l2", None), None),
+    ],
+)
+def test_groups_that_are_added_later(
+    optimizer: str, added: str, decay: tuple[str, float | None], spared: str | None
+) -> None:
+    text = ARGS + f"optimizer = torch.optim.{optimizer}\noptimizer.add_param_group({added})\n"
+    found = read_by(READER, text + STEP)
+    assert found.get(f"optimizer.{decay[0]} of optimizer") == decay[1]
+    assert found.get("optimizer.no_decay of optimizer") == spared
+    other = text.replace("optimizer.add_param_group", "teacher.add_param_group")
+    assert "optimizer.no_decay of optimizer" not in read_by(READER, other + STEP)
+
+
+@pytest.mark.parametrize("name", ["Muon", "MuonAdamW", "DistMuonAdamW", "MuonWithAuxAdam"])
+def test_optimizers_that_recipes_do_not_have_are_named(name: str) -> None:
+    text = ARGS + f"from optim import {name}\noptimizer = {name}(groups, lr=0.02)\n"
+    named = [fact for fact in facts_of(READER, text + STEP) if fact.field == "optimizer.name"]
+    assert [(fact.known, fact.expression) for fact in named] == [(False, name)]

@@ -133,3 +133,35 @@ def test_pytorch_by_its_words() -> None:
     text = "def fit(model, loader, optimizer):\n" + STEP.replace("\n", "\n    ")
     assert read_by(RUN, text)["framework"] == "pytorch"
     assert facts_of(RUN, "import tensorflow as tf\nprint(tf)\n") == []
+
+
+@pytest.mark.parametrize(
+    ("call", "size"),
+    [
+        ("mp.spawn(worker, nprocs=4, args=(args,))", 4),
+        ("mp.spawn(worker, (args,), 2)", 2),
+        ("mp.spawn(worker, nprocs=torch.cuda.device_count())", "?"),
+        ("mp.start_processes(worker, nprocs=8)", 8),
+        ("mp.spawn(worker, args=(args,))", None),
+        ("pool.spawn(worker, nprocs=4)", None),
+        ("mp.Pool(4)", None),
+    ],
+)
+def test_processes_that_the_program_spawns(call: str, size: object) -> None:
+    text = FLAGS + f"import torch.multiprocessing as mp\n{call}\n"
+    assert read_by(READER, text + STEP).get("parallel.world_size") == size
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("from utils.sharding import FSDP\nmodel = FSDP(model, auto_wrap_policy=policy)\n", True),
+        ("from utils import setup_fsdp\nmodel = setup_fsdp(model, args)\n", True),
+        ("from utils import fsdp_main\nresult = fsdp_main(args)\n", False),
+        ("from utils import save_fsdp\nstate = save_fsdp(model)\n", False),
+        ("fsdp_config = FSDPConfig(model)\n", False),
+    ],
+)
+def test_sharding_in_wrappers_of_other_files(text: str, kind: bool) -> None:
+    found = read_by(READER, FLAGS + text + STEP).get("parallel.kind")
+    assert found == (("fsdp",) if kind else None)

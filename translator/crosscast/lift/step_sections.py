@@ -69,7 +69,10 @@ def precision(look: Look, draft: Draft) -> None:
         draft.assume("precision.compute_dtype", dtype, note, level)
     elif dtype in HALVES:
         mode = look("precision.mode")
-        draft.put("precision.mode", word(mode) or "mixed", mode or chosen)
+        if mode is not None and not mode.known:
+            draft.put("precision.mode", "full", mode, how="stand_in")
+        else:
+            draft.put("precision.mode", word(mode) or "mixed", mode or chosen)
         draft.put("precision.compute_dtype", dtype, chosen)
         if by_device:
             note = "the device decides between bfloat16 and float16"

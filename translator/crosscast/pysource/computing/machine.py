@@ -229,10 +229,17 @@ def _comprehension(
         raise NoValueError
     inner = Frame(module, {}, frame)
     found: list[object] = []
+    before, rounds = set(machine.limits), list[set[float]]()
     for value in values:
+        machine.limits.clear()
         statements.assign(machine, loop.target, value, inner)
         if all(truth(machine.value(test, module, inner)) for test in loop.ifs):
             found.append(machine.value(node.elt, module, inner))
+        if len(rounds) < 2:
+            rounds.append(set(machine.limits))
+    constant = set.intersection(*rounds) if rounds else set()
+    machine.limits.clear()
+    machine.limits.update(before | constant)  # the others are numbers of elements
     return found
 
 

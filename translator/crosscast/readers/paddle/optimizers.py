@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.paddle.decay_by_hand import DecayByHand, decay_by_hand
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
 from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, uses
@@ -60,7 +62,11 @@ class PaddleOptimizerReader:
             return
         static = is_static(program)
         found = with_subjects(list(optimizers(program)))
-        for optimizer in found:
+        for number, optimizer in enumerate(found):
+            by_hand = decay_by_hand(optimizer.call.module) if optimizer.family == "adam" else None
+            if by_hand is not None:
+                optimizer = found[number] = replace(optimizer, family="adamw", coupled=False)
+                yield from _decayed(optimizer, by_hand)
             yield from facts_of(optimizer, NAME)
             yield from _regularized(optimizer)
             yield from _decay_filter(optimizer, program)
@@ -84,6 +90,16 @@ def optimizers(program: Program) -> Iterator[OptimizerCall]:
         if family and call.node not in seen:
             seen.add(call.node)
             yield optimizer_call(call, name, family, coupled=family in _COUPLED)
+
+
+def _decayed(optimizer: OptimizerCall, decay: DecayByHand) -> Iterator[Fact]:
+    """Yield the facts of a decay that the program applies itself."""
+    yield from number("weight_decay", decay.factor, optimizer, NAME)
+    if decay.spares:
+        yes = Known("yes")
+        yield fact_of(
+            "optimizer.no_decay", yes, decay.place, subject=optimizer.subject, reader=NAME
+        )
 
 
 def _stepped(optimizer: OptimizerCall, static: bool) -> str:

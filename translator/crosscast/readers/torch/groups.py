@@ -14,6 +14,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
 _HELPERS = frozenset(
@@ -126,6 +127,40 @@ _MOST_HOPS = 6
 
 def _last_of(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def add_later(found: Groups, call: Call, subject: str, *, decays: bool) -> None:
+    """Add the groups that `optimizer.add_param_group({...})` adds after a call has made it.
+
+    Args:
+        found: the groups of the call.
+        call: makes the optimizer.
+        subject: its variable.
+        decays: whether the optimizer has a decay by default.
+    """
+    base = call.argument("weight_decay")
+    bare = _zero(base) if base is not None else not decays
+    for other in call.module.calls:
+        if other.method != "add_param_group" or other.receiver_text != subject:
+            continue
+        given = other.node.args[:1]
+        if not given or not isinstance(given[0], ast.Dict):
+            continue
+        module, dictionary = other.module, given[0]
+        decay = next(
+            (
+                value
+                for key, value in zip(dictionary.keys, dictionary.values, strict=True)
+                if isinstance(key, ast.Constant) and key.value == "weight_decay"
+            ),
+            None,
+        )
+        if decay is None:
+            continue
+        value = evaluate(decay, module)
+        found.decays.append((value, decay, module))
+        found.place = found.place or (dictionary, module)
+        found.spared = found.spared or bare != _zero(value)
 
 
 def _zero(value: Value) -> bool:

@@ -49,7 +49,7 @@ class ManualFp16:
     name = NAME
     hints = (
         ".half()",
-        ".bfloat16()",
+        "bfloat16",
         "optim.backward",
         "optimizer.backward",
         "FP16",
@@ -78,6 +78,8 @@ class ManualFp16:
         uses = [_use(call) for call in found]
         if not tell_uses(writer, uses, "full"):
             return
+        if not byhand and {use.default for use in uses} == {"bfloat16"}:
+            _without_masters(writer)
         live = [c for c, use in zip(found, uses, strict=True) if use.decision.who != "never"]
         if wrappers or masters or scalers or stepping:
             writer.say("api", "custom_fp16", *(place_of(call) for call in live))
@@ -91,6 +93,14 @@ class ManualFp16:
             places = [place_of(call) for call in stepping]
             writer.say("loss_scaling.mode", "library", *places, confidence="likely")
         yield from writer.facts
+
+
+def _without_masters(writer: FactWriter) -> None:
+    """Record that no float32 copies of the weights were seen."""
+    mode = next(fact for fact in writer.facts if fact.field == "precision.mode")
+    writer.facts.remove(mode)
+    text = "weights in bfloat16, float32 copies were not seen"
+    writer.unknown("precision.mode", "recipes keep copies", *mode.places, expression=text)
 
 
 def _by_hand(writer: FactWriter, program: Program) -> None:
@@ -215,8 +225,8 @@ def _matters(call: Call, masters: bool) -> bool:
     if masters and (_used_after(call) or _handed_on(call)):
         return True
     decision = decide(conditions_of(call), None, call.module)
-    used = _used_after(call)
-    return decision.who in ("flag", "config") and used
+    chosen = decision.who in ("flag", "config")
+    return (chosen or _type_of(call) == "bfloat16") and _used_after(call)
 
 
 def _used_after(call: Call) -> bool:
@@ -251,8 +261,13 @@ def _handed_on(call: Call) -> bool:
 
 def _use(call: Call) -> Use:
     decision = decide(conditions_of(call), None, call.module)
-    word = "bfloat16" if call.method == "bfloat16" else _to_half(call) or "float16"
+    word = _type_of(call)
     return Use(place_of(call), decision, (word,), word)
+
+
+def _type_of(call: Call) -> str:
+    """Return the type that a call turns a model into."""
+    return "bfloat16" if call.method == "bfloat16" else _to_half(call) or "float16"
 
 
 READER = ManualFp16()

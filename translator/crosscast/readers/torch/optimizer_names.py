@@ -63,6 +63,8 @@ def family(name: str) -> str:
     The fused and BERT's own Adam take the decay out of the gradient, as AdamW does.
     """
     word = last(name)
+    if "Muon" in word:
+        return ""
     found = family_of(word)
     if found == "adam" and (name.startswith("deepspeed") or _DECOUPLED_ADAM.search(word)):
         return "adamw"

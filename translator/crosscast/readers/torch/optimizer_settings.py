@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, place_of
-from crosscast.readers.torch.groups import Groups, are_all_parameters, groups_of
+from crosscast.readers.torch.groups import Groups, add_later, are_all_parameters, groups_of
+from crosscast.readers.torch.object_names import subject_of
 from crosscast.readers.torch.optimizer_names import decay_field
 from crosscast.targets.parameter_words import fields_of, optimizer_words
 
@@ -54,6 +55,7 @@ def tell_settings(
         writer.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
 
     groups = groups_of(bound.get("params") or _first(call), call.module)
+    add_later(groups, call, subject_of(call), decays=decay_field(optimizer.name) != "l2")
     for rate in _WORDS["optimizer.learning_rate"]:
         if rate in bound:
             number("learning_rate", call.argument(rate), bound[rate])

@@ -179,7 +179,8 @@ def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> N
             confidence="certain" if optimizer.family != "elsewhere" else "likely",
         )
     else:
-        writer.unknown("optimizer.name", "recipes have no such optimizer", place)
+        shown = last(optimizer.name)
+        writer.unknown("optimizer.name", "recipes have no such optimizer", place, expression=shown)
         writer.facts[-1] = replace(writer.facts[-1], subject=name, under=under)
     if (
         optimizer.name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Choice, Known, Unknown
+from crosscast.pysource.values.value import Choice, Known, Unknown, Value
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
 from crosscast.readers.python.library_calls import last, parts_of
@@ -35,6 +35,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"torch_xla\.(launch|core\.xla_model\.optimizer_step)", "tpu"),
     )
 )
+_SPAWNS = frozenset({"torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"})
 _OWN = {
     "MMDistributedDataParallel": "ddp",
     "DistributedDataParallel": "ddp",
@@ -44,6 +45,8 @@ _OWN = {
     "DataParallelCriterion": "",
     "DataParallelModel": "dp",
     "BalancedDataParallel": "dp",
+    "FullyShardedDataParallel": "fsdp",
+    "FSDP": "fsdp",
 }
 _BACKENDS = frozenset({"dist_backend", "ddp_backend", "distributed_backend", "dist_url_backend"})
 _PREPARE = frozenset({"prepare_distributed", "wrap_ddp", "setup_ddp", "to_ddp", "wrap_model_ddp"})
@@ -67,6 +70,8 @@ class TorchParallel:
                     writer.say("parallel.kind", kind, place_of(call), under=_under(call))
                 elif call.name == "torch.distributed.init_process_group":
                     _group(writer, call)
+                elif call.name in _SPAWNS and not _never(call):
+                    writer.number("parallel.world_size", _spawned(call), place_of(call))
         if not any(fact.field == "parallel.kind" for fact in writer.facts):
             _prepared(writer, program)
         yield from writer.facts
@@ -83,7 +88,7 @@ def _kind(call: Call) -> str:
                 return _OWN[last(name)]
         if ":" in name and (kind := _of_base(name, call)):
             return kind
-    return "ddp" if _is_own_wrapper(call) else ""
+    return _of_own_wrapper(call)
 
 
 def _of_base(name: str, call: Call) -> str:
@@ -100,22 +105,18 @@ def _of_base(name: str, call: Call) -> str:
     return ""
 
 
-def _is_own_wrapper(call: Call) -> bool:
-    """Whether a function of another file wraps the model: `model = smart_DDP(model)`."""
-    name = last(call.name)
+def _of_own_wrapper(call: Call) -> str:
+    """Return the kind of a function of another file: `model = smart_DDP(model)`."""
+    words = parts_of(last(call.name))
+    kind = "fsdp" if "fsdp" in words else "ddp" if words & {"ddp", "allreduce"} else ""
     program = call.module.program
-    if (
-        not parts_of(name) & {"ddp", "allreduce"}
-        or program is None
-        or program.function(call) is not None
-    ):
-        return False
+    if not kind or program is None or program.function(call) is not None:
+        return ""
     target = call.module.parent(call.node)
     if not isinstance(target, ast.Assign) or not call.node.args:
-        return False
-    return is_model_name(last_name(target.targets[0])) and is_model_name(
-        last_name(call.node.args[0])
-    )
+        return ""
+    named = (last_name(target.targets[0]), last_name(call.node.args[0]))
+    return kind if all(map(is_model_name, named)) else ""
 
 
 def _never(call: Call) -> bool:
@@ -161,6 +162,13 @@ def _group(writer: FactWriter, call: Call) -> None:
     if isinstance(size, Known) and not (isinstance(size.value, int) and size.value > 0):
         return
     writer.number("parallel.world_size", size, place)
+
+
+def _spawned(call: Call) -> Value | None:
+    """Return the number of processes that `spawn(function, args, nprocs)` starts."""
+    if len(call.node.args) > 2 and not call.has_star:
+        return evaluate(call.node.args[2], call.module)
+    return call.argument("nprocs")
 
 
 def _is_setting(node: ast.expr) -> bool:
