@@ -2,7 +2,8 @@
 
 A condition is what keeps a function from doing something: the test of an `if` without `else`, an
 `if` of a comprehension, the guard of a `case`, and every term of an `or` and `and`. A choice
-between two branches (`if` with `else`, `x if y else z`) is none, but the terms of its test are.
+between two branches (`if` with `else`, `x if y else z`) is none, but the terms of its test are; nor
+is a default (`name or "optimizer"`).
 
 A removed condition is not evaluated:
 
@@ -27,6 +28,7 @@ Kind = Literal["skip", "only if", "comprehension", "case", "and", "or"]
 REMOVED, SEEN, USED, LAST = "__removed__", "__seen__", "__used__", "__last__"
 """Names in the rewritten modules; `switch` defines them."""
 _JUMPS = (ast.Return, ast.Continue, ast.Break, ast.Raise)
+_DEFAULTS = (ast.Constant, ast.JoinedStr, ast.Tuple, ast.List, ast.Dict)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Scope = TypeVar("_Scope", ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -118,6 +120,9 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        if isinstance(node.op, ast.Or) and isinstance(node.values[-1], _DEFAULTS):
+            self.generic_visit(node)
+            return node
         return self._terms(node, used=True)
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:

@@ -174,6 +174,7 @@ def test_a_removed_condition_is_not_evaluated(load: Callable[[str], ModuleType])
 def test_other_code_is_left_alone(load: Callable[[str], ModuleType]) -> None:
     text = "X = 1 and 2\nif X or 3:\n    Y = [x for x in 'ab' if x or 1]\n"
     assert Rewritten(load, text + "def f():\n    assert X or 3\n").conditions() == []
+    assert Rewritten(load, "def f(x):\n    return x or ''\n").conditions() == []
 
 
 @pytest.mark.parametrize(
@@ -207,12 +208,12 @@ def test_keys_do_not_depend_on_lines_above(load: Callable[[str], ModuleType]) ->
     rewrite = load("conditions").rewrite
     keys = [[each.key for each in rewrite(text, "m.py", 0)[1]] for text in (JUMP, f"X = 1\n{JUMP}")]
     assert keys[0] == keys[1] == ["m.py f [skip] x % 2"]
-    twice = "def f(x):\n    y = x or 1\n    return x or 1\n"
+    twice = "def f(x):\n    z = x or y\n    return x or y\n"
     assert [each.key for each in rewrite(twice, "m.py", 0)[1]] == [
         "m.py f [or] x",
-        "m.py f [or] 1",
+        "m.py f [or] y",
         "m.py f [or] x #2",
-        "m.py f [or] 1 #2",
+        "m.py f [or] y #2",
     ]
 
 

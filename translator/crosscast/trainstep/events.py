@@ -44,7 +44,8 @@ EventKind = Literal[
   gradients are cleared; `set_to_none`, `accumulator`. - accumulate: gradients are summed up by
   hand (TensorFlow, JAX). - average_weights: EMA. - sum_loss: a loss is added to a running sum;
   `detached`, `added`, `list`. - set_epoch: of a sampler. - count: a counter changes; `by`, `to`.
-- make: an optimizer or scaler is made within a loop; `kind`. - leave: break or continue."""
+- make: an optimizer or scaler is made within a loop; `kind`. - leave: break, continue, or return
+  out of the loop."""
 
 LoopRole = Literal["epoch", "batch", "micro", "other"]
 

@@ -70,8 +70,6 @@ def _elsewhere(step: TrainingStep) -> bool:
     seen = {(event.span.file, event.span.line) for event in step.of("zero_grad", "step")}
     modules = {event.module for event in step.events}
     for module in modules:
-        if not _CLEARS.search(module.source.text):
-            continue
         for number, line in enumerate(module.lines, 1):
             code = line.partition("#")[0]
             if _CLEARS.search(code) and (module.source.name, number) not in seen:

@@ -89,8 +89,11 @@ class ProgramWalker(Walker):
             del self.conditions[-len(more) :]
 
     def _leave(self, node: ast.stmt, frame: Frame) -> None:
-        if self.heads and not isinstance(node, ast.Return | ast.Raise):
-            self.emit("leave", node, frame)
+        if not self.heads or isinstance(node, ast.Raise):
+            return
+        if isinstance(node, ast.Return) and not self._loop_of(frame):
+            return  # leaves a function that the loop calls
+        self.emit("leave", node, frame)
 
     def _if(self, node: ast.If, frame: Frame) -> int:
         self.expression(node, frame)
