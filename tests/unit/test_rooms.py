@@ -115,7 +115,7 @@ PARITY = {
     "sweep": "recordings checks processes inputs levels",
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs weights",
     "memory": "inputs processes report runs scaling_law",
-    "modules": "inputs weights",
+    "modules": "inputs levels weights",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
 CORE_FOR_PARITY = (

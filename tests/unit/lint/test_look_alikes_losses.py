@@ -83,10 +83,17 @@ FIRST = {
     "of some outputs": (("labels=targets)", "labels=targets)[:2]"),),
     "unpacked": (("outputs = model", "loss, logits = model"), ("\n    loss = outputs[0]", "")),
     "of an attribute": (("outputs = model(", "outputs = self.model("),),
+    "of another model": (("outputs = model(", "outputs = discriminator("),),
+    "of a copy of a copy": (
+        ("outputs = model", "first = model"),
+        (
+            "    loss = outputs",
+            "    second = first\n    third = second\n    outputs = third\n    loss = outputs",
+        ),
+    ),
 }
 NOT_FIRST = {
     "without transformers": (("import transformers\n", ""),),
-    "of another function": (("outputs = model(", "outputs = discriminator("),),
     "of a function of the program": (
         (
             "import transformers\n",
@@ -97,13 +104,6 @@ NOT_FIRST = {
     ),
     "of the last outputs": (("labels=targets)", "labels=targets)[1:]"),),
     "of an item": (("outputs = model", "outputs, more = model"),),
-    "of a copy of a copy": (
-        ("outputs = model", "first = model"),
-        (
-            "    loss = outputs",
-            "    second = first\n    third = second\n    outputs = third\n    loss = outputs",
-        ),
-    ),
     "in a loop": (
         (
             "    loss = outputs",

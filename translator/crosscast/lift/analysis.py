@@ -14,7 +14,6 @@ from crosscast.lift.separate_programs import trained_apart
 from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.recipe.fill_in import Mark
-from crosscast.recipe.yaml_source import parse
 from crosscast.sources.files import kind_of
 from crosscast.sources.grouping import group
 from crosscast.sources.subject import Subject
@@ -59,7 +58,7 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
     for source in sources:
         if kind_of(source) == "config" and recipe is None:
             recipe = _recipe(source, found)
-            marks = parse(source.text, source.name).marks if recipe is not None else ()
+            marks = _marks(source) if recipe is not None else ()
     return Analysis(
         subject=subject,
         settled=settle(subject.profile),
@@ -67,6 +66,13 @@ def analyse(sources: Sequence[Source], versions: Mapping[str, str] | None = None
         recipe=recipe,
         marks=marks,
     )
+
+
+def _marks(source: Source) -> tuple[Mark, ...]:
+    """Return what is still to be filled in, in a recipe."""
+    from crosscast.recipe.yaml_source import parse
+
+    return parse(source.text, source.name).marks
 
 
 def launched(subject: Subject) -> Profile:

@@ -92,7 +92,7 @@ def _without_warmup(warms: Fact | None, draft: Draft) -> None:
         draft.put("schedule.warmup_steps", 0, warms)
     elif name.how != "assumed":
         draft.fields["schedule.warmup_steps"] = replace(name, value=0, note="no warm-up")
-    elif name.note == draft.coverage.of("schedule").seen:
+    else:
         draft.fields["schedule.warmup_steps"] = replace(name, value=0)
 
 

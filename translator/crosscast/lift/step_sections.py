@@ -123,7 +123,8 @@ def loss_scaling(look: Look, draft: Draft) -> None:
         _beside_float32(mode, kind, draft)
         return
     half = draft.value("precision.compute_dtype")
-    if half == "bfloat16" and word(idle := look("loss_scaling.with_bfloat16")) == "no":
+    idle = look("loss_scaling.with_bfloat16") if half == "bfloat16" else None
+    if word(idle) == "no" and not draft.is_assumed("precision.compute_dtype"):
         draft.put("loss_scaling.mode", "none", idle, note="the scaler is off with bfloat16")
         return
     if half == "bfloat16" and mode is not None and kind not in ("static", "none"):
