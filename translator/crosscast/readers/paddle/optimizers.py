@@ -62,10 +62,10 @@ class PaddleOptimizerReader:
             return
         static = is_static(program)
         found = with_subjects(list(optimizers(program)))
-        for number, optimizer in enumerate(found):
+        for place, optimizer in enumerate(found):
             by_hand = decay_by_hand(optimizer.call.module) if optimizer.family == "adam" else None
             if by_hand is not None:
-                optimizer = found[number] = replace(optimizer, family="adamw", coupled=False)
+                optimizer = found[place] = replace(optimizer, family="adamw", coupled=False)
                 yield from _decayed(optimizer, by_hand)
             yield from facts_of(optimizer, NAME)
             yield from _regularized(optimizer)
