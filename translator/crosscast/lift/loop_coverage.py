@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosscast.facts.fact import Confidence
-from crosscast.lift.process_signs import sign_of_processes
-from crosscast.lift.trainer_calls import Fit, fit_of
 from crosscast.messages.diagnostics import Span
+from crosscast.readers.python.library_fits import Fit, fit_of
+from crosscast.readers.python.process_signs import sign_of_processes
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.answers.main_loop import by_weight
 from crosscast.trainstep.events import Event, TrainingStep

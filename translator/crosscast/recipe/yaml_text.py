@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crosscast.messages.diagnostics import Span
-from crosscast.recipe.fill_in import Mark, with_marks
-from crosscast.recipe.yaml_source import PathKey, parse
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast.recipe.fill_in import Mark, PathKey
 
 
 def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
@@ -48,6 +48,9 @@ def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
     text = stream.getvalue()
     if not marks:
         return text
+    from crosscast.recipe.fill_in import with_marks
+    from crosscast.recipe.yaml_source import parse
+
     document = parse(text, "")
 
     def place(path: PathKey) -> Span | None:
