@@ -217,3 +217,54 @@ def test_of_an_emitted_script_nothing_is_left_open(example: str, target: str) ->
     assert found.unsaid == ()
     assert found.counts["read"] == len(found.fields) - len(NAMES)
     assert all(filled.places for path, filled in found.fields.items() if path != "version")
+
+
+def test_keras_trains_on_the_last_rows_unless_they_are_cut() -> None:
+    kept = lifted(KERAS.format(more="")).fields
+    assert (kept["accumulation.tail"].value, kept["accumulation.tail"].how) == (
+        "flush_renormalized",
+        "read",
+    )
+    assert kept["optimizer.groups"].how == "read"
+    cut = "data = data.batch(8, drop_remainder=True)\n"
+    text = KERAS.format(more="").replace("model.compile", cut + "model.compile")
+    assert lifted(text).fields["accumulation.tail"].how == "assumed"
+
+
+PADDLE = """\
+import paddle
+
+optimizer = paddle.optimizer.{made}
+for rows, labels in loader:
+    loss = paddle.nn.functional.cross_entropy(model(rows), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "groups", "decay"),
+    [
+        ("AdamW(0.1, parameters=model.parameters())", "read", "read"),
+        ("AdamW(0.1, parameters=split(model))", "assumed", "assumed"),
+        (
+            "AdamW(0.1, parameters=model.parameters(), apply_decay_param_fun=lambda n: True)",
+            "read",
+            "read",
+        ),
+    ],
+)
+def test_groups_of_paddle(made: str, groups: str, decay: str) -> None:
+    filled = lifted(PADDLE.format(made=made)).fields
+    assert filled["optimizer.groups"].how == groups
+    assert filled["optimizer.no_decay"].how == decay
+
+
+def test_a_scaler_that_minimizes_in_a_static_graph_computes_the_gradients() -> None:
+    text = (
+        "import paddle\npaddle.enable_static()\nloss = paddle.mean(x)\n"
+        "optimizer = paddle.optimizer.Momentum(0.05)\nscaler = paddle.amp.GradScaler()\n"
+        "scaler.minimize(optimizer, scaler.scale(loss))\n"
+    )
+    assert lifted(text).fields["clipping.kind"].how == "read"
