@@ -118,8 +118,9 @@ def check_evaluations(
     found = [("evaluation", WEIGHTS, reported)]
     if recipe.ema.decay:
         found.append(("evaluation of averages", AVERAGES, reported.averages or NOTHING))
-    for metric in recipe.metrics.custom:
-        yield untested("L1d", f"evaluation metric {metric}", "the model is the shipped BERT")
+    for name, _, _ in found:
+        for metric in recipe.metrics.custom:
+            yield untested("L1d", f"{name} metric {metric}", "the model is the shipped BERT")
     data = Dataset.load(rows).arrays()
     if data["input_ids"].size * weights_of(recipe) > MOST_WORK:
         yield untested("L1d", "evaluation loss", "too many rows for a model of this size")

@@ -18,6 +18,7 @@ from crosscast.messages.console import (
     print_diagnostics,
     print_json,
     print_table,
+    print_text,
 )
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
@@ -144,7 +145,7 @@ def _show(reports: Sequence[Report]) -> None:
             print(f"{'' if not index else chr(10)}== {', '.join(report.sources)}")
         print_table(COLUMNS, report.rows, long=("from",))
         if report.summary:
-            print(report.summary)
+            print_text(report.summary)
 
 
 def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -95,6 +96,14 @@ def print_table(
             console.print(line, style="bold", soft_wrap=True)
     if table.rows:
         print(*table.rows, sep="\n")
+
+
+def print_text(text: str) -> None:
+    """Print a sentence to stdout: one line in a pipe, wrapped to the width of a terminal."""
+    if sys.stdout.isatty():
+        width = shutil.get_terminal_size().columns
+        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+    print(text)
 
 
 def cell_text(value: Any) -> str:

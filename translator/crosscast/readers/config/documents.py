@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Documents
 from crosscast.pysource.values.value import Known, Unknown
-from crosscast.readers.config.foreign_yaml import Loader, read_yaml
-from crosscast.readers.config.yaml_format import over_parents, resolve_references
 from crosscast.readers.inheritance import files_of
 from crosscast.readers.tree import Tree
+
+if TYPE_CHECKING:
+    from crosscast.readers.config.foreign_yaml import Loader
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -33,6 +35,10 @@ def documents_of(sources: Sequence[Source]) -> Documents | None:
         found = [s for own, s in files.items() if own.parts[-len(path.parts) :] == path.parts]
         if len(found) != 1:
             return None
+        # Programs that load no configuration must not load YAML.
+        from crosscast.readers.config.foreign_yaml import read_yaml
+        from crosscast.readers.config.yaml_format import over_parents, resolve_references
+
         loader: Loader = "numbers" if numbers else "pyyaml"
         tree = read_yaml(found[0], loader).tree
         if tree is None or tree.keys is None:

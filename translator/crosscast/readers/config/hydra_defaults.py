@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from crosscast.messages.source import Source
-from crosscast.readers.config.foreign_yaml import Loader, read_yaml
 from crosscast.readers.inheritance import MAX_DEPTH, Files, merged
 from crosscast.readers.tree import Tree
+
+if TYPE_CHECKING:
+    from crosscast.readers.config.foreign_yaml import Loader
 
 _UP = 3
 """Folders above a configuration in which the groups that it names are looked for."""
@@ -125,6 +128,9 @@ class _Composition:
         group = choice.group.strip("/")
         chosen = self.overridden.get(group, choice) if group else choice
         found = _file(source, chosen, self.files)
+        # Looking for the files of a configuration must not load YAML.
+        from crosscast.readers.config.foreign_yaml import read_yaml
+
         tree = read_yaml(found, self.loader).tree if found is not None else None
         if found is None or tree is None or tree.keys is None or self.depth > MAX_DEPTH:
             return None
