@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.rules._summed_gradients import clipped_before_the_sum
 from crosscast.lint.rules._windows import accelerator_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -15,6 +16,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips of incomplete sums."""
+    yield from clipped_before_the_sum(subject)
     for step in eager_steps(subject):
         if not step.windowed:
             continue

@@ -14,6 +14,9 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, value_of
+from crosscast.readers.tensorflow.gradient_sums import gradient_sums
+from crosscast.readers.tensorflow.sum_division import is_divided
+from crosscast.readers.tensorflow.sum_windows import length_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -48,21 +51,29 @@ class Division:
 
 def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about accumulation from gradient sums in variables."""
-    sums = list(_sums(program))
+    applied = gradient_sums(program)
+    sums = {call.node: call.module for call in _sums(program)}
+    sums |= {total.node: total.module for total in applied if total.node not in sums}
     if not sums:
         yield from _helpers(program, reader)
         return
-    modules = dict.fromkeys(call.module for call in sums)
+    modules = dict.fromkeys(sums.values())
     division = next((d for m in modules for d in _divisions(m)), None)
-    spans = [call.module.span(call.node) for call in sums[:4]]
+    spans = [module.span(node) for node, module in list(sums.items())[:4]]
     yield fact_of("accumulation.present", Known("yes"), *spans, reader=reader)
+    place = division.module.span(division.node) if division is not None else spans[0]
     steps = _steps(division, modules)
+    length = length_of(applied[0]) if steps is None and applied else None
+    if length is not None:
+        steps, place = value_of(*length), length[1].span(length[0])
     if steps is not None:
-        place = division.module.span(division.node) if division is not None else spans[0]
         yield fact_of("accumulation.steps", steps, place, reader=reader)
+    found = is_divided(applied[0]) if applied else None
+    divided = {True: "yes", False: "no", None: None}[found]
     if division is not None:
-        place = division.module.span(division.node)
-        yield fact_of("accumulation.loss_divided", Known("yes"), place, reader=reader)
+        place, divided = division.module.span(division.node), "yes"
+    if divided is not None:
+        yield fact_of("accumulation.loss_divided", Known(divided), place, reader=reader)
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)

@@ -1,0 +1,178 @@
+"""Sums of gradients in variables of TensorFlow, for the rules about windows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.lint.rule import Finding
+from crosscast.lint.rules._keras import program_of
+from crosscast.pysource.values.value import Known, Value
+from crosscast.pysource.names.containers import definitions
+from crosscast.readers.python.library_calls import unwrapped, value_of
+from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_flow, gradient_sums
+from crosscast.readers.tensorflow.loops import gradient_clips
+from crosscast.readers.tensorflow.sum_division import is_divided
+from crosscast.readers.tensorflow.sum_windows import (
+    SumWindow,
+    increases,
+    length_of,
+    window_of,
+)
+from crosscast.sources.subject import Subject
+from crosscast.trainstep.events import TrainingStep
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+
+
+def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
+    """Yield the sums of gradients over more than one micro-batch, and their number as text."""
+    program = program_of(subject)
+    if program is None:
+        return
+    for total in gradient_sums(program):
+        found = length_of(total)
+        if found is None or _is_one(value_of(*found)):
+            continue
+        yield total, found[1].text(found[0])
+
+
+def _is_one(value: Value | None) -> bool:
+    content = unwrapped(value)
+    return isinstance(content, Known) and content.value == 1 and content.origin != "flag"
+
+
+def sums_gradients(subject: Subject, step: TrainingStep) -> bool:
+    """Whether a loop adds up the gradients of tapes and applies the sum once per window."""
+    backward = step.of("backward")
+    if not backward or any(event.library != "tensorflow" for event in backward):
+        return False
+    program = program_of(subject)
+    places = [total.place[0] for total in gradient_sums(program)] if program is not None else []
+    loop = step.loop.node if step.loop is not None else None
+    if loop is None:
+        return False
+    return any(node is place for place in places for node in ast.walk(loop))
+
+
+def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
+    """Find sums of gradients that nothing divides by the number of micro-batches."""
+    seen: set[ast.AST] = set()
+    for total, length in windowed_sums(subject):
+        node, module = total.place
+        if node in seen or is_divided(total) is not False:
+            continue
+        seen.add(node)
+        related = total.applied
+        yield Finding(
+            span=module.span(node),
+            message=f"the gradients of {length} micro-batches are added up, but neither they nor "
+            "the losses are divided by their number",
+            hint=f"divide every gradient (or the loss) by {length}",
+            related=(related.module.span(related.node),) if related is not None else (),
+        )
+
+
+def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
+    """Find clips of the gradients of single micro-batches."""
+    program = program_of(subject)
+    if program is None:
+        return
+    clips = {call.node for _, call in gradient_clips(program)}
+    seen: set[ast.AST] = set()
+    for total, _ in windowed_sums(subject):
+        for part, module in gradient_flow(total.added, total.module):
+            if part not in clips or part in seen:
+                continue
+            seen.add(part)
+            yield Finding(
+                span=module.span(part),
+                message="the gradients are clipped after every micro-batch, before they are "
+                "added up",
+                hint="clip the sum, right before it is applied",
+                related=(total.module.span(total.node),),
+            )
+
+
+def misaligned_sums(subject: Subject) -> Iterator[Finding]:
+    """Find window tests of step functions whose counter is ahead or behind by one."""
+    seen: set[ast.AST] = set()
+    for total, length in windowed_sums(subject):
+        window = window_of(total)
+        if window is None or window.test in seen or _is_graph(window.module):
+            continue
+        first = _first_length(window, length)
+        if first:
+            seen.add(window.test)
+            related = total.applied
+            yield Finding(
+                span=window.module.span(window.test),
+                message=f"the first window has {first} instead of {length}",
+                hint="the test must be true after every full window, for the first time after "
+                f"{length} micro-batches",
+                related=(related.module.span(related.node),) if related is not None else (),
+            )
+
+
+def _is_graph(module: Module) -> bool:
+    """Whether the order of operations is that of a graph, not that of the text."""
+    text = module.source.text
+    return any(word in text for word in ("Session(", "get_variable(", "get_updates", "estimator"))
+
+
+def _first_length(window: SumWindow, length: str) -> str:
+    """Return the micro-batches of the first window in words; empty if right or unknown."""
+    module, offset = window.module, _offset(window.counter)
+    counter = _without_offset(window.counter)
+    function = module.function_of(window.test)
+    if function is None or offset is None or module.enclosing(window.test, ast.For, ast.While):
+        return ""
+    if not _starts_at_zero(counter, module):
+        return ""
+    added = list(increases(counter, module))
+    if len(added) != 1 or module.function_of(added[0]) is not function:
+        return ""
+    if module.parent(module.statement_of(added[0]) or added[0]) is not function:
+        return ""
+    before = added[0].lineno < window.test.lineno  # type: ignore[attr-defined]
+    at_first = offset + int(before)
+    if at_first == 1 or at_first > 2:
+        return ""
+    if not window.repeats:
+        return f"{length} + 1 micro-batches" if at_first == 0 else f"{length} - 1 micro-batches"
+    return "1 micro-batch" if at_first == 0 else f"{length} - 1 micro-batches"
+
+
+def _offset(counter: ast.expr) -> int | None:
+    """Return what is added to a counter before it is tested; None if it is not a small number."""
+    match counter:
+        case ast.BinOp(op=ast.Add(), right=ast.Constant(value=int() as number)):
+            return number
+        case ast.Name() | ast.Attribute():
+            return 0
+    return None
+
+
+def _without_offset(counter: ast.expr) -> ast.expr:
+    return counter.left if isinstance(counter, ast.BinOp) else counter
+
+
+def _starts_at_zero(counter: ast.expr, module: Module) -> bool:
+    """Whether every value that a counter is created with is 0."""
+    created = [b.value for b in definitions(counter, module) if b.kind == "assign" and b.value]
+    if not created:
+        return isinstance(counter, ast.Attribute) and counter.attr == "iterations"
+    return all(_is_zero(value) for value in created)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=0 | 0.0):
+            return True
+        case ast.Call(args=[first, *_]):
+            return _is_zero(first)
+        case ast.Call(keywords=keywords):
+            return any(k.arg == "initial_value" and _is_zero(k.value) for k in keywords)
+    return False
