@@ -198,9 +198,9 @@ def _of_call(
     last = call.name.removesuffix(".__call__").rpartition(".")[2]
     if call.name.startswith(_LIBRARIES) and _LOSS.search(last):
         yield _of_library(node, module, call.name.endswith(".__call__"))
-    elif call.method == "mean":
+    elif call.method in ("mean", "reduce_mean"):
         yield "mean"
-    elif call.method == "sum":
+    elif call.method in ("sum", "reduce_sum"):
         yield "sum"
     elif call.method == "scale" and node.args and _SCALER.search(call.name):
         yield from _of(node.args[0], module, calls, depth + 1)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
-from crosscast.lint.rules._keras import program_of
-from crosscast.pysource.values.value import Known, Value
+from crosscast.lint.rules._keras import accumulating, program_of
 from crosscast.pysource.names.containers import definitions
-from crosscast.readers.python.library_calls import unwrapped, value_of
+from crosscast.pysource.values.value import Known, Value
+from crosscast.readers.python.library_calls import calls_of, unwrapped, value_of
+from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_flow, gradient_sums
 from crosscast.readers.tensorflow.loops import gradient_clips
 from crosscast.readers.tensorflow.sum_division import is_divided
@@ -25,6 +26,7 @@ from crosscast.trainstep.events import TrainingStep
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
 
 
 def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
@@ -81,6 +83,7 @@ def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     clips = {call.node for _, call in gradient_clips(program)}
+    yield from _before_accumulating(program, clips)
     seen: set[ast.AST] = set()
     for total, _ in windowed_sums(subject):
         for part, module in gradient_flow(total.added, total.module):
@@ -94,6 +97,25 @@ def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
                 hint="clip the sum, right before it is applied",
                 related=(total.module.span(total.node),),
             )
+
+
+def _before_accumulating(program: Program, clips: set[ast.expr]) -> Iterator[Finding]:
+    """Find clips of what an optimizer of Keras gets that accumulates itself."""
+    made = {call.node for call in accumulating(program)}
+    for _, call in calls_of(program) if made else ():
+        if call.method not in ("apply_gradients", "apply") or call.receiver is None:
+            continue
+        if not any(part in made for part, _ in flow_of(call.receiver, call.module)):
+            continue
+        for part, module in flow_of(call.node.args[0], call.module) if call.node.args else ():
+            if part in clips:
+                yield Finding(
+                    span=module.span(part),
+                    message="the gradients are clipped after every micro-batch: the optimizer "
+                    "accumulates what it gets",
+                    hint="pass the limit to the optimizer: global_clipnorm=...",
+                    related=(call.module.span(call.node),),
+                )
 
 
 def misaligned_sums(subject: Subject) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, known_word, own_windows, window_steps
+from crosscast.lint.rules._paddle_merges import merged_not_averaged
 from crosscast.lint.rules._reduction import loss_expression, reduction_of
 from crosscast.lint.rules._summed_gradients import summed_not_averaged
 from crosscast.lint.rules._windows import (
@@ -30,6 +31,7 @@ _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows in which no loss is divided, if the losses are means."""
     yield from summed_not_averaged(subject)
+    yield from merged_not_averaged(subject)
     for step in window_steps(subject):
         if not own_windows(step) or step.of("divide_loss"):
             continue
@@ -119,7 +121,7 @@ RULE = Rule(
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,
-    hints=("backward", "scaler", "apply_gradients", "get_updates"),
+    hints=("backward", "scaler", "apply_gradients", "get_updates", "k_steps", "GradientMerge"),
     fixable=True,
     sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
 )

@@ -8,6 +8,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, uses_scaler
+from crosscast.lint.rules._scalers import idle_scalers
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.sources.subject import Subject
@@ -20,7 +21,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     An emitted script has none because of its recipe, for which `crosscast check` warns.
     """
     program = subject.program
-    if program is None or uses_scaler(subject) or scales_nothing(program.modules):
+    if program is None or scales_nothing(program.modules):
+        return
+    if uses_scaler(subject) and not idle_scalers(subject):
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))

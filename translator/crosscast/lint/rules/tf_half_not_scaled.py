@@ -51,9 +51,9 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _halves(program: Program) -> Iterator[Span]:
     """Yield where layers get float16: by `set_floatx`, by a getter that casts variables."""
     for site in policy_sites(program):
-        if site.mode == "full" and site.dtypes == ("float16",) and site.possible:
-            if site.decision.who == "always":
-                yield site.span
+        full = site.mode == "full" and site.dtypes == ("float16",) and site.possible
+        if full and not site.decision.under and not site.around:
+            yield site.span
     for _name, call in calls_of(program):
         getter = keyword(call.node, "custom_getter")
         if getter is not None and _casts_to_half(getter, call, program):

@@ -175,11 +175,12 @@ def _other_operand(value: ast.expr, root: str, module: Module) -> ast.expr | Non
 
 def _is_gradient(node: ast.expr, module: Module) -> bool:
     """Whether an expression is a gradient, not a square, a norm or a step computed from one."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return False
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        if root_of(node.left, module) == root_of(node.right, module):
+    match node:
+        case ast.BinOp(op=ast.Pow()):
             return False
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            if root_of(left, module) == root_of(right, module):
+                return False
     for part, where in gradient_flow(node, module):
         if computes_gradients(part):
             return True
@@ -205,9 +206,10 @@ def _gets(call: Call, root: str, node: ast.AST, module: Module) -> bool:
                 continue
             if where is module and root in (where.text(part), root_of(part, where)):
                 return True
-            if isinstance(part, ast.Attribute) and holder and "grad" in part.attr:
-                if holder in where.resolve_all(part.value):
-                    return True
+            match part:
+                case ast.Attribute(value=of, attr=name) if holder and "grad" in name:
+                    if holder in where.resolve_all(of):
+                        return True
     return False
 
 

@@ -19,6 +19,8 @@ from crosscast.readers.python.decisions import decide_recomputing
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses
 from crosscast.readers.python.origins import located
 from crosscast.readers.tensorflow.accumulators import accumulators
+from crosscast.readers.tensorflow.contrib_updates import contrib_clips
+from crosscast.readers.tensorflow.horovod import horovod_windows
 from crosscast.readers.tensorflow.parallel import parallel
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class TensorflowLoopReader:
         ):
             return
         yield from _clipping(program)
+        yield from contrib_clips(program, NAME)
+        yield from horovod_windows(program, NAME)
         yield from accumulators(program, NAME)
         yield from parallel(program, NAME)
         yield from _checkpointing(program)

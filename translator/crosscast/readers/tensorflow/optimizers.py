@@ -17,16 +17,19 @@ from crosscast.readers.python.optimizers import (
     facts_of,
     family_of,
     optimizer_call,
+    rate_of,
     schedule_facts,
     with_subjects,
 )
 from crosscast.readers.python.schedules import Course, course_of
-from crosscast.readers.schedule_names import decay_of
+from crosscast.readers.tensorflow.contrib_updates import contrib_optimizers
+from crosscast.readers.tensorflow.horovod import horovod_rates
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
     named_optimizer,
     optimizer_calls,
 )
+from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -70,7 +73,18 @@ class OptimizerReader:
         yield from _by_name(program, bool(found))
         if not found:
             yield from _elsewhere(program)
+            yield from own_classes(program, NAME)
+            yield from contrib_optimizers(program, NAME)
         yield from _by_callback(program)
+        yield from horovod_rates(program, NAME)
+        if not any(_has_schedule(optimizer) for optimizer in found):
+            yield from assigned_rates(program, NAME)
+
+
+def _has_schedule(optimizer: OptimizerCall) -> bool:
+    """Whether a schedule is behind the rate that an optimizer is created with."""
+    node = rate_of(optimizer.call)
+    return node is not None and course_of(node, optimizer.call.module.owner_of(node)) is not None
 
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
@@ -160,6 +174,9 @@ def _by_name(program: Program, others: bool) -> Iterator[Fact]:
 def _elsewhere(program: Program) -> Iterator[Fact]:
     """Yield an optimizer that a function of another file creates, with the facts of the call."""
     for name, call in calls_of(program):
+        if _is_by_name(call):
+            yield from facts_of(optimizer_call(call, name, "selectable"), NAME)
+            return
         getter = name == "keras.optimizers.get"
         if not getter and not (_MAKERS.fullmatch(call.method) and program.function(call) is None):
             continue
@@ -175,6 +192,15 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
         yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
         yield from _promised(call)
         return
+
+
+def _is_by_name(call: Call) -> bool:
+    """Whether it looks up the class of an optimizer: `getattr(tf.optimizers, name)()`."""
+    match call.node.func:
+        case ast.Call(func=ast.Name(id="getattr"), args=[of, name, *_]):
+            known = isinstance(name, ast.Constant)
+            return not known and canonical(f"{call.module.resolve(of)}.") == "keras.optimizers."
+    return False
 
 
 def _promised(call: Call) -> Iterator[Fact]:
@@ -210,23 +236,26 @@ def _by_callback(program: Program) -> Iterator[Fact]:
             ):
                 yield from _promised(call)
     for module, hook, per in rate_setters(program):
-        course = Course(decay=decay_of(hook.name) or "custom", places=(module.span(hook),))
+        course = course_set_in(hook, module) or Course("custom", places=(module.span(hook),))
         yield from course_facts(course, NAME, stepped=per)
         yield fact_of("schedule.on_skip", Known("library"), module.span(hook), reader=NAME)
 
 
 def rate_setters(program: Program) -> Iterator[tuple[Module, Function, str]]:
     """Yield the methods of callbacks of the program that set the learning rate themselves."""
+    alone = not any(call.method in _TRAINS for _, call in calls_of(program))
     for module in program.modules:
         for name, node in module.functions.items():
             owner, _, method = name.rpartition(".")
-            if method not in _HOOKS or not owner or not _made(program, owner):
+            if method not in _HOOKS or not owner or not (alone or _made(program, owner)):
                 continue
             if _SETS.search(module.text(node)):
                 yield module, node, "step" if "batch" in method else "epoch"
 
 
 _SETS = re.compile(r"set_value\([\w.]*(\.lr|learning_rate)\b|(\.lr|learning_rate)(\.assign\(| = )")
+_TRAINS = frozenset({"fit", "fit_generator", "compile", "train_on_batch", "apply_gradients"})
+"""Without them it is a library module, whose callbacks other files create."""
 _HOOKS = (
     "on_batch_begin",
     "on_train_batch_begin",

@@ -85,11 +85,12 @@ def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]
         for site in program.sites(module, function):
             yield site.node, site.module
     for node in module.nodes:
-        if isinstance(node, ast.Name | ast.Attribute) and identifier(node) == function.name:
-            parent = module.parent(node)
-            if isinstance(node.ctx, ast.Load) and isinstance(parent, ast.Call | ast.keyword):
-                if getattr(parent, "func", None) is not node:
-                    yield node, module
+        if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != function.name:
+            continue
+        parent = module.parent(node)
+        given = isinstance(node.ctx, ast.Load) and isinstance(parent, ast.Call | ast.keyword)
+        if given and getattr(parent, "func", None) is not node:
+            yield node, module
 
 
 def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
