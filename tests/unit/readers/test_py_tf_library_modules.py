@@ -285,3 +285,67 @@ def test_experiments_of_the_model_garden() -> None:
         "from official.core import", "from ours import"
     )
     assert "optimizer.name" not in values_of(other)
+
+
+@pytest.mark.parametrize(
+    ("call", "steps"),
+    [
+        ("AccumOptimizer(tf.keras.optimizers.Adam(1e-3), 10)", 10),
+        ("AccumOptimizer(tf.keras.optimizers.Adam(1e-3), steps_per_update=10)", 10),
+        ("AdamAccumulate(learning_rate=1e-3, accum_iters=10)", 10),
+        ("AdamWeightDecay(learning_rate=1e-3, grad_accum_steps=10)", 10),
+        ("AccumOptimizer(tf.keras.optimizers.Adam(1e-3), 1)", None),
+        ("AccumulatedMetric(metric, 10)", None),
+        ("Schedule(rate, grad_accum_steps=10)", None),
+    ],
+)
+def test_accumulating_optimizers_of_other_files(call: str, steps: int | None) -> None:
+    name = call.partition("(")[0]
+    found = values_of(f"import tensorflow as tf\nfrom ours import {name}\nopt = {call}\n")
+    assert found.get("accumulation.steps") == steps
+    assert found.get("accumulation.present") == ("yes" if steps else None)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "name"),
+    [
+        ("tf.keras.optimizers.SGD(0.1, decay=1e-6)", "exponential"),
+        ("tf.keras.optimizers.SGD(0.1, decay=0.0)", None),
+        ("tf.keras.optimizers.SGD(0.1)", None),
+        ("tf.train.RMSPropOptimizer(0.1, decay=0.9)", None),
+        ("tf.train.AdamOptimizer(tf.placeholder(tf.float32))", "caller"),
+        ("tf.train.AdamOptimizer(tf.constant(0.1))", None),
+    ],
+)
+def test_schedules_by_arguments(optimizer: str, name: str | None) -> None:
+    found = values_of(f"import tensorflow as tf\nopt = {optimizer}\nopt.minimize(loss)\n")
+    assert found.get("schedule.name") == name
+
+
+def test_the_strategy_of_a_keras_model() -> None:
+    text = "import tensorflow as tf\nopt = tf.optimizers.Adam(1e-3)\n{}.run(step, args=(x,))\n"
+    assert "parallel.kind" not in values_of(text.format("self.distribute_strategy"))
+    assert values_of(text.format("self.strategy"))["parallel.kind"] == ("caller",)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ("grad_clip", "caller"),
+        ("None", None),
+        ("paddle.nn.ClipGradByGlobalNorm(1.0)", "global_norm"),
+    ],
+)
+def test_clips_that_paddle_hands_on(given: str, kind: str | None) -> None:
+    text = f"""
+        import paddle
+
+        class Momentum:
+            def __init__(self, rate, grad_clip=None):
+                self.rate = rate
+
+            def build(self, parameters, grad_clip=None):
+                return paddle.optimizer.Momentum(
+                    self.rate, grad_clip={given}, parameters=parameters)
+    """
+    assert values_of(text).get("clipping.kind") == kind

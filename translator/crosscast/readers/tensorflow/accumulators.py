@@ -13,7 +13,8 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import calls_of, value_of
+from crosscast.readers.python.library_calls import calls_of, last, value_of
+from crosscast.readers.python.optimizers import family_of
 from crosscast.readers.tensorflow.gradient_sums import gradient_sums
 from crosscast.readers.tensorflow.sum_division import is_divided
 from crosscast.readers.tensorflow.sum_windows import length_of
@@ -34,9 +35,11 @@ _STEPS = re.compile(
 
 _WORDS = re.compile(
     r"ga_steps|(gradient_|grad_)?accum(ulation|ulate)?_?(steps|batches|iter\w*|num)|n_accum\w*|"
-    r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*",
+    r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*|accum_step|steps_per_update",
     re.I,
 )
+_WRAPPER = re.compile(r"Accum\w*Optimizer|\w*Optimizer\w*Accum\w*|Accumulative\w*|\w+Accumulate")
+"""Classes of other files that wrap an optimizer: `AccumOptimizer(Adam(), 10)`."""
 _HELPER = re.compile(r"(\w*Gradient\w*Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)")
 _SUM_NAME = re.compile(r"accum|(^|\.)ga$|grad_acc", re.I)
 
@@ -97,9 +100,13 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         given = next((v for k, v in words.items() if _WORDS.fullmatch(k)), None)
         shown = name.rpartition(".")[2].rpartition(":")[2]
         helper = bool(_HELPER.fullmatch(shown))
-        if not (helper or (given is not None and call.method in ("compile", "fit", "Trainer"))):
+        wraps = bool(_WRAPPER.fullmatch(shown))
+        if wraps and given is None and len(call.node.args) == 2:
+            given = call.node.args[1]
+        by_name = call.method in ("compile", "fit", "Trainer") or _is_optimizer(name)
+        if not (helper or wraps or (given is not None and by_name)):
             continue
-        if given is None and not _feeds(call):
+        if given is None and not wraps and not _feeds(call):
             continue
         span = call.module.span(call.node)
         value = value_of(given, call.module)
@@ -122,6 +129,11 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         if sync:
             yield fact_of("accumulation.no_sync", Known(sync), span, reader=reader)
         return
+
+
+def _is_optimizer(name: str) -> bool:
+    """Whether an optimizer of another file is created; Keras' own are read elsewhere."""
+    return bool(family_of(last(name))) and not name.startswith(("keras.", "tensorflow."))
 
 
 def _feeds(call: Call) -> bool:

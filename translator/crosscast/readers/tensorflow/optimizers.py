@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.values.value import Instance, Known, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import calls_of, canonical, last, text_value, uses
+from crosscast.readers.python.library_calls import (
+    calls_of,
+    canonical,
+    last,
+    text_value,
+    uses,
+    value_of,
+)
 from crosscast.readers.python.optimizers import (
     OptimizerCall,
     course_facts,
@@ -69,6 +76,7 @@ class OptimizerReader:
         for optimizer in found:
             yield from facts_of(optimizer, NAME)
             yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
+            yield from _by_arguments(optimizer)
             yield from _regularized(optimizer)
         yield from _by_name(program, bool(found))
         if not found:
@@ -148,6 +156,27 @@ def _within_optimizer(call: Call) -> bool:
     """Whether an optimizer class creates it to build on it (`super`, a wrapped optimizer)."""
     owner = call.module.class_of(call.node)
     return owner is not None and bool(family_of(owner.name))
+
+
+def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
+    """Yield the schedule of the old argument `decay` of Keras, or of a rate that is fed."""
+    call = optimizer.call
+    decay = call.bound().get("decay")
+    value = value_of(decay, call.module)
+    if decay is not None and optimizer.name.startswith("keras.") and _is_some(value):
+        course = Course("exponential")  # 1 / (1 + decay * updates)
+        yield from course_facts(course, NAME, call.module.span(decay), stepped="step")
+        return
+    node = rate_of(call)
+    rate = value_of(node, call.module)
+    if node is not None and isinstance(rate, Instance) and "placeholder" in last(rate.made_by):
+        span = call.module.owner_of(node).span(node)
+        yield fact_of("schedule.name", Known("caller"), span, reader=NAME, confidence="likely")
+
+
+def _is_some(value: Value | None) -> bool:
+    """Whether a decay is not certainly 0."""
+    return value is not None and not (isinstance(value, Known) and not value.value)
 
 
 def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:

@@ -86,6 +86,8 @@ def _is_handed_in(call: Call) -> bool:
     receiver = call.receiver
     if receiver is None or not _STRATEGY.search(call.receiver_text):
         return False
+    if call.receiver_text.endswith(".distribute_strategy"):
+        return False  # that of every Keras model, with one device or many
     return not any(name.startswith("tensorflow.") for name in call.module.resolve_all(receiver))
 
 
