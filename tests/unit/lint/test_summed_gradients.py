@@ -341,3 +341,41 @@ def test_an_optimizer_of_keras_1() -> None:
     assert codes(uncounted) == []
     elsewhere = KERAS_GRAPH.replace("(Optimizer):", "(Callback):")
     assert codes(elsewhere) == []
+
+
+def test_a_counter_that_the_update_advances_again() -> None:
+    again = WRAPPER.replace(APPLY, f"{APPLY}        self.count.assign_add(1)\n")
+    assert codes(again) == ["CL104"]
+    assert lines(again, "CL104") == [f"{TEST},"]
+    other = WRAPPER.replace(APPLY, f"{APPLY}        self.updates.assign_add(1)\n")
+    assert codes(other) == []
+    by_base = WRAPPER.replace("self.count", "self.iterations").replace(
+        "self.inner.apply", "super().apply"
+    )
+    assert codes(by_base) == ["CL104"]
+    assert codes(by_base.replace("super().apply", "self.inner.apply")) == []
+
+
+UNSEEN = """\
+import tensorflow as tf
+from transformers import GradientAccumulator
+
+optimizer = tf.keras.optimizers.Adam(1e-3)
+accumulator = GradientAccumulator()
+for step, (x, y) in enumerate(dataset):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    accumulator(tape.gradient(loss, model.trainable_variables))
+    if (step + 1) % windows == 0:
+        optimizer.apply_gradients(zip(accumulator.gradients, model.trainable_variables))
+        accumulator.reset()
+"""
+
+
+def test_a_helper_class_of_a_library() -> None:
+    assert lines(UNSEEN, "CL101") == ["accumulator(tape.gradient(loss, model.trainable_variables))"]
+    assert codes(UNSEEN.replace("(model(x) - y))", "(model(x) - y)) / windows")) == []
+    assert codes(UNSEEN.replace("zip(accumulator.grad", "zip(other.grad")) == []
+    assert codes(UNSEEN.replace("accumulator(tape.gradient(loss", "show(tape.gradient(loss")) == []
+    per_row = UNSEEN.replace("tf.reduce_mean(tf.square(model(x) - y))", "per_example_loss(x, y)")
+    assert codes(per_row) == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.lint.rule import Finding
 from crosscast.lint.rules._keras import accumulating, program_of
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.python.library_calls import calls_of, unwrapped, value_of
 from crosscast.readers.python.value_flow import flow_of
@@ -126,12 +127,13 @@ def misaligned_sums(subject: Subject) -> Iterator[Finding]:
         if window is None or window.test in seen or _is_graph(window.module):
             continue
         first = _first_length(window, length)
-        if first:
+        again = _advanced_by_update(window, total) if not first else ""
+        if first or again:
             seen.add(window.test)
             related = total.applied
             yield Finding(
                 span=window.module.span(window.test),
-                message=f"the first window has {first} instead of {length}",
+                message=again or f"the first window has {first} instead of {length}",
                 hint="the test must be true after every full window, for the first time after "
                 f"{length} micro-batches",
                 related=(related.module.span(related.node),) if related is not None else (),
@@ -165,6 +167,24 @@ def _first_length(window: SumWindow, length: str) -> str:
     if not window.repeats:
         return f"{length} + 1 micro-batches" if at_first == 0 else f"{length} - 1 micro-batches"
     return "1 micro-batch" if at_first == 0 else f"{length} - 1 micro-batches"
+
+
+def _advanced_by_update(window: SumWindow, total: GradientSum) -> str:
+    """Return what is wrong if the update at the end of a window advances its counter again."""
+    module, applied = window.module, total.applied
+    counter = _without_offset(window.counter)
+    if applied is None or not window.repeats or module.enclosing(window.test, ast.For, ast.While):
+        return ""
+    added = list(increases(counter, module))
+    mine = [node for node in added if module.function_of(node) is module.function_of(window.test)]
+    others = [node for node in added if node not in mine]
+    ending = applied.module.function_of(applied.node)
+    own = identifier(counter) == "iterations" and applied.receiver_text.startswith("super(")
+    if len(mine) == 1 and len(others) == 1 and module.function_of(others[0]) is ending:
+        own = True
+    if len(mine) != 1 or not own:
+        return ""
+    return f"{module.text(counter)} advances for every micro-batch and again with every update"
 
 
 def _offset(counter: ast.expr) -> int | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.python.value_flow import flow_of, root_of
 
@@ -107,6 +107,9 @@ def _find(program: Program) -> Iterator[GradientSum]:
 def _additions(program: Program) -> Iterator[tuple[ast.AST, Module, str, ast.expr]]:
     """Yield where something is added to a variable: the place, the variable, what is added."""
     for name, call in calls_of(program):
+        fed = _fed(call)
+        if fed is not None:
+            yield fed
         target, value = _assigned(name, call)
         if target is None or value is None:
             continue
@@ -116,21 +119,35 @@ def _additions(program: Program) -> Iterator[tuple[ast.AST, Module, str, ast.exp
         if call.method in _ADDS:
             yield call.node, call.module, root, value
         else:
-            added = _other_operand(value, root, call.module)
+            added = _other_operand(flow_of(value, call.module), root)
             if added is not None:
                 yield call.node, call.module, root, added
     for module in program.modules:
         for node in module.nodes:
             match node:
                 case ast.AugAssign(target=target, op=ast.Add(), value=value):
-                    root = root_of(_loaded(target), module)
+                    root = root_of(_unsubscripted(target), module)
                     if root:
                         yield node, module, root, value
                 case ast.Assign(targets=[ast.Name() | ast.Attribute() | ast.Subscript() as target]):
                     root = module.text(_unsubscripted(target))
-                    added = _other_operand(node.value, root, module)
+                    parts = [(inner, module) for inner in walk(node.value)]
+                    added = _other_operand(parts, root)
                     if added is not None:
                         yield node, module, root, added
+
+
+def _fed(call: Call) -> tuple[ast.AST, Module, str, ast.expr] | None:
+    """Return the sum behind `accumulator(gradients)` of a class of another file."""
+    function, module, program = call.node.func, call.module, call.module.program
+    if not isinstance(function, ast.Name | ast.Attribute) or len(call.node.args) != 1:
+        return None
+    word = identifier(function)
+    if not word.lower().endswith("accumulator") or word[:1].isupper():
+        return None
+    if program is not None and program.function(call) is not None:
+        return None
+    return call.node, module, f"{module.text(function)}.gradients", call.node.args[0]
 
 
 def _assigned(name: str, call: Call) -> tuple[ast.expr | None, ast.expr | None]:
@@ -146,20 +163,16 @@ def _assigned(name: str, call: Call) -> tuple[ast.expr | None, ast.expr | None]:
     return None, None
 
 
-def _loaded(target: ast.expr) -> ast.expr:
-    """Return the container of a target: its name is looked up where it is read."""
-    return _unsubscripted(target)
-
-
 def _unsubscripted(node: ast.expr) -> ast.expr:
+    """Return the variable of `totals[i]`."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return node
 
 
-def _other_operand(value: ast.expr, root: str, module: Module) -> ast.expr | None:
+def _other_operand(parts: list[tuple[ast.AST, Module]], root: str) -> ast.expr | None:
     """Return what is added to a variable in an expression: `g` of `[a + g for a, g in ...]`."""
-    for node, where in flow_of(value, module):
+    for node, where in parts:
         match node:
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 pair = (left, right)
