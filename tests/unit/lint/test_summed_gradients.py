@@ -379,3 +379,69 @@ def test_a_helper_class_of_a_library() -> None:
     assert codes(UNSEEN.replace("accumulator(tape.gradient(loss", "show(tape.gradient(loss")) == []
     per_row = UNSEEN.replace("tf.reduce_mean(tf.square(model(x) - y))", "per_example_loss(x, y)")
     assert codes(per_row) == []
+
+
+def test_decay_that_is_added_to_gradients() -> None:
+    decay = "        for grad, variable in grads_and_vars:\n            grad += 0.1 * variable\n"
+    text = WRAPPER.replace(UNZIP, decay + UNZIP).replace("zip(self.totals,", "zip(grads_and_vars,")
+    assert codes(text) == []
+
+
+CLEAR = "    totals = [tf.zeros_like(v) for v in model.trainable_variables]\n"
+HEAD = "for epoch in range(3):\n"
+
+
+def test_sums_that_leak_into_the_next_epoch() -> None:
+    assert codes(LOOP) == []
+    once = LOOP.replace(HEAD + CLEAR, CLEAR[4:] + HEAD)
+    assert codes(once) == ["CL105"]
+    variables = once.replace(
+        "totals = [t + g for t, g in zip(totals, gradients)]",
+        "for t, g in zip(totals, gradients):\n            t.assign_add(g)",
+    )
+    assert codes(variables) == ["CL105"]
+    cleared = variables.replace(
+        HEAD, f"{HEAD}    for t in totals:\n        t.assign(tf.zeros_like(t))\n"
+    )
+    assert codes(cleared) == []
+    other = variables.replace(HEAD, f"{HEAD}    for w in weights:\n        w.assign(0.9 * w)\n")
+    assert codes(other) == ["CL105"]
+    single = once.replace(HEAD, "if True:\n")
+    assert codes(single) == []
+
+
+def test_loops_over_tasks() -> None:
+    tasks = GRAPH.replace("range(windows)", "range(tasks)").replace("totals", "sums")
+    assert codes(tasks) == []
+    assert codes(GRAPH.replace("range(windows)", "range(tasks)")) == ["CL101"]
+    assert codes(GRAPH.replace("totals", "sums")) == ["CL101"]
+
+
+ROUNDS = """\
+import tensorflow as tf
+
+optimizer = tf.keras.optimizers.Adam(1e-3)
+for batch in dataset:
+    totals = [tf.zeros_like(v) for v in model.trainable_variables]
+    for _ in range(windows):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(model(next(rows)))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        totals = [t + g for t, g in zip(totals, gradients)]
+    optimizer.apply_gradients(zip(totals, model.trainable_variables))
+"""
+
+
+def test_rounds_of_an_inner_loop() -> None:
+    assert codes(ROUNDS) == ["CL101"]
+    assert codes(ROUNDS.replace("model(next(rows)))", "model(next(rows))) / windows")) == []
+    assert codes(ROUNDS.replace("range(windows)", "range(1)")) == []
+    assert codes(ROUNDS.replace("range(windows)", "rows")) == []
+    inside = ROUNDS.replace("    optimizer.apply", "        optimizer.apply")
+    assert codes(inside) == []
+
+
+def test_clips_of_differential_privacy() -> None:
+    early = WRAPPER.replace(UNZIP, UNZIP + CLIP)
+    assert codes(early) == ["CL303"]
+    assert codes(early.replace("1.0)\n", "self.l2_norm_clip)\n", 1)) == []

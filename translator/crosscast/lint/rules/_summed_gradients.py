@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.python.library_calls import calls_of, unwrapped, value_of
-from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.python.value_flow import flow_of, root_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_flow, gradient_sums
 from crosscast.readers.tensorflow.loops import gradient_clips
 from crosscast.readers.tensorflow.sum_division import is_divided
@@ -30,10 +31,16 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 
+_PRIVATE = re.compile(r"privacy|l2_norm_clip|noise_multiplier|dp_?sgd", re.I)
+"""Differential privacy clips the gradient of every micro-batch on purpose."""
+
+
 def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
     """Yield the sums of gradients over more than one micro-batch, and their number as text."""
     program = program_of(subject)
     if program is None:
+        return
+    if any(_PRIVATE.search(module.source.text) for module in program.modules):
         return
     for total in gradient_sums(program):
         found = length_of(total)
@@ -58,6 +65,34 @@ def sums_gradients(subject: Subject, step: TrainingStep) -> bool:
     if loop is None:
         return False
     return any(node is place for place in places for node in ast.walk(loop))
+
+
+def starts_again(subject: Subject, step: TrainingStep) -> bool:
+    """Whether the sums of a loop are cleared before it, once per epoch."""
+    program = program_of(subject)
+    loop = step.loop.node if step.loop is not None else None
+    if program is None or loop is None:
+        return False
+    inside = set(ast.walk(loop))
+    for total in gradient_sums(program):
+        module = total.place[1]
+        outer = module.enclosing(loop, ast.For, ast.While) if total.place[0] in inside else None
+        if outer is None:
+            continue
+        around = [node for node in ast.walk(outer) if node not in inside]
+        if any(_sets(node, total.root, module) for node in around):
+            return True
+    return False
+
+
+def _sets(node: ast.AST, root: str, module: Module) -> bool:
+    """Whether a variable, or every item of it, gets a new value: `totals = [...]`."""
+    match node:
+        case ast.Assign(targets=[target]):
+            return module.text(target) == root
+        case ast.Call(func=ast.Attribute(value=of, attr="assign")):
+            return root_of(of, module) == root
+    return False
 
 
 def summed_not_averaged(subject: Subject) -> Iterator[Finding]:

@@ -33,6 +33,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     for module in program.modules if program is not None else ():
         for call in module.calls:
+            if not _passes_warmup(call.node):
+                continue
             given = _given(call)
             warm = next((n for p, n in given.items() if _WARM.search(p)), None)
             whole = next((n for p, n in given.items() if _WHOLE.match(p)), None)
@@ -45,6 +47,12 @@ def check(subject: Subject) -> Iterator[Finding]:
                     f"{module.text(warm)} as that of its warm-up",
                     hint="swap the two arguments, or pass them by name",
                 )
+
+
+def _passes_warmup(node: ast.Call) -> bool:
+    """Whether an argument is named after a warm-up: without one, nothing can be swapped."""
+    given = (*node.args, *(k.value for k in node.keywords))
+    return any(_WARM.search(identifier(argument)) for argument in given)
 
 
 def _given(call: Call) -> dict[str, ast.expr]:

@@ -29,15 +29,13 @@ _OTHER = re.compile(r"graph_rewrite|auto_mixed_precision|bfloat16", re.I)
 def check(subject: Subject) -> Iterator[Finding]:
     """Find programs that train with variables or layers in float16 and scale nothing."""
     program = program_of(subject)
-    if program is None or scales(program):
+    if program is None or any(_OTHER.search(module.source.text) for module in program.modules):
         return
-    if any(_OTHER.search(module.source.text) for module in program.modules):
-        return
+    span = next(_halves(program), None)
     update = next((c for _, c in calls_of(program) if c.method in _UPDATES and c.receiver), None)
     if update is None:
         return
-    span = next(_halves(program), None)
-    if span is not None:
+    if span is not None and not scales(program):
         yield Finding(
             span=span,
             message="the forward and backward pass run in float16, but the loss is not scaled: "

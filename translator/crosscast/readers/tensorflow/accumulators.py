@@ -103,9 +103,11 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         wraps = bool(_WRAPPER.fullmatch(shown))
         if wraps and given is None and len(call.node.args) == 2:
             given = call.node.args[1]
-        by_name = call.method in ("compile", "fit", "Trainer") or _is_optimizer(name)
-        if not (helper or wraps or (given is not None and by_name)):
-            continue
+        if not helper and not wraps:
+            if given is None:
+                continue
+            if call.method not in ("compile", "fit", "Trainer") and not _is_optimizer(name):
+                continue
         if given is None and not wraps and not _feeds(call):
             continue
         span = call.module.span(call.node)

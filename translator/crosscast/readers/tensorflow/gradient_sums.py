@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.python.value_flow import flow_of, root_of
@@ -127,7 +128,7 @@ def _additions(program: Program) -> Iterator[tuple[ast.AST, Module, str, ast.exp
             match node:
                 case ast.AugAssign(target=target, op=ast.Add(), value=value):
                     root = root_of(_unsubscripted(target), module)
-                    if root:
+                    if root and not _is_item(target, module):
                         yield node, module, root, value
                 case ast.Assign(targets=[ast.Name() | ast.Attribute() | ast.Subscript() as target]):
                     root = module.text(_unsubscripted(target))
@@ -161,6 +162,13 @@ def _assigned(name: str, call: Call) -> tuple[ast.expr | None, ast.expr | None]:
     if call.receiver is not None and given and call.method != "update":
         return call.receiver, given[0]
     return None, None
+
+
+def _is_item(target: ast.expr, module: Module) -> bool:
+    """Whether a target is the variable of a loop, which changes nothing that it runs over."""
+    if not isinstance(target, ast.Name):
+        return False
+    return any(binding.kind == "loop" for binding in definitions(target, module))
 
 
 def _unsubscripted(node: ast.expr) -> ast.expr:

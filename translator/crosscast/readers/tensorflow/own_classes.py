@@ -24,6 +24,7 @@ _OPTIMIZER = re.compile(
 )
 _INNER = re.compile(r"(base_|inner_|_?)?opt(imizer)?$", re.I)
 _RATE = re.compile(r"(^|\.)_?(lr|learning_rate)$")
+_MENTIONS = re.compile(r"(lr|learning_rate)(\.assign\(| = |, )")
 _OWNER = re.compile(r"optim|(^|\.)_?opt(_\w+)?\.", re.I)
 _SETS = re.compile(r"lr|learning_?rate|sched|adjust|anneal|decay", re.I)
 
@@ -33,9 +34,9 @@ def own_classes(program: Program, reader: str) -> Iterator[Fact]:
     created = {last(name) for name, _ in calls_of(program)}
     for module in program.modules:
         for node in module.classes.values():
-            base = canonical(program.library_base(module.scopes[node]))
-            if node.name in created or not base:
+            if not node.bases or node.name in created:
                 continue
+            base = canonical(program.library_base(module.scopes[node]))
             span = module.span(node)
             if last(base) == "LearningRateSchedule":
                 yield from course_facts(course_of_class(node, module), reader, span, stepped="step")
@@ -59,6 +60,8 @@ def _wraps(node: ast.ClassDef) -> bool:
 def assigned_rates(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the schedule of a rate that a loop, or a function made for it, sets."""
     for module in program.modules:
+        if not _MENTIONS.search(module.source.text):
+            continue
         for node, value in _set_rates(module.nodes, module):
             per = _per(node, module)
             if not per:

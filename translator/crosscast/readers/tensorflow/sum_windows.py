@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _CHOOSES = frozenset({"cond", "smart_cond", "switch", "case", "tf_cond", "in_train_phase"})
 _EQUALS = frozenset({"equal", "greater_equal", "greater"})
 _COUNTS = re.compile(r"step|count|iter|micro|accum|batch", re.I)
+_WINDOW = re.compile(
+    r"accum|micro|mini_?batch|window|chunk|sub_?batch|virtual|iter_size|total", re.I
+)
 _LEVELS = 4
 
 
@@ -50,7 +53,9 @@ def length_of(total: GradientSum) -> tuple[ast.expr, Module] | None:
     found = window_of(total)
     if found is not None:
         return found.length, found.module
-    return _loop_rounds(total) or _session_rounds(total)
+    rounds = _loop_rounds(total) or _session_rounds(total)
+    named = rounds is not None and _WINDOW.search(f"{rounds[1].text(rounds[0])} {total.root}")
+    return rounds if named else None  # else the loop may run over tasks, or parts of a loss
 
 
 def _tests(node: ast.AST, module: Module, levels: int) -> Iterator[tuple[ast.AST, Module]]:
