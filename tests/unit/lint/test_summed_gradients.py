@@ -445,3 +445,23 @@ def test_clips_of_differential_privacy() -> None:
     early = WRAPPER.replace(UNZIP, UNZIP + CLIP)
     assert codes(early) == ["CL303"]
     assert codes(early.replace("1.0)\n", "self.l2_norm_clip)\n", 1)) == []
+
+
+def test_a_sum_that_is_applied_again() -> None:
+    def again(text: str) -> list[str]:
+        found = lint_sources([Source("train.py", text)])
+        return [d.code for d in found if d.code == "CL111"]
+
+    inside = ROUNDS.replace("    optimizer.apply", "        optimizer.apply")
+    assert again(inside) == ["CL111"]
+    assert again(ROUNDS) == []
+    assert again(LOOP) == []
+    clear = "        totals = [tf.zeros_like(v) for v in model.trainable_variables]\n"
+    assert again(inside + clear) == []
+    assert again(inside + "        totals.reset()\n") == []
+    sometimes = inside.replace(
+        "        optimizer.apply", "        if last:\n            optimizer.apply"
+    )
+    assert again(sometimes) == []
+    plain = inside.replace("[t + g for t, g in zip(totals, gradients)]", "gradients")
+    assert again(plain) == []

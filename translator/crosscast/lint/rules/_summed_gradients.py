@@ -95,6 +95,34 @@ def _sets(node: ast.AST, root: str, module: Module) -> bool:
     return False
 
 
+def applied_again(subject: Subject) -> Iterator[Finding]:
+    """Find sums that a loop applies after every micro-batch and never clears."""
+    program = program_of(subject)
+    for total in gradient_sums(program) if program is not None else ():
+        node, module = total.place
+        applied = total.applied
+        if applied is None or applied.module is not module or window_of(total) is not None:
+            continue
+        loop = module.enclosing(applied.node, ast.For, ast.While)
+        if loop is None or module.enclosing(applied.node, ast.If) is not None:
+            continue
+        inside = list(ast.walk(loop))
+        if not any(inner is node for inner in inside) or total.root not in module.text(loop):
+            continue
+        if any(_sets(i, total.root, module) and i is not node for i in inside) or any(
+            isinstance(i, ast.Call) and identifier(i.func) in ("reset", "zero", "clear")
+            for i in inside
+        ):
+            continue
+        yield Finding(
+            span=module.span(applied.node),
+            message=f"{total.root} is applied after every micro-batch and never cleared, so the "
+            "gradients of earlier ones are applied again",
+            hint="apply the sum once, behind the loop, or set it to zero afterwards",
+            related=(module.span(node),),
+        )
+
+
 def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
     """Find sums of gradients that nothing divides by the number of micro-batches."""
     seen: set[ast.AST] = set()
