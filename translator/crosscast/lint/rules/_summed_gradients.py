@@ -95,6 +95,10 @@ def _sets(node: ast.AST, root: str, module: Module) -> bool:
     return False
 
 
+_CLEARS = re.compile(r"reset|zero|clear|init|empty", re.I)
+"""Names of functions that may set a sum to zero."""
+
+
 def applied_again(subject: Subject) -> Iterator[Finding]:
     """Find sums that a loop applies after every micro-batch and never clears."""
     program = program_of(subject)
@@ -110,8 +114,7 @@ def applied_again(subject: Subject) -> Iterator[Finding]:
         if not any(inner is node for inner in inside) or total.root not in module.text(loop):
             continue
         if any(_sets(i, total.root, module) and i is not node for i in inside) or any(
-            isinstance(i, ast.Call) and identifier(i.func) in ("reset", "zero", "clear")
-            for i in inside
+            isinstance(i, ast.Call) and _CLEARS.search(identifier(i.func)) for i in inside
         ):
             continue
         yield Finding(
