@@ -55,7 +55,7 @@ class Division:
 def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about accumulation from gradient sums in variables."""
     applied = gradient_sums(program)
-    sums = {call.node: call.module for call in _sums(program)}
+    sums: dict[ast.AST, Module] = {call.node: call.module for call in _sums(program)}
     sums |= {total.node: total.module for total in applied if total.node not in sums}
     if not sums:
         yield from _helpers(program, reader)
