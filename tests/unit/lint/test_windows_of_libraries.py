@@ -41,6 +41,23 @@ def test_merged_gradients_of_fleet(configs: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        ("criterion(model(x), y) / 4", []),
+        ("criterion(model(x), y) / rows_of_window", []),
+        ("criterion(model(x / 255), y)", ["CL101"]),
+        ("criterion(model(x), y)", ["CL101"]),
+    ],
+)
+def test_losses_of_merged_gradients_that_the_program_divides(
+    loss: str, expected: list[str]
+) -> None:
+    text = FLEET.replace("{configs}", '{"k_steps": 4, "avg": False}')
+    text = text.replace("optimizer.min", f"loss = {loss}\noptimizer.min")
+    assert codes(text, "CL101") == expected
+
+
+@pytest.mark.parametrize(
     ("given", "expected"),
     [
         ("k_steps=4, avg=False", ["CL101"]),

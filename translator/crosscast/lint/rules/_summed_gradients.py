@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
@@ -27,7 +27,6 @@ from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
@@ -150,7 +149,7 @@ def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
     program = program_of(subject)
     if program is None:
         return
-    clips = {call.node: call for _, call in gradient_clips(program)}
+    clips = {call.node for _, call in gradient_clips(program)}
     yield from _before_accumulating(program, clips)
     seen: set[ast.AST] = set()
     for total, _ in windowed_sums(subject):
@@ -167,7 +166,7 @@ def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _before_accumulating(program: Program, clips: Mapping[ast.expr, Call]) -> Iterator[Finding]:
+def _before_accumulating(program: Program, clips: Collection[ast.AST]) -> Iterator[Finding]:
     """Find clips of what an optimizer of Keras gets that accumulates itself."""
     made = {call.node for call in accumulating(program)}
     for _, call in calls_of(program) if made else ():

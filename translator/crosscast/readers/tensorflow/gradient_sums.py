@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -79,7 +79,7 @@ def gradient_flow(node: ast.expr, module: Module) -> list[tuple[ast.AST, Module]
 
 
 def clips_before(
-    total: GradientSum, clips: Mapping[ast.expr, Call]
+    total: GradientSum, clips: Collection[ast.AST]
 ) -> Iterator[tuple[ast.expr, Module]]:
     """Yield those clips whose results are added to a sum."""
     for part, module in gradient_flow(total.added, total.module):

@@ -116,7 +116,7 @@ def _clipping(program: Program) -> Iterator[Fact]:
     found = list(gradient_clips(program))
     kinds = {kind for kind, call in found if is_used(call)}
     both = {"per_param_norm", "global_norm"} <= kinds and _same_function(found)
-    clips = {call.node: call for _, call in found}
+    clips = {call.node for _, call in found}
     summed = [total for total in gradient_sums(program) if length_of(total) is not None]
     micro = {part for total in summed for part, _ in clips_before(total, clips)}
     for kind, call in found:

@@ -164,14 +164,13 @@ def increases(counter: ast.expr, module: Module) -> Iterator[ast.AST]:
     text = module.text(counter)
     for node in module.nodes:
         match node:
-            case ast.AugAssign(target=target, op=ast.Add(), value=by) if module.text(
-                target
-            ) == text and _is_one(by):
-                yield node
+            case ast.AugAssign(target=target, op=ast.Add(), value=by):
+                if module.text(target) == text and _is_one(by):
+                    yield node
             case ast.Call(func=ast.Attribute(value=of, attr="assign_add")):
-                function = identifier(of) in ("tf", "state_ops")
-                mine, *by = node.args if function and node.args else [of, *node.args]
-                if module.text(mine) == text and (not by or _is_one(by[0])):
+                function = node.args and identifier(of) in ("tf", "state_ops")
+                given = node.args if function else [of, *node.args]
+                if module.text(given[0]) == text and all(_is_one(by) for by in given[1:2]):
                     yield node
             case ast.Call(func=ast.Attribute(attr="assign"), args=[value]):
                 assert isinstance(node.func, ast.Attribute)
