@@ -20,6 +20,7 @@ FRAMEWORK = Framework(
         fresh="with its weights: call it once, or Keras makes them too late",
     ),
     optimizers=("keras.optimizers.{}", "tensorflow.compat.v1.train.{}"),
+    groups=False,
     tf32=(True, "2.4"),  # tf.config.experimental.tensor_float_32_execution_enabled
     clip="tensorflow.clip_by_global_norm",
 )

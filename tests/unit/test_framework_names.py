@@ -25,6 +25,7 @@ NAMED = {
     "translator/crosscast/migrate/": "codemods are about one framework each",
     "translator/crosscast/edits/layout.py": "an expression of users' sources",
     "translator/crosscast/lift/implied_defaults.py": "interfaces that readers tell, and their APIs",
+    "translator/crosscast/lift/library_defaults.py": "interfaces that readers tell, and their APIs",
     "translator/crosscast/lift/plan_comparison.py": "libraries that readers tell",
     "translator/crosscast/lift/separate_programs.py": "packages that are not the user's",
     "translator/crosscast/lift/frameworks.py": "what a source is that does not say it",

@@ -136,7 +136,11 @@ def test_what_a_user_says_counts_and_is_no_longer_asked_for() -> None:
     across = moved(
         migration_sources.TORCH,
         "torch",
-        settings={"schedule.total_steps": 300, "batch.micro_batch_size": 4},
+        settings={
+            "schedule.total_steps": 300,
+            "batch.micro_batch_size": 4,
+            "accumulation.tail": "drop",
+        },
     )
     assert value(across, "schedule.total_steps") == 300
     assert not any(not path.startswith(("model.", "data.")) for path in across.fill_in)

@@ -22,7 +22,10 @@ from crosscast_parity.compare.migration_proof import FieldProof, Proof, StagePro
 from crosscast_parity.planning.stages import proof_stages
 from crosscast_parity.toy.stage import OnToy
 
-SAID = ("--set", "schedule.total_steps=100", "--set", "batch.micro_batch_size=8")
+SAID = (
+    *("--set", "schedule.total_steps=100", "--set", "batch.micro_batch_size=8"),
+    *("--set", "accumulation.tail=drop"),
+)
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, proof: Proof) -> None:

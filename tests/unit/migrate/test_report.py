@@ -106,7 +106,7 @@ def test_defaults_of_the_source_are_made_explicit() -> None:
     fields = {entry["field"]: entry for entry in target["fields"]}
     found = fields["loss_scaling.max_scale"]
     assert (found["became"], found["note"]) == ("default made explicit", "default of apex")
-    assert fields["optimizer.groups"]["became"] == "default of the recipe"
+    assert fields["optimizer.groups"]["became"] == "not in the source"
     assert fields["schedule.total_steps"]["became"] == "fill in"
 
 

@@ -118,7 +118,7 @@ def fill(analysis: Analysis) -> Draft:
     loss(look, draft)
     step_sections.windows(look, draft)
     run_sections.course(draft)
-    groups(draft)
+    groups(look, draft)
     if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
         draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
     return draft

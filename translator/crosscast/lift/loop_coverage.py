@@ -12,15 +12,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crosscast.facts.fact import Confidence
-from crosscast.lift.process_signs import sign_of_processes
-from crosscast.lift.trainer_calls import Fit, fit_of
 from crosscast.messages.diagnostics import Span
+from crosscast.readers.python.library_fits import Fit, fit_of
+from crosscast.readers.python.process_signs import sign_of_processes
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.answers.main_loop import by_weight
 from crosscast.trainstep.events import Event, TrainingStep
 
 Aspect = Literal[
-    "precision", "accumulation", "clipping", "schedule", "average", "processes", "groups"
+    "precision",
+    "accumulation",
+    "clipping",
+    "schedule",
+    "average",
+    "processes",
+    "groups",
+    "tail",
 ]
 _GUARDED_BY_SCALE = re.compile(
     r"skip|overflow|get_scale|found_inf|fin(?:ite)?\b|isfinite|isnan|isinf|nan\b|has_inf", re.I
@@ -78,6 +85,8 @@ def _of_fit(aspect: Aspect, fit: Fit | None) -> Shown:
         return Shown()
     if aspect in ("schedule", "average") and fit.callbacks:
         return Shown((fit.at_callbacks or fit.place,), f"{fit.callbacks} is not followed")
+    if aspect == "tail" and fit.cuts is not None:
+        return Shown((fit.cuts,), "drop_remainder")
     return Shown((fit.place,), "")
 
 
@@ -92,6 +101,8 @@ def _of_step(aspect: Aspect, step: TrainingStep, fit: Fit | None) -> Shown:
         return Shown((backward[0].span,), "")
     if aspect == "accumulation":
         return _each_step(backward, steps)
+    if aspect == "tail":
+        return Shown((steps[-1].span,), "what happens to a short last window was not read")
     if aspect in ("schedule", "average") and fit is not None and fit.callbacks:
         return Shown((fit.at_callbacks or fit.place,), f"{fit.callbacks} is not followed")
     if aspect == "average" and (averaged := step.of("average_weights")):
@@ -108,6 +119,7 @@ _TOUCHES: dict[Aspect, Callable[[str, int, int, int], bool]] = {
     "schedule": lambda touched, order, first, last: touched == "optimizer",
     "average": lambda touched, order, first, last: touched == "weights" and order > first,
     "groups": lambda touched, order, first, last: False,
+    "tail": lambda touched, order, first, last: False,
 }
 """Whether code that was not understood may do something, from what it gets and where it stands."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosscast.facts.fact import Confidence, Fact
+from crosscast.lift.frameworks import framework_of
 from crosscast.lift.precedence import Settlement
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look, number, word
@@ -158,14 +159,25 @@ def _groups(look: Look, draft: Draft) -> None:
         draft.put("optimizer.no_decay", roles, groups, confidence=sure)
     if rates is not None and word(rates) != "no":
         draft.assume("optimizer.groups", [], "groups with rates of their own", rates)
-    elif groups is not None and groups.known:
-        draft.put("optimizer.groups", [], groups, note="no group with a rate of its own")
+    elif rates is not None or (groups is not None and groups.known):
+        groups = rates or groups
+        note = "no group with a rate of its own"
+        draft.put("optimizer.groups", [], groups, note=note, nothing=True)
 
 
-def groups(draft: Draft) -> None:
-    """Say of weights that no reader saw groups of whether there are none."""
+def groups(look: Look, draft: Draft) -> None:
+    """Say of weights that no reader saw groups of whether there are none.
+
+    Where optimizers take groups with their parameters, only a list without groups shows that.
+    """
     family = draft.fields["optimizer.name"]
     if family.how == "assumed":
+        return
+    framework = framework_of(str(word(look("framework"))))
+    if framework is not None and not framework.groups:
+        draft.nothing("optimizer.no_decay", [], "groups", "nothing is spared from decay")
+        if not draft.has("optimizer.groups."):
+            draft.nothing("optimizer.groups", [], "groups", "no group with a rate of its own")
         return
     if draft.fields.get("optimizer.weight_decay", family).value:
         note = "whether some weights are spared was not read"

@@ -239,8 +239,12 @@ def windows(look: Look, draft: Draft) -> None:
         dropped = word(left) == "yes"
         draft.put("accumulation.tail", "drop" if dropped else "flush_renormalized", left)
         return
-    note = "what happens to a short last window was not read"
-    draft.assume("accumulation.tail", "flush_renormalized", note, places=places)
+    if several or left is not None:
+        note = "what happens to a short last window was not read"
+        draft.assume("accumulation.tail", "flush_renormalized", note, left, places=places)
+    else:
+        note = "a short last batch is trained on, too"
+        draft.nothing("accumulation.tail", "flush_renormalized", "tail", note)
 
 
 def clipping(look: Look, draft: Draft) -> None:

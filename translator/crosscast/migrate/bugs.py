@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from crosscast.lift.annotated_yaml import recipe_yaml, scalar
@@ -53,7 +53,11 @@ def fates_of(
         if bug is None:
             continue
         became, changes = _decide(current, finding, bug, keep)
-        current = changed(current, changes, f"{finding.code} {finding.name}: {became}")
+        note = f"{finding.code} {finding.name}: {became}"
+        current = changed(current, changes, note)
+        if bug.sums and bug.path in current and became in ("changed on purpose", "kept"):
+            # A sum is a mean now, whatever its rate: nothing of its division is open.
+            current[bug.path] = replace(current[bug.path], how="derived", note=note)
         instead = bug.instead
         if became == "kept":
             values = ", ".join(f"{path}: {scalar_of(value)}" for path, value in changes.items())

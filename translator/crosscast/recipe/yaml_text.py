@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crosscast.messages.diagnostics import Span
-from crosscast.recipe.fill_in import Mark, PathKey, with_marks
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast.recipe.fill_in import Mark, PathKey
 
 
 def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
@@ -49,6 +50,7 @@ def recipe_text(recipe: Any, marks: Sequence[Mark] = ()) -> str:
     text = stream.getvalue()
     if not marks:
         return text
+    from crosscast.recipe.fill_in import with_marks
     from crosscast.recipe.yaml_source import parse
 
     document = parse(text, "")

@@ -40,6 +40,8 @@ class Framework:
     own_model: OwnModel
     optimizers: tuple[str, ...] = ()
     """API of its optimizers, with `{}` for the name; they have rows in the defaults."""
+    groups: bool = True
+    """Whether its optimizers take groups of parameters with settings of their own."""
     tf32: tuple[bool, str] | None = None
     """Whether float32 products may round to TensorFloat-32 unless a program says otherwise, and the
     first version with this default; None if it changes from release to release."""

@@ -27,6 +27,7 @@ from crosscast.readers.python.optimizers import (
     with_subjects,
 )
 from crosscast.readers.python.origins import located, origin
+from crosscast.readers.python.parameter_lists import are_all_parameters
 from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class PaddleOptimizerReader:
                 yield from _decayed(optimizer, by_hand)
             yield from facts_of(optimizer, NAME)
             yield from _regularized(optimizer)
-            yield from _decay_filter(optimizer, program)
+            yield from _decay_filter(optimizer)
+            yield from _whole(optimizer)
             yield from schedule_facts(
                 optimizer,
                 NAME,
@@ -129,17 +131,32 @@ def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
                 return
 
 
-def _decay_filter(optimizer: OptimizerCall, program: Program) -> Iterator[Fact]:
-    found = [n for n in _FILTERS if n in optimizer.call.bound()]
-    by_hand = [
-        n for n in _names(optimizer.call) if re.search(r"exclude\w*decay|no_decay|skip_decay", n)
-    ]
-    if found or by_hand:
+def _whole(optimizer: OptimizerCall) -> Iterator[Fact]:
+    """Yield that there are no groups, if an optimizer gets all parameters, or a static graph's."""
+    call = optimizer.call
+    bound = call.bound()
+    given = next((bound[name] for name in ("parameters", "parameter_list") if name in bound), None)
+    if given is not None and not are_all_parameters(given, call.module):
+        return
+    place, subject = call.module.span(call.node), optimizer.subject
+    yield fact_of("optimizer.rate_groups", Known("no"), place, subject=subject, reader=NAME)
+    if not _spares(optimizer):
+        yield fact_of("optimizer.no_decay", Known("no"), place, subject=subject, reader=NAME)
+
+
+def _spares(optimizer: OptimizerCall) -> bool:
+    """Whether a filter of the optimizer, or a function for decay by hand, spares some weights."""
+    return any(name in optimizer.call.bound() for name in _FILTERS) or any(
+        re.search(r"exclude\w*decay|no_decay|skip_decay", name) for name in _names(optimizer.call)
+    )
+
+
+def _decay_filter(optimizer: OptimizerCall) -> Iterator[Fact]:
+    if _spares(optimizer):
         span = optimizer.call.module.span(optimizer.call.node)
         yield fact_of(
             "optimizer.no_decay", Known("yes"), span, subject=optimizer.subject, reader=NAME
         )
-    del program
 
 
 def _names(call: Call) -> list[str]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, place_of
-from crosscast.readers.torch.groups import Groups, add_later, are_all_parameters, groups_of
+from crosscast.readers.python.parameter_lists import are_all_parameters
+from crosscast.readers.torch.groups import Groups, add_later, groups_of
 from crosscast.readers.torch.object_names import subject_of
 from crosscast.readers.torch.optimizer_names import decay_field
 from crosscast.targets.parameter_words import fields_of, optimizer_words

@@ -166,6 +166,8 @@ def _minimize(walker: Walker, call: ast.Call, frame: Frame) -> bool:
     if kind == "scaler":
         scaler = canonical(receiver, frame)
         subject = canonical(call.args[0], frame) if call.args else ""
+        if len(call.args) > 1 and not any(e.kind == "backward" for e in walker.events):
+            differentiated(walker, call, call.args[1], frame, library="paddle_static")
         given: dict[str, Value] = {"minimize": Known(True)}
         events: tuple[EventKind, ...] = ("unscale", "step", "update_scale")
         for event in events:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crosscast.messages.diagnostics import Span
@@ -32,6 +32,8 @@ class Fit:
     callbacks: str = ""
     """The first of its callbacks that may change training, as text."""
     at_callbacks: Span | None = None
+    cuts: Span | None = None
+    """Where a data set may leave out its last rows: `batch(n, drop_remainder=True)`."""
 
 
 def fit_of(program: Program) -> Fit | None:
@@ -43,9 +45,15 @@ def fit_of(program: Program) -> Fit | None:
     for call in calls:
         if call.method in _FITS and call.receiver is not None and program.function(call) is None:
             place = call.module.span(call.node)
-            for text, at in _unknown_callbacks(call):
-                return Fit(place, text, at)
-            return Fit(place)
+            text, at = next(_unknown_callbacks(call), ("", None))
+            return Fit(place, text, at, _cut(calls))
+    return None
+
+
+def _cut(calls: Sequence[Call]) -> Span | None:
+    for call in calls:
+        if any(keyword.arg == "drop_remainder" for keyword in call.node.keywords):
+            return call.module.span(call.node)
     return None
 
 
