@@ -72,7 +72,7 @@ READERS = {
     "shell": "protocol settings schedule_names words config",
     "python": "fact_builder settings schedule_names tree words inheritance config",
     "torch": "fact_builder settings schedule_names tree words config python",
-    "tensorflow": "fact_builder schedule_names python",
+    "tensorflow": "fact_builder python",
     "paddle": "fact_builder schedule_names python",
     "emitted": "",
     "recipe_yaml": "protocol",

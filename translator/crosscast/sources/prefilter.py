@@ -12,7 +12,7 @@ _PYTHON = (
     *("DistributedStrategy", "auto_cast", "train_batch", "lr_scheduler", "loss_scal", "fp16"),
     *("GradientMerge", "gradient_accumulation", "accumulate_grad", "OptimWrapper"),
     *("AmpScaler", "amp_guard", "amp_decorate"),
-    *("AUTO_MIXED_PRECISION", "auto_mixed_precision", "train_on_batch", "dtype_policy"),
+    *("AUTO_MIXED_PRECISION", "auto_mixed_precision", "train_on_batch", "dtype_policy", "keras"),
 )
 _SHELL = ("python", "torchrun", "deepspeed", "accelerate", "paddle", "horovodrun", "mpirun", "srun")
 _CONFIG = (

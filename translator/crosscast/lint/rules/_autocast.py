@@ -8,12 +8,17 @@ from crosscast.readers.words import TYPES
 from crosscast.trainstep.events import Context
 
 
-def dtype_of(context: Context) -> str:
-    """Return `float16` or `bfloat16`; empty for another or an uncertain dtype."""
+def dtype_of(context: Context, *, defaults: bool = False) -> str:
+    """Return `float16` or `bfloat16`; empty for another or an uncertain dtype.
+
+    Args:
+        context: a region of autocast.
+        defaults: whether the default of a flag decides; otherwise it leaves the dtype open.
+    """
     given = context.detail.get("dtype")
     if given is None or (isinstance(given, Known) and given.value is None):
         return _default(context)
-    if isinstance(given, Known) and given.flag:
+    if isinstance(given, Known) and given.flag and not defaults:
         return ""
     word = given.name if isinstance(given, Symbol) else getattr(given, "value", "")
     dtype = TYPES.get(str(word).removeprefix("torch.").removeprefix("paddle."), "")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SCALES = re.compile(
     r"loss_?scal|scaled?_loss|unscal|grad\w*_scal|enable_mixed_precision_graph_rewrite", re.I
 )
+_WRAPPER = re.compile(r"^\w*LossScaleOptimizer\w*$|^loss_scale_optimizer$")
 _STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 
 
@@ -88,9 +89,24 @@ def possible_half_policies(program: Program) -> list[Site]:
 
 def scales(program: Program) -> bool:
     """Whether the program scales losses or wraps an optimizer for it."""
-    if scaler_calls(program) or any(scales_by_hand(program)):
+    return bool(scaler_calls(program)) or scales_losses(program, wrappers=True)
+
+
+def scales_losses(program: Program, *, wrappers: bool = False) -> bool:
+    """Whether the program scales losses, judged by its calls and names.
+
+    Args:
+        program: the program.
+        wrappers: whether the name of LossScaleOptimizer counts; the wrapper scales in `minimize`
+            and `fit`, not in `apply_gradients`.
+    """
+    if any(scales_by_hand(program)):
         return True
-    return any(_SCALES.search(word) for m in program.modules for word in _words(m))
+    return any(
+        _SCALES.search(word) and (wrappers or not _WRAPPER.search(word))
+        for module in program.modules
+        for word in _words(module)
+    )
 
 
 def _words(module: Module) -> Iterator[str]:

@@ -23,6 +23,14 @@ def eager_steps(subject: Subject) -> Iterator[TrainingStep]:
             yield step
 
 
+def tape_steps(subject: Subject) -> Iterator[TrainingStep]:
+    """Yield the training loops in which tapes of TensorFlow compute the gradients."""
+    for step in subject.steps:
+        backward = step.of("backward")
+        if backward and all(event.library == "tensorflow" for event in backward):
+            yield step
+
+
 def window_steps(subject: Subject) -> Iterator[TrainingStep]:
     """Yield the training loops in which gradients accumulate, including inside a scaler's call."""
     for step in subject.steps:

@@ -73,7 +73,10 @@ def reduction_of(backward: Event) -> Reduction:
     does a loss that a model of another file returns, unless the program has names about sums or
     token counts.
     """
-    found = set(_reductions(backward))
+    loss = loss_expression(backward)
+    if loss is None:
+        return "unknown"
+    found = set(_of(loss, backward.module, _Way(backward.calls)))
     if "sum" in found:
         return "sum"
     if found == {"mean"}:
@@ -83,14 +86,6 @@ def reduction_of(backward: Event) -> Reduction:
         texts = [m.source.text for m in program.modules] if program is not None else []
         return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
     return "unknown"
-
-
-def _reductions(backward: Event) -> Iterator[str]:
-    loss = loss_expression(backward)
-    if loss is None:
-        yield "unknown"
-    else:
-        yield from _of(loss, backward.module, _Way(backward.calls))
 
 
 def loss_expression(backward: Event) -> ast.expr | None:
@@ -302,7 +297,7 @@ def _of_call(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
         yield "mean"
     elif _KERAS.search(call.name):
         yield _of_library(node, module, True)
-    elif call.method == "sum":
+    elif call.method in ("sum", "reduce_sum"):
         yield "sum"
     elif functions:
         for where, function in functions:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import target_of
 from crosscast.sources.subject import Subject
 
 CLASSES = frozenset(
@@ -13,6 +18,7 @@ CLASSES = frozenset(
         *("paddle.amp.GradScaler",),
     }
 )
+_OF_CHECKPOINTS = ("state_dict", "load_state_dict", "get_scale")
 
 
 def scaler_calls(subject: Subject) -> list[Call]:
@@ -26,6 +32,44 @@ def scaler_calls(subject: Subject) -> list[Call]:
         for call in module.calls
         if call.names and set(call.names) <= CLASSES
     ]
+
+
+def idle_scalers(subject: Subject) -> bool:
+    """Whether every scaler of a program is only created (and saved): nothing else reads it."""
+    program = subject.program
+    made = scaler_calls(subject)
+    if program is None or not made:
+        return False
+    names = {target_of(call.node, call.module).rpartition(".")[2] for call in made}
+    if not all(names):
+        return False
+    for module in program.modules:
+        for node in module.nodes:
+            if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+                continue
+            word = identifier(node)
+            named = "scaler" in word.lower() or word in names
+            if named and not _is_saved(node, module) and not _makes(node, made):
+                return False
+    return True
+
+
+def _is_saved(node: ast.AST, module: Module) -> bool:
+    parent = module.parent(node)
+    return isinstance(parent, ast.Attribute) and parent.attr in _OF_CHECKPOINTS
+
+
+def _makes(node: ast.AST, made: list[Call]) -> bool:
+    """Whether a node is the class in a call that creates a scaler."""
+    return any(inner is node for call in made for inner in ast.walk(call.node.func))
+
+
+def enabled_by_default(call: Call) -> bool:
+    """Whether a scaler is created enabled, with the defaults of the flags."""
+    given = call.argument("enabled") or call.argument("enable")
+    if given is None:
+        return not call.has_star
+    return isinstance(given, Known) and given.value is True
 
 
 def switched_off(call: Call) -> bool | None:

@@ -8,16 +8,16 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
-from crosscast.lint.rules._scalers import scaler_calls, switched_off
+from crosscast.lint.rules._scalers import enabled_by_default, scaler_calls
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find scaled losses of a forward pass that certainly runs in bfloat16."""
+    """Find scaled losses of a forward pass that runs in bfloat16 with the defaults of flags."""
     made = scaler_calls(subject)
-    if not made or any(switched_off(call) is not False for call in made):
+    if not made or not all(enabled_by_default(call) for call in made):
         return
     for step in eager_steps(subject):
         scaled = [event for event in backward_of(step) if plain_scaler(event)]
@@ -39,7 +39,7 @@ def _context(event: Event) -> bool:
     context = event.context("autocast")
     if context is None or context.guards or not is_on(context):
         return False
-    return dtype_of(context) == "bfloat16"
+    return dtype_of(context, defaults=True) == "bfloat16"
 
 
 _BARE = changed(

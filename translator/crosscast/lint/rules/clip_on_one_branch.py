@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._loop import backward_of, compatible, conditions, eager_steps
+from crosscast.lint.rules._loop import backward_of, compatible, conditions, eager_steps, tape_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -39,7 +39,7 @@ for inputs, targets in loader:
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips in one branch of a condition about precision where both branches step."""
-    for step in eager_steps(subject):
+    for step in (*eager_steps(subject), *tape_steps(subject)):
         clips = step.inside("clip")
         reported: set[str] = set()
         for clip in clips:

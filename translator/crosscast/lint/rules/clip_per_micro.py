@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.rules._summed_gradients import clipped_before_the_sum
 from crosscast.lint.rules._windows import accelerator_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.readers.tensorflow.accumulators import clipped_sums
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips of incomplete sums."""
+    yield from clipped_before_the_sum(subject)
     for step in eager_steps(subject):
         if not step.windowed:
             continue
@@ -31,19 +32,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                     else "clip only `if accelerator.sync_gradients:`",
                     related=(waiting.span,),
                 )
-    yield from _summed(subject)
-
-
-def _summed(subject: Subject) -> Iterator[Finding]:
-    """Find clips of gradients that TensorFlow adds to variables afterwards."""
-    program = subject.program
-    for clip, added in clipped_sums(program) if program is not None else ():
-        yield Finding(
-            span=clip.module.span(clip.node),
-            message="the gradients are clipped for every micro-batch, before they are added up",
-            hint="clip the sum, right before it is applied",
-            related=(added,),
-        )
 
 
 def _waits(step: TrainingStep, clip: Event) -> Event | None:

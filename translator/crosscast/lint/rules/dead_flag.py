@@ -30,15 +30,17 @@ _BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find flags of argparse that no attribute, getattr or unknown function can read."""
+    """Find flags that no attribute, getattr or unknown function can read."""
     program = subject.program
     if program is None or not _is_whole(subject):
         return
     flags = [
         known_flag
         for known_flag in program.all_flags
-        if known_flag.parser == "argparse" and topic_of(known_flag.name)
+        if known_flag.parser in ("argparse", "absl") and topic_of(known_flag.name)
     ]
+    if any(not _is_known(module) for module in program.modules):
+        flags = [known_flag for known_flag in flags if known_flag.parser == "argparse"]
     if not flags:
         return
     use = use_of(program)
@@ -65,6 +67,23 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint="use it in the training step, or remove it: users who set it expect "
             f"{_expected(topic)}",
         )
+
+
+def _is_known(module: Module) -> bool:
+    """Whether everything that a module imports is a library or one of the given files.
+
+    Any module of the program may read the flags of absl.
+    """
+    program = module.program
+    return not any(
+        name.startswith(".")
+        or (
+            name.partition(".")[0] not in _LIBRARIES
+            and program is not None
+            and program.find_module(name, module) is None
+        )
+        for name in (*module.imported, *module.stars)
+    )
 
 
 def _is_whole(subject: Subject) -> bool:
@@ -160,5 +179,5 @@ RULE = Rule(
         "    optimizer.step()",
     ),
     check=check,
-    hints=("add_argument", "add_arg("),
+    hints=("add_argument", "add_arg(", "DEFINE_"),
 )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies
+from crosscast.lint.rules._summed_gradients import applied_again
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event
@@ -15,6 +16,7 @@ from crosscast.trainstep.events import Event
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find two steps of one optimizer without a backward or zero_grad between them."""
+    yield from applied_again(subject)
     for step in eager_steps(subject):
         backward = backward_of(step)
         applied = [event for event in step.inside("step") if event.subject]
@@ -57,5 +59,5 @@ RULE = Rule(
     wrong=changed(AMP, ("    scaler.update()\n", "    scaler.update()\n    optimizer.step()\n")),
     right=AMP,
     check=check,
-    hints=("step(", "minimize("),
+    hints=("step(", "minimize(", "apply_gradients"),
 )

@@ -10,8 +10,11 @@ from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, function_calls, program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.library_calls import calls_of
+from crosscast.readers.python.value_flow import flow_of
 from crosscast.sources.subject import Subject
 
 _PAIR = {"get_scaled_loss": "get_unscaled_gradients", "get_unscaled_gradients": "get_scaled_loss"}
@@ -35,6 +38,50 @@ def check(subject: Subject) -> Iterator[Finding]:
             message = "the gradients are divided by a loss scale that the loss was never given"
             hint = "compute the gradients of optimizer.get_scaled_loss(loss)"
         yield Finding(span=call.module.span(call.node), message=message, hint=hint)
+    yield from _lost(program)
+
+
+def _lost(program: Program) -> Iterator[Finding]:
+    """Find results of the two methods that the gradients do not go through."""
+    for _name, call in calls_of(program):
+        if call.method not in _PAIR or call.receiver is None or not _whole(call):
+            continue
+        if not _mentions(program, _PAIR[call.method]):
+            continue  # found above
+        scaled = call.method == "get_scaled_loss"
+        user = "gradient" if scaled else "apply_gradients"
+        module = call.module
+        function: ast.AST = module.function_of(call.node) or module.tree
+        users = [c for c in function_calls(function, module) if c.method == user]
+        given = [argument for c in users for argument in _first(c)]
+        if not given or any(_goes_through(argument, call.method, module) for argument in given):
+            continue
+        if not scaled and not any(_goes_through(a, "gradient", module) for a in given):
+            continue  # a sum, to which they are added
+        yield Finding(
+            span=module.span(call.node),
+            message="the scaled loss is not the one that is differentiated"
+            if scaled
+            else "the unscaled gradients are not the ones that are applied",
+            hint="differentiate what get_scaled_loss returns"
+            if scaled
+            else "apply what get_unscaled_gradients returns",
+            related=tuple(c.module.span(c.node) for c in users[:1]),
+        )
+
+
+def _first(call: Call) -> list[ast.expr]:
+    """Return the loss of `tape.gradient`, the gradients of `apply_gradients`."""
+    named = [k.value for k in call.node.keywords if k.arg in ("target", "grads_and_vars")]
+    return named or call.node.args[:1]
+
+
+def _goes_through(argument: ast.expr, method: str, module: Module) -> bool:
+    """Whether a value is computed from what a method returns."""
+    return any(
+        isinstance(part, ast.Call) and identifier(part.func) == method
+        for part, _ in flow_of(argument, module)
+    )
 
 
 def _mentions(program: Program, word: str) -> bool:

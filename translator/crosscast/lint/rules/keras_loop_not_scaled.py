@@ -15,14 +15,16 @@ from crosscast.lint.rules._keras import (
     possible_half_policies,
     program_of,
     scales,
+    scales_losses,
 )
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.library_calls import calls_of, canonical
+from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
 
 _OF_GRAPHS = re.compile(
     r"tensorflow\.(compat\.v1\.)?train\.\w+Optimizer\.(minimize|apply_gradients)"
@@ -37,13 +39,15 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     certain = half_policies(program)
     policies = certain or possible_half_policies(program)
-    if not policies or scales(program):
+    if not policies or scales_losses(program):
         return
+    wrapped = scales(program)
     seen: set[ast.AST] = set()
     for name, call in calls_of(program):
         if call.node in seen or call.receiver is None:
             continue
-        if not (_OF_GRAPHS.fullmatch(name) or (certain and _is_own_loop(name, call))):
+        of_graph = _OF_GRAPHS.fullmatch(name) and not wrapped
+        if not (of_graph or (certain and _is_own_loop(name, call))):
             continue
         seen.add(call.node)
         policy = policies[0]
@@ -69,7 +73,18 @@ def _is_own_loop(name: str, call: Call) -> bool:
         for node in walk(function)
     )
     compiled = "self.optimizer" in name or module.text(call.receiver) == "self.optimizer"
-    return taped and not compiled  # `compile` wraps the optimizer of a model
+    # `compile` wraps the optimizer of a model, whose own `train_step` must scale the loss
+    return taped and (not compiled or _is_step_of_model(function, module))
+
+
+def _is_step_of_model(function: ast.AST, module: Module) -> bool:
+    """Whether a function is the `train_step` of a Keras model."""
+    owner = module.class_of(function)
+    scope = module.scopes.get(owner) if owner is not None else None
+    program = module.program
+    if scope is None or program is None or getattr(function, "name", "") != "train_step":
+        return False
+    return last(program.library_base(scope)) in ("Model", "Functional", "Sequential")
 
 
 RULE = Rule(
@@ -79,7 +94,8 @@ RULE = Rule(
     severity=Severity.WARNING,
     title="A training loop under mixed_float16 without loss scaling",
     why="Under `mixed_float16`, `model.compile` wraps the optimizer in a LossScaleOptimizer. "
-    "Optimizers in custom loops and those of `tf.compat.v1.train` are not wrapped, so small "
+    "Optimizers in custom loops and those of `tf.compat.v1.train` are not wrapped, and the wrapper "
+    "scales no loss for a loop (or a `train_step`) that calls `apply_gradients`, so small "
     "gradients become 0. In Keras 3, compute the gradients of `optimizer.scale_loss(loss)`; "
     "`apply_gradients` unscales them. In Keras 2, use `get_scaled_loss` and "
     "`get_unscaled_gradients`.",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.module import Function, Module
 from crosscast.readers.python.library_calls import calls_of, canonical
+from crosscast.readers.python.precision import Site
 from crosscast.sources.subject import Subject
 
 _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model)")
@@ -24,17 +25,49 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     layers = [call for name, call in calls_of(program) if _MADE.fullmatch(name)]
+    makers = {call.module.function_of(call.node) for call in layers} - {None}
+    calling = [
+        call
+        for module in program.modules
+        for call in module.calls
+        if (found := program.function(call)) is not None and found[1] in makers
+    ]
     for policy in half_policies(program):
         statement = policy.module.statement_of(policy.node)
-        mine = [call for call in layers if call.module is policy.module]
+        mine = [
+            call
+            for call in (*layers, *calling)
+            if call.module is policy.module and not _is_within(call, makers)
+        ]
         before = [call for call in mine if _precedes(call, statement, policy.module)]
-        if before and len(before) == len(mine):
+        if before and len(before) == len(mine) and not _in_maker(policy, makers):
             yield Finding(
                 span=policy.module.span(policy.node),
                 message="the policy is set after the layers were created: they remain in float32",
                 hint="set the policy before the model is built",
                 related=(before[0].module.span(before[0].node),),
             )
+
+
+def _is_within(call: Call, makers: Collection[Function | None]) -> bool:
+    """Whether a layer is created in a function, whose calls are looked at instead."""
+    program = call.module.program
+    function = call.module.function_of(call.node)
+    return (
+        function in makers
+        and program is not None
+        and function is not None
+        and bool(program.sites(call.module, function))
+    )
+
+
+def _in_maker(policy: Site, makers: Collection[Function | None]) -> bool:
+    """Whether the policy is set in a called function, before or after other calls of it."""
+    function = policy.module.function_of(policy.node)
+    program = policy.module.program
+    if function is None or program is None or function not in makers:
+        return False
+    return len(program.sites(policy.module, function)) > 1
 
 
 def _precedes(call: Call, later: ast.stmt | None, module: Module) -> bool:

@@ -12,17 +12,17 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, known_word, own_windows, window_steps
+from crosscast.lint.rules._paddle_merges import merged_not_averaged
 from crosscast.lint.rules._reduction import loss_expression, reduction_of
+from crosscast.lint.rules._summed_gradients import summed_not_averaged
 from crosscast.lint.rules._windows import (
     ACCUMULATES,
     end_tests,
     gradients_changed,
     library_divides,
-    modules_of,
 )
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.tensorflow.accumulator_lengths import is_divided
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Loop, TrainingStep
 from crosscast.trainstep.frames.loops import counted_to
@@ -36,6 +36,8 @@ _PROCESSES = re.compile(r"rank|world|distributed|ddp|n_?gpu|nproc", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows in which no loss is divided, if the losses are means."""
+    yield from summed_not_averaged(subject)
+    yield from merged_not_averaged(subject)
     for step in window_steps(subject):
         if not own_windows(step) or step.of("divide_loss"):
             continue
@@ -57,28 +59,6 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=f"divide before backward: `loss = loss / {length}`" if length else "",
             related=tuple(event.span for event in end[:1]),
             edits=_edits(first, backward, length),
-        )
-    yield from _added_by_hand(subject)
-
-
-def _added_by_hand(subject: Subject) -> Iterator[Finding]:
-    """Find sums of gradients that TensorFlow programs keep themselves and never divide."""
-    for step in subject.steps:
-        added, ends, backward = step.of("accumulate"), end_tests(step), backward_of(step)
-        if not added or not ends or not backward or step.of("divide_loss"):
-            continue
-        if any(event.library != "tensorflow" for event in backward) or not own_windows(step):
-            continue
-        length = ends[0][1].steps_text
-        divided = any(is_divided(length, module) for module in modules_of(step))
-        if divided or any(reduction_of(event) != "mean" for event in backward):
-            continue
-        yield Finding(
-            span=backward[0].span,
-            message=f"the gradients of {length} micro-batches are summed, but neither they nor "
-            "the losses are divided by their number",
-            hint=f"divide the loss in the tape: `loss = loss / {length}`",
-            related=(added[0].span,),
         )
 
 
@@ -159,7 +139,7 @@ RULE = Rule(
     wrong=changed(ACCUMULATION, ("targets) / steps", "targets)")),
     right=ACCUMULATION,
     check=check,
-    hints=("backward", "scaler", "GradientTape"),
+    hints=("backward", "scaler", "apply_gradients", "get_updates", "k_steps", "GradientMerge"),
     fixable=True,
     sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
 )

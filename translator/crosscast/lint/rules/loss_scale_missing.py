@@ -11,7 +11,7 @@ from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._half_weights import conditional, halves
 from crosscast.lint.rules._loop import backward_of, eager_steps, uses_scaler
-from crosscast.lint.rules._scalers import scaler_calls
+from crosscast.lint.rules._scalers import idle_scalers
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if program is None or scales_nothing(program.modules):
         return
-    if uses_scaler(subject) and not _unused(subject):
+    if uses_scaler(subject) and not idle_scalers(subject):
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))
@@ -44,28 +44,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="use a GradScaler, or bfloat16, which does not need one",
                 related=(backward[0].span,),
             )
-
-
-def _unused(subject: Subject) -> bool:
-    """Whether the scalers that are made only appear in checkpoints, if at all."""
-    made = scaler_calls(subject)
-    for call in made:
-        module = call.module
-        statement = module.statement_of(call.node)
-        if not isinstance(statement, ast.Assign) or statement.value is not call.node:
-            return False
-        names = {module.text(target) for target in statement.targets}
-        for node in module.nodes:
-            if not isinstance(node, ast.Name | ast.Attribute) or module.text(node) not in names:
-                continue
-            around = module.parent(node)
-            saved = isinstance(around, ast.Attribute) and around.attr in _OF_CHECKPOINTS
-            if isinstance(node.ctx, ast.Load) and not saved:
-                return False
-    return bool(made)
-
-
-_OF_CHECKPOINTS = ("state_dict", "load_state_dict", "get_scale")
 
 
 def _half_weights(step: TrainingStep) -> ast.AST | None:

@@ -11,6 +11,7 @@ from crosscast.edits.node_edits import column_at, insert, insert_before
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, window_steps
+from crosscast.lint.rules._summed_gradients import misaligned_sums, sums_gradients
 from crosscast.lint.rules._windows import end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -23,7 +24,9 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find window tests that are true too early or too late."""
     for step in subject.steps:
         yield from _first_alone(step)
-    for step in window_steps(subject):
+    yield from misaligned_sums(subject)
+    summed = [step for step in subject.steps if sums_gradients(subject, step)]
+    for step in (*window_steps(subject), *summed):
         backward = backward_of(step)
         for event, test in end_tests(step):
             if test.aligned is not False or test.never_again or test.opens or test.by_caller:
@@ -116,7 +119,7 @@ RULE = Rule(
     wrong=changed(ACCUMULATION, ("(step + 1) % steps", "step % steps")),
     right=ACCUMULATION,
     check=check,
-    hints=("%", "=="),
+    hints=("%", "==", "equal"),
     fixable=True,
     sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient accumulation",),
 )

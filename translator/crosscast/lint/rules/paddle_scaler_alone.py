@@ -20,8 +20,10 @@ from crosscast.lint.rules._paddle import (
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.program import Program
+from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.library_calls import calls_of, value_of
 from crosscast.sources.subject import Subject
 
 
@@ -50,6 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if scales_nothing(program.modules):  # as in its recipe, for which `crosscast check` warns
         return
+    yield from _half_by_default(program)
     for call, kind in regions:
         if (
             kind == "float16"
@@ -67,6 +70,21 @@ def check(subject: Subject) -> Iterator[Finding]:
                     "not need one",
                 )
                 return
+
+
+def _half_by_default(program: Program) -> Iterator[Finding]:
+    """Find programs that train with float16 as the default type of all weights."""
+    trains = {call.method for _, call in calls_of(program)} >= {"backward"}
+    for name, call in calls_of(program) if trains else ():
+        value = value_of(next(iter(call.node.args), None), call.module)
+        half = isinstance(value, Known) and value.value == "float16" and not value.flag
+        named = name.endswith(".set_default_dtype") and name.startswith("paddle.")
+        if named and half and not branches(call.node, call.module):
+            yield Finding(
+                span=call.module.span(call.node),
+                message="the model is made and trained in float16, but the loss is not scaled",
+                hint="keep float32 as the default type, and use auto_cast with a GradScaler",
+            )
 
 
 def _is_handed_in(call: Call) -> bool:
@@ -102,6 +120,6 @@ RULE = Rule(
     ),
     right=AMP,
     check=check,
-    hints=("GradScaler", "auto_cast"),
+    hints=("GradScaler", "auto_cast", "set_default_dtype"),
     sources=("Paddle 3.3.1, paddle/amp/grad_scaler.py and auto_cast.py",),
 )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._epoch_lengths import (
+    advanced,
+    advanced_by_keras,
+    counts_epochs,
+    runs_over,
+)
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps
 from crosscast.lint.rules._schedules import (
@@ -18,14 +23,13 @@ from crosscast.lint.rules._schedules import (
 )
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import target_of
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _BATCHES = re.compile(r"\blen\((self\.)?\w*(loader|iter|dl|batches)\w*\)", re.I)
-_EPOCHS = re.compile(r"(^|[._])((num|n|max|total)_?)?epochs?$", re.I)
 _RIGHT = changed(
     SCHEDULE,
     ("schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100)\n", ""),
@@ -42,6 +46,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if program is None:
         return
+    yield from _of_keras(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
         length, names = _window(step)
@@ -67,15 +72,27 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def _of_keras(program: Program) -> Iterator[Finding]:
+    """Find lengths in epochs of schedules that every update advances."""
+    for call, node in advanced_by_keras(program):
+        if counts_epochs(call, node):
+            yield Finding(
+                span=call.module.span(node),
+                message=f"{call.module.text(node)} counts epochs, but the schedule advances with "
+                "every update",
+                hint="multiply by the updates per epoch",
+            )
+
+
 def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
     """Find lengths in epochs of schedules that advance for every batch, and the reverse."""
     inside = [event for event in step.inside("schedule") if _is_plain(event)]
     around = [event for event in step.around("schedule") if _is_plain(event)]
-    for call, node in makers(program):
-        name = _made_name(call)
+    for call, node in advanced(program):
+        name = target_of(call.node, call.module).rpartition(".")[2]
         mine, ends = ([e for e in found if _same(e, name)] for found in (inside, around))
         text = call.module.text(node)
-        if mine and not ends and all(_runs_over(event, text) for event in mine):
+        if mine and not ends and counts_epochs(call, node) and _run_over(mine, text):
             yield Finding(
                 span=call.module.span(node),
                 message=f"{text} counts epochs, but the schedule advances after every batch",
@@ -93,26 +110,16 @@ def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
 
 def _is_plain(event: Event) -> bool:
     """Whether a schedule certainly advances by one where it stands."""
-    return is_schedule(event) and "argument" not in event.detail and not event.guards
-
-
-def _made_name(call: Call) -> str:
-    made = call.module.statement_of(call.node)
-    if not isinstance(made, ast.Assign) or made.value is not call.node:
-        return ""
-    return call.module.text(made.targets[0]).rpartition(".")[2]
+    by_one = not {"by_hand", "argument"} & event.detail.keys()
+    return by_one and event.window is None and not event.guards
 
 
 def _same(event: Event, name: str) -> bool:
     return bool(name) and event.subject.rpartition(".")[2] == name
 
 
-def _runs_over(event: Event, length: str) -> bool:
-    """Whether a loop of epochs around the one of batches has the length of the schedule."""
-    return bool(_EPOCHS.search(length)) and any(
-        loop.role == "epoch" and re.search(rf"(?<![\w.]){re.escape(length)}(?![\w.])", loop.over)
-        for loop in event.loops[:-1]
-    )
+def _run_over(events: list[Event], length: str) -> bool:
+    return all(runs_over(event, length) for event in events)
 
 
 def _counts_batches(text: str) -> bool:
@@ -152,6 +159,10 @@ RULE = Rule(
     wrong=changed(_RIGHT, (" // steps\n", "\n")),
     right=_RIGHT,
     check=check,
-    hints=("len(", "accum", "epoch"),
-    sources=("accelerate 1.15 scheduler.py",),
+    hints=("len(", "accum", "epoch", "EPOCH"),
+    sources=(
+        "accelerate 1.15 scheduler.py",
+        "PyTorch docs, CosineAnnealingLR",
+        "Keras docs, LearningRateSchedule",
+    ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import EPOCHS, changed
 from crosscast.lint.rules._loop import window_steps
+from crosscast.lint.rules._summed_gradients import starts_again, sums_gradients
 from crosscast.lint.rules._tail import open_tails
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -20,7 +21,12 @@ _LEAKING = changed(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows that restart in every epoch while gradients are kept."""
-    for step in window_steps(subject):
+    summed = [
+        step
+        for step in subject.steps
+        if sums_gradients(subject, step) and not starts_again(subject, step)
+    ]
+    for step in (*window_steps(subject), *summed):
         for event, test, cleared in open_tails(step):
             if not cleared:
                 yield Finding(
@@ -51,5 +57,5 @@ RULE = Rule(
         "        loss = criterion(model(inputs), targets) / min(steps, rest)\n",
     ),
     check=check,
-    hints=("backward", "scaler"),
+    hints=("backward", "scaler", "apply_gradients"),
 )

@@ -41,7 +41,8 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
     return len(marks) >= 2 and bool(keys & {"task", "trainer"})
 
 
-def _tell(writer: SettingWriter, tree: Tree) -> None:
+def tell_experiment(writer: SettingWriter, tree: Tree) -> None:
+    """Tell the facts of an experiment: its runtime, trainer and task."""
     runtime = tree.get("runtime") or Tree(tree.span)
     trainer = tree.get("trainer") or Tree(tree.span)
     writer.tell("framework", "tensorflow", origin="presence")
@@ -115,4 +116,4 @@ def _schedule(writer: SettingWriter, config: Tree) -> None:
         writer.tell("schedule.has_warmup", "yes" if steps.number else "no", steps)
 
 
-READER = YamlFormat("model_garden_yaml", _owns, _tell, loader="numbers")
+READER = YamlFormat("model_garden_yaml", _owns, tell_experiment, loader="numbers")

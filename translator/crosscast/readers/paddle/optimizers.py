@@ -79,6 +79,7 @@ class PaddleOptimizerReader:
                 under=only_under(optimizer, found),
             )
         yield from _clips(program)
+        yield from _clips_of_callers(program)
         yield from _by_call(program)
         yield from _half_masters(program)
         yield from rates(program, NAME, static=static)
@@ -182,6 +183,19 @@ def _clips(program: Program) -> Iterator[Fact]:
             if node is not None:
                 value = located(value, node, call.module) or value
             yield fact_of("clipping.value", value, place, reader=NAME)
+
+
+def _clips_of_callers(program: Program) -> Iterator[Fact]:
+    """Yield that the caller decides, for optimizers that hand a clip on."""
+    if any(last(name) in CLIPS for name, _ in calls_of(program)):
+        return
+    for name, call in matching(program, OPTIMIZER):
+        node = call.bound().get("grad_clip")
+        if node is None or not family_of(last(name)) or origin(node, call.module) != "caller":
+            continue
+        span = call.module.span(node)
+        yield fact_of("clipping.kind", Known("caller"), span, reader=NAME, confidence="likely")
+        return
 
 
 def _half_masters(program: Program) -> Iterator[Fact]:

@@ -26,6 +26,8 @@ _WRAPPERS = ("constant", "cast", "identity", "to_float", "convert_to_tensor", "V
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WHOLE = {"keras": "keras", "tf": "tensorflow", "fluid": "paddle.fluid", "paddle": "paddle"}
+_AROUND = ("horovod.", "byteps.")
+"""Libraries whose modules are named after the frameworks that they wrap."""
 _OWN = ("tensorflow.", "keras.", "paddle.", "torch.", "tf_keras.", "jax.", "optax.", "flax.")
 
 
@@ -35,11 +37,11 @@ def canonical(name: str) -> str:
         return name
     for version in (".compat.v1.", ".compat.v2."):
         name = name.replace(version, ".")
-    if name.startswith("tensorflow.keras."):
-        return name[len("tensorflow.") :]
+    if name.startswith(("tensorflow.keras.", "tensorflow.optimizers.")):
+        return f"keras.{name.removeprefix('tensorflow.').removeprefix('keras.')}"
     if name.startswith("tf_keras."):
         return name[len("tf_") :]
-    if not name.startswith(_OWN):
+    if not name.startswith((*_OWN, *_AROUND)):
         found = _HIDDEN.match(name)
         if found:
             return f"{_WHOLE[found.group(1)]}.{name[found.end() :]}"

@@ -48,6 +48,8 @@ _WARM = re.compile(r"warm_?up|ramp_?up", re.I)
 _UNRELATED = re.compile(
     r"weight_?decay|ExponentialMovingAverage|moving|global_step|checkpoint", re.I
 )
+_CONTINUES = re.compile(r"self\._?\w*(schedule|decay|after|next)\w*\(")
+"""The call of another schedule, which follows a warm-up."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _FORMULAS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cosine", re.compile(r"\bcos\(")),
@@ -158,6 +160,18 @@ def _details(call: Call, name: str) -> Iterator[tuple[str, float]]:
         value = usual if given is None else plain(call.argument(given))
         if isinstance(value, int | float) and not (given == "alpha" and value):
             yield field, float(value)
+
+
+def course_of_class(node: ast.ClassDef, module: Module) -> Course:
+    """Return the schedule that a class of the program computes, for callers in other files."""
+    text = module.text(node)
+    word = decay_of(node.name) or _decay_of_text(node, module)
+    if not word:
+        word = "caller" if _CONTINUES.search(text) else "custom"
+    names = [module.text(inner) for inner in walk(node) if isinstance(inner, ast.Attribute)]
+    length = next((name for name in names if _LENGTH.search(name)), "")
+    warm = bool(length) or bool(_WARM.search(node.name))
+    return Course(word, length, warm, places=(module.span(node),))
 
 
 def _decay_of_text(node: ast.AST, module: Module) -> str:

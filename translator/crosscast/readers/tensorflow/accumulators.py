@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import calls_of, matching, value_of
-from crosscast.readers.tensorflow.accumulator_lengths import added_division, is_divided, length_of
+from crosscast.readers.python.library_calls import calls_of, last, value_of
+from crosscast.readers.python.optimizers import family_of
+from crosscast.readers.tensorflow.gradient_sums import gradient_sums
+from crosscast.readers.tensorflow.sum_division import is_divided
+from crosscast.readers.tensorflow.sum_windows import length_of
 
 if TYPE_CHECKING:
-    from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
@@ -33,13 +35,12 @@ _STEPS = re.compile(
 
 _WORDS = re.compile(
     r"ga_steps|(gradient_|grad_)?accum(ulation|ulate)?_?(steps|batches|iter\w*|num)|n_accum\w*|"
-    r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*",
+    r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*|accum_step|steps_per_update",
     re.I,
 )
+_WRAPPER = re.compile(r"Accum\w*Optimizer|\w*Optimizer\w*Accum\w*|Accumulative\w*|\w+Accumulate")
+"""Classes of other files that wrap an optimizer: `AccumOptimizer(Adam(), 10)`."""
 _HELPER = re.compile(r"(\w*Gradient\w*Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)")
-_CLIP = re.compile(r"tensorflow\.clip_by_(global_norm|norm|average_norm|value)")
-_DERIVES = frozenset({"gradient", "gradients", "compute_gradients", "get_gradients"})
-_MOST_NAMES = 40
 _SUM_NAME = re.compile(r"accum|(^|\.)ga$|grad_acc", re.I)
 
 
@@ -51,108 +52,37 @@ class Division:
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """Where gradients are added to a sum."""
-
-    node: ast.AST
-    module: Module
-
-
 def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about accumulation from gradient sums in variables."""
-    sums = list(_sums(program))
+    applied = gradient_sums(program)
+    sums: dict[ast.AST, Module] = {call.node: call.module for call in _sums(program)}
+    sums |= {total.node: total.module for total in applied if total.node not in sums}
     if not sums:
         yield from _helpers(program, reader)
         return
-    modules = dict.fromkeys(call.module for call in sums)
-    division = next(_added(sums), None) or next((d for m in modules for d in _divisions(m)), None)
-    spans = [call.module.span(call.node) for call in sums[:4]]
+    modules = dict.fromkeys(sums.values())
+    division = next((d for m in modules for d in _divisions(m)), None)
+    spans = [module.span(node) for node, module in list(sums.items())[:4]]
     yield fact_of("accumulation.present", Known("yes"), *spans, reader=reader)
-    counted = length_of(sums)
-    steps = _steps(division, modules, counted)
+    place = division.module.span(division.node) if division is not None else spans[0]
+    steps = _steps(division, modules)
+    length = length_of(applied[0]) if applied else None
+    if steps is None and length is not None:
+        steps, place = value_of(*length), length[1].span(length[0])
     if steps is not None:
-        place = division.module.span(division.node) if division is not None else spans[0]
         yield fact_of("accumulation.steps", steps, place, reader=reader)
+    found = is_divided(applied[0]) if applied else None
+    divided = {True: "yes", False: "no" if length is not None else None, None: None}[found]
     if division is not None:
-        place = division.module.span(division.node)
-        yield fact_of("accumulation.loss_divided", Known("yes"), place, reader=reader)
-    elif counted is not None and not any(
-        is_divided(counted[1].text(counted[0]), m) for m in modules
-    ):
-        yield fact_of("accumulation.loss_divided", Known("no"), *spans[:1], reader=reader)
+        place, divided = division.module.span(division.node), "yes"
+    if divided is not None:
+        yield fact_of("accumulation.loss_divided", Known(divided), place, reader=reader)
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
     where = _cleared(modules, program)
     if where is not None:
         yield fact_of("zero_grad.where", Known(where[0]), where[1], reader=reader)  # type: ignore[arg-type]
-
-
-def clipped_sums(program: Program) -> Iterator[tuple[Call, Span]]:
-    """Yield the clips of gradients before they are added to a sum, and where they are added."""
-    clips = {call.node: call for _, call in matching(program, _CLIP)}
-    if not clips:
-        return
-    for addition, added in _additions(program):
-        for node in _behind(added, addition.module):
-            found = next((clips[part] for part in walk(node) if part in clips), None)
-            if found is not None:
-                yield found, addition.module.span(addition.node)
-                break
-
-
-def _additions(program: Program) -> Iterator[tuple[Addition, list[ast.expr]]]:
-    """Yield what adds gradients to a sum, and the expressions that it adds."""
-    for call in _sums(program):
-        module = call.module
-        yield Addition(call.node, module), [*call.node.args, *_iterables(call.node, module)]
-    for module in program.modules:
-        for node in module.nodes:
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp() as value) if (
-                    _SUM.search(name) and "+" in module.text(value)
-                ):
-                    sources = [
-                        part
-                        for generator in value.generators
-                        for part in walk(generator.iter)
-                        if isinstance(part, ast.Name) and part.id not in (name, "zip")
-                    ]
-                    yield Addition(node, module), [value.elt, *sources]
-
-
-def _behind(waiting: list[ast.expr], module: Module) -> Iterator[ast.expr]:
-    """Yield what is added to a sum, and what the names in it and around it stand for."""
-    seen: set[ast.AST] = set()
-    while waiting and len(seen) < _MOST_NAMES:
-        node = waiting.pop(0)
-        if node in seen:
-            continue
-        seen.add(node)
-        yield node
-        if any(
-            isinstance(part, ast.Call) and identifier(part.func) in _DERIVES for part in walk(node)
-        ):
-            continue  # what gradients are computed of is no gradient
-        for name in walk(node):
-            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
-                waiting += [
-                    binding.value
-                    for binding in definitions(name, module)
-                    if binding.kind == "assign" and binding.value is not None
-                ]
-
-
-def _iterables(node: ast.AST, module: Module) -> Iterator[ast.expr]:
-    """Yield what the loops and comprehensions around a node run over."""
-    here = module.parent(node)
-    while here is not None and not isinstance(here, ast.FunctionDef | ast.ClassDef):
-        if isinstance(here, ast.For) and "range" not in module.text(here.iter):
-            yield here.iter
-        elif isinstance(here, ast.ListComp | ast.GeneratorExp):
-            yield from (generator.iter for generator in here.generators)
-        here = module.parent(here)
 
 
 def _sync(program: Program) -> str:
@@ -170,9 +100,15 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         given = next((v for k, v in words.items() if _WORDS.fullmatch(k)), None)
         shown = name.rpartition(".")[2].rpartition(":")[2]
         helper = bool(_HELPER.fullmatch(shown))
-        if not (helper or (given is not None and call.method in ("compile", "fit", "Trainer"))):
-            continue
-        if given is None and not _feeds(call):
+        wraps = bool(_WRAPPER.fullmatch(shown))
+        if wraps and given is None and len(call.node.args) == 2:
+            given = call.node.args[1]
+        if not helper and not wraps:
+            if given is None:
+                continue
+            if call.method not in ("compile", "fit", "Trainer") and not _is_optimizer(name):
+                continue
+        if given is None and not wraps and not _feeds(call):
             continue
         span = call.module.span(call.node)
         value = value_of(given, call.module)
@@ -195,6 +131,11 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         if sync:
             yield fact_of("accumulation.no_sync", Known(sync), span, reader=reader)
         return
+
+
+def _is_optimizer(name: str) -> bool:
+    """Whether an optimizer of another file is created; Keras' own are read elsewhere."""
+    return bool(family_of(last(name))) and not name.startswith(("keras.", "tensorflow."))
 
 
 def _feeds(call: Call) -> bool:
@@ -268,13 +209,6 @@ def _divisions(module: Module) -> Iterator[Division]:
             yield Division(_counted(right), module)
 
 
-def _added(sums: list[Call]) -> Iterator[Division]:
-    for call in sums:
-        by = added_division(call)
-        if by is not None:
-            yield Division(_counted(by), call.module)
-
-
 def _counted(node: ast.expr) -> ast.expr:
     """Return N of `tf.cast(N, dtype)`, `float(N)`."""
     while isinstance(node, ast.Call) and node.args:
@@ -282,13 +216,7 @@ def _counted(node: ast.expr) -> ast.expr:
     return node
 
 
-def _steps(
-    division: Division | None,
-    modules: dict[Module, None],
-    counted: tuple[ast.expr, Module] | None,
-) -> Value | None:
-    if division is None and counted is not None:
-        division = Division(_counted(counted[0]), counted[1])
+def _steps(division: Division | None, modules: dict[Module, None]) -> Value | None:
     if division is not None:
         value = value_of(division.node, division.module)
         if isinstance(value, Unknown) and not value.has_default:

@@ -16,6 +16,7 @@ from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.values.value import Choice, Known
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.garden_config import garden_experiments
 from crosscast.readers.python.library_calls import calls_of, plain, uses, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
@@ -43,7 +44,14 @@ class GardenReader:
     """Reads calls of helper functions that are not in the given files."""
 
     name = NAME
-    hints = ("precision", "configure_optimizer", "mxp", "get_loss_scale", "amp")
+    hints = (
+        "precision",
+        "configure_optimizer",
+        "mxp",
+        "get_loss_scale",
+        "amp",
+        "OptimizationConfig",
+    )
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
@@ -51,6 +59,7 @@ class GardenReader:
             name.startswith(("keras.", "tensorflow.", "official.")) for name, _ in calls_of(program)
         ):
             return
+        yield from garden_experiments(program, NAME)
         configured = [c for c in _unknown(program) if c.method == "configure_optimizer"]
         for call in configured:
             yield from _configured(call)

@@ -189,12 +189,11 @@ def _of_paddle(call: Call) -> bool:
 def scales_by_hand(program: Program) -> Iterator[Call]:
     """Yield the calls that scale a loss with an optimizer method."""
     for _name, call in calls_of(program):
-        if _of_paddle(call):
+        if call.method not in ("get_scaled_loss", "scale_loss") or call.receiver is None:
             continue
-        if (call.method == "get_scaled_loss" and call.receiver is not None) or (
-            call.method == "scale_loss" and call.receiver is not None and _is_keras_scale(call)
-        ):
-            yield call
+        if _of_paddle(call) or (call.method == "scale_loss" and not _is_keras_scale(call)):
+            continue
+        yield call
 
 
 def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:

@@ -28,7 +28,7 @@ class KerasOptimizerReader:
     """Reads the keyword arguments that all Keras optimizers share."""
 
     name = NAME
-    hints = ("keras", "tensorflow_addons", "tfa.")
+    hints = ("keras", "tensorflow_addons", "tfa.", "optimizers")
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""

@@ -18,8 +18,12 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.decisions import decide_recomputing
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses
 from crosscast.readers.python.origins import located
-from crosscast.readers.tensorflow.accumulators import accumulators, clipped_sums
+from crosscast.readers.tensorflow.accumulators import accumulators
+from crosscast.readers.tensorflow.contrib_updates import contrib_clips
+from crosscast.readers.tensorflow.gradient_sums import clips_before, gradient_sums
+from crosscast.readers.tensorflow.horovod import horovod_windows
 from crosscast.readers.tensorflow.parallel import parallel
+from crosscast.readers.tensorflow.sum_windows import length_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -53,6 +57,8 @@ class TensorflowLoopReader:
         ):
             return
         yield from _clipping(program)
+        yield from contrib_clips(program, NAME)
+        yield from horovod_windows(program, NAME)
         yield from accumulators(program, NAME)
         yield from parallel(program, NAME)
         yield from _checkpointing(program)
@@ -110,7 +116,9 @@ def _clipping(program: Program) -> Iterator[Fact]:
     found = list(gradient_clips(program))
     kinds = {kind for kind, call in found if is_used(call)}
     both = {"per_param_norm", "global_norm"} <= kinds and _same_function(found)
-    micro = {clip.node for clip, _ in clipped_sums(program)}
+    clips = {call.node for _, call in found}
+    summed = [total for total in gradient_sums(program) if length_of(total) is not None]
+    micro = {part for total in summed for part, _ in clips_before(total, clips)}
     for kind, call in found:
         span = call.module.span(call.node)
         if not is_used(call):

@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.values.value import Instance, Known, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import calls_of, canonical, last, text_value, uses
+from crosscast.readers.python.library_calls import (
+    calls_of,
+    canonical,
+    last,
+    text_value,
+    uses,
+    value_of,
+)
 from crosscast.readers.python.optimizers import (
     OptimizerCall,
     course_facts,
@@ -18,16 +25,19 @@ from crosscast.readers.python.optimizers import (
     family_of,
     only_under,
     optimizer_call,
+    rate_of,
     schedule_facts,
     with_subjects,
 )
 from crosscast.readers.python.schedules import Course, course_of
-from crosscast.readers.schedule_names import decay_of
+from crosscast.readers.tensorflow.contrib_updates import contrib_optimizers
+from crosscast.readers.tensorflow.horovod import horovod_rates
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
     named_optimizer,
     optimizer_calls,
 )
+from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -73,11 +83,23 @@ class OptimizerReader:
                 on_skip="library",
                 under=only_under(optimizer, found),
             )
+            yield from _by_arguments(optimizer)
             yield from _regularized(optimizer)
         yield from _by_name(program, bool(found))
         if not found:
             yield from _elsewhere(program)
+            yield from own_classes(program, NAME)
+            yield from contrib_optimizers(program, NAME)
         yield from _by_callback(program)
+        yield from horovod_rates(program, NAME)
+        if not any(_has_schedule(optimizer) for optimizer in found):
+            yield from assigned_rates(program, NAME)
+
+
+def _has_schedule(optimizer: OptimizerCall) -> bool:
+    """Whether a schedule is behind the rate that an optimizer is created with."""
+    node = rate_of(optimizer.call)
+    return node is not None and course_of(node, optimizer.call.module.owner_of(node)) is not None
 
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
@@ -143,6 +165,27 @@ def _within_optimizer(call: Call) -> bool:
     return owner is not None and bool(family_of(owner.name))
 
 
+def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
+    """Yield the schedule of the old argument `decay` of Keras, or of a rate that is fed."""
+    call = optimizer.call
+    decay = call.bound().get("decay")
+    value = value_of(decay, call.module)
+    if decay is not None and optimizer.name.startswith("keras.") and _is_some(value):
+        course = Course("exponential")  # 1 / (1 + decay * updates)
+        yield from course_facts(course, NAME, call.module.span(decay), stepped="step")
+        return
+    node = rate_of(call)
+    rate = value_of(node, call.module)
+    if node is not None and isinstance(rate, Instance) and "placeholder" in last(rate.made_by):
+        span = call.module.owner_of(node).span(node)
+        yield fact_of("schedule.name", Known("caller"), span, reader=NAME, confidence="likely")
+
+
+def _is_some(value: Value | None) -> bool:
+    """Whether a decay is not certainly 0."""
+    return value is not None and not (isinstance(value, Known) and not value.value)
+
+
 def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
     for name in ("exclude_from_weight_decay", "exclude_from_layer_adaptation"):
         if name in optimizer.call.bound():
@@ -167,6 +210,9 @@ def _by_name(program: Program, others: bool) -> Iterator[Fact]:
 def _elsewhere(program: Program) -> Iterator[Fact]:
     """Yield an optimizer that a function of another file creates, with the facts of the call."""
     for name, call in calls_of(program):
+        if _is_by_name(call):
+            yield from facts_of(optimizer_call(call, name, "selectable"), NAME)
+            return
         getter = name == "keras.optimizers.get"
         if not getter and not (_MAKERS.fullmatch(call.method) and program.function(call) is None):
             continue
@@ -182,6 +228,15 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
         yield from schedule_facts(optimizer, NAME, stepped="step", on_skip="library")
         yield from _promised(call)
         return
+
+
+def _is_by_name(call: Call) -> bool:
+    """Whether it looks up the class of an optimizer: `getattr(tf.optimizers, name)()`."""
+    match call.node.func:
+        case ast.Call(func=ast.Name(id="getattr"), args=[of, name, *_]):
+            known = isinstance(name, ast.Constant)
+            return not known and canonical(f"{call.module.resolve(of)}.") == "keras.optimizers."
+    return False
 
 
 def _promised(call: Call) -> Iterator[Fact]:
@@ -217,23 +272,26 @@ def _by_callback(program: Program) -> Iterator[Fact]:
             ):
                 yield from _promised(call)
     for module, hook, per in rate_setters(program):
-        course = Course(decay=decay_of(hook.name) or "custom", places=(module.span(hook),))
+        course = course_set_in(hook, module) or Course("custom", places=(module.span(hook),))
         yield from course_facts(course, NAME, stepped=per)
         yield fact_of("schedule.on_skip", Known("library"), module.span(hook), reader=NAME)
 
 
 def rate_setters(program: Program) -> Iterator[tuple[Module, Function, str]]:
     """Yield the methods of callbacks of the program that set the learning rate themselves."""
+    alone = not any(call.method in _TRAINS for _, call in calls_of(program))
     for module in program.modules:
         for name, node in module.functions.items():
             owner, _, method = name.rpartition(".")
-            if method not in _HOOKS or not owner or not _made(program, owner):
+            if method not in _HOOKS or not owner or not (alone or _made(program, owner)):
                 continue
             if _SETS.search(module.text(node)):
                 yield module, node, "step" if "batch" in method else "epoch"
 
 
 _SETS = re.compile(r"set_value\([\w.]*(\.lr|learning_rate)\b|(\.lr|learning_rate)(\.assign\(| = )")
+_TRAINS = frozenset({"fit", "fit_generator", "compile", "train_on_batch", "apply_gradients"})
+"""Without them it is a library module, whose callbacks other files create."""
 _HOOKS = (
     "on_batch_begin",
     "on_train_batch_begin",

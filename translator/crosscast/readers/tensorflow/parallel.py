@@ -54,6 +54,10 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
             others.append(("towers", call))
         elif _is_chosen(name, call, program):
             others.append(("strategy_by_flag", call))
+        elif shown == "multi_gpu_model":
+            others.append(("dp", call))
+        elif call.method in _UNDER and _is_handed_in(call):
+            others.append(("caller", call))
     kinds = set(strategies) - {"mirrored"}
     if len(strategies) > 1 and kinds:
         calls = [c for many in strategies.values() for c in many]
@@ -62,12 +66,29 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
         for word, calls in strategies.items():
             yield from _said(word, calls, reader)
     if strategies:
-        others = [other for other in others if other[0] != "strategy_by_flag"]
+        others = [other for other in others if other[0] not in ("strategy_by_flag", "caller")]
+    if any(word != "caller" for word, _ in others):
+        others = [other for other in others if other[0] != "caller"]
     for word in dict.fromkeys(word for word, _ in others):
         yield from _said(word, [c for w, c in others if w == word], reader)
 
 
 _HOROVOD = frozenset({"init", "DistributedOptimizer", "DistributedGradientTape", "allreduce"})
+
+
+_UNDER = frozenset({"scope", "run", "experimental_run_v2"})
+"""Methods of a strategy that train on its devices."""
+_STRATEGY = re.compile(r"(^|[._])(\w*strategy|strat)$", re.I)
+
+
+def _is_handed_in(call: Call) -> bool:
+    """Whether it is a method of a strategy that the given files do not create."""
+    receiver = call.receiver
+    if receiver is None or not _STRATEGY.search(call.receiver_text):
+        return False
+    if call.receiver_text.endswith(".distribute_strategy"):
+        return False  # that of every Keras model, with one device or many
+    return not any(name.startswith("tensorflow.") for name in call.module.resolve_all(receiver))
 
 
 def _is_chosen(name: str, call: Call, program: Program) -> bool:

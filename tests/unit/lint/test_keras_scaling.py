@@ -1,0 +1,185 @@
+"""Losses of Keras and TensorFlow that are not scaled although they run in float16."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.rules._keras import LOOP
+from crosscast.lint.rules.tf_half_not_scaled import RULE
+from crosscast.messages.source import Source
+
+WATCHED = ("CL708", "CL709", "CL711", "CL717")
+SCALED = "        scaled = optimizer.get_scaled_loss(loss)\n"
+UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"
+
+
+def codes(text: str) -> list[str]:
+    found = lint_sources([Source("train.py", text)])
+    return sorted({d.code for d in found if d.code in WATCHED})
+
+
+def test_a_wrapper_that_scales_nothing() -> None:
+    plain = LOOP.replace(SCALED, "").replace("(scaled", "(loss").replace(UNSCALED, "")
+    assert "LossScaleOptimizer" in plain
+    assert codes(plain) == ["CL708"]
+    assert codes(plain.replace("mixed_float16", "mixed_bfloat16")) == []
+    minimized = plain.replace(
+        "    optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n",
+        "    optimizer.minimize(loss, model.trainable_variables, tape=tape)\n",
+    )
+    assert codes(minimized) == []
+    modern = plain.replace("tape.gradient(loss,", "tape.gradient(optimizer.scale_loss(loss),")
+    assert codes(modern) == []
+    by_hand = plain.replace("tape.gradient(loss,", "tape.gradient(loss * loss_scale,")
+    assert codes(by_hand) == []
+
+
+MODEL = """\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+
+
+class Classifier(tf.keras.Model):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compiled_loss(y, self(x, training=True))
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+        return {"loss": loss}
+
+
+model = Classifier()
+model.compile("adam", loss="mse")
+model.fit(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL708"]),
+        ("tf.keras.Model)", "Trainer)", []),
+        ("def train_step", "def step", []),
+        ("mixed_float16", "float32", []),
+        (
+            "        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))\n",
+            "        self.optimizer.minimize(loss, self.trainable_variables, tape=tape)\n",
+            [],
+        ),
+        ("tape.gradient(loss,", "tape.gradient(self.optimizer.scale_loss(loss),", []),
+    ],
+)
+def test_the_step_of_a_model(old: str, new: str, expected: list[str]) -> None:
+    assert codes(MODEL.replace(old, new) if old else MODEL) == expected
+
+
+def test_a_scaled_loss_that_is_not_differentiated() -> None:
+    assert codes(LOOP) == []
+    assert codes(LOOP.replace("tape.gradient(scaled", "tape.gradient(loss")) == ["CL709"]
+    sometimes = LOOP.replace(
+        SCALED, f"        if half:\n    {SCALED}        else:\n            scaled = loss\n"
+    )
+    assert codes(sometimes) == []
+    renamed = LOOP.replace(SCALED, f"{SCALED}        other = scaled\n").replace(
+        "gradient(scaled", "gradient(other"
+    )
+    assert codes(renamed) == []
+    by_name = LOOP.replace("gradient(scaled,", "gradient(target=scaled, sources=")
+    assert codes(by_name) == []
+
+
+def test_unscaled_gradients_that_are_not_applied() -> None:
+    lost = LOOP.replace(UNSCALED, UNSCALED.replace("gradients =", "unscaled ="))
+    assert codes(lost) == ["CL709"]
+    summed = lost.replace("zip(gradients,", "zip(totals(unscaled),")
+    assert codes(summed) == []
+    elsewhere = lost.replace("zip(gradients,", "zip(self.totals,")
+    assert codes(elsewhere) == []
+
+
+LATE = """\
+import tensorflow as tf
+
+
+def build():
+    inputs = tf.keras.layers.Input((32,))
+    return tf.keras.Model(inputs, tf.keras.layers.Dense(4)(inputs))
+
+
+model = build()
+model.compile(optimizer=tf.keras.optimizers.Adam(1e-3), loss="mse")
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+model.fit(data)
+"""
+SET = 'tf.keras.mixed_precision.set_global_policy("mixed_float16")\n'
+
+
+def test_a_policy_behind_the_function_that_builds() -> None:
+    assert codes(LATE) == ["CL711"]
+    first = LATE.replace(SET, "").replace("model = build()", f"{SET}model = build()")
+    assert codes(first) == []
+    again = LATE.replace(SET, f"{SET}model = build()\n")
+    assert codes(again) == []
+    nothing = LATE.replace("model = build()", "model = load(path)")
+    assert codes(nothing) == []
+    inside = LATE.replace(SET, "").replace("    inputs", f"    {SET}    inputs", 1)
+    assert codes(inside) == []
+    twice = LATE.replace(SET, "").replace("    return", f"    {SET}    return") + "build()\n"
+    assert codes(twice) == []
+
+
+GETTER = RULE.wrong
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL717"]),
+        ("tf.float16", "tf.float32", []),
+        ("tf.float16", "tf.bfloat16", []),
+        ("custom_getter=storage_in_float32", "custom_getter=averages.getter", []),
+        (
+            "custom_getter=storage_in_float32",
+            "custom_getter=float32_variable_storage_getter",
+            ["CL717"],
+        ),
+        ("optimizer.compute_gradients(loss)", "optimizer.compute_gradients(loss * loss_scale)", []),
+        ("tf.cast(variable, dtype)", "tf.identity(variable)", []),
+        ("    stored = tf.float32 if trainable", "    stored = dtype if trainable", ["CL717"]),
+    ],
+)
+def test_getters_of_half_variables(old: str, new: str, expected: list[str]) -> None:
+    assert old in GETTER
+    assert codes(GETTER.replace(old, new) if old else GETTER) == expected
+
+
+def test_a_getter_without_training() -> None:
+    text = GETTER.partition("    optimizer =")[0] + "    return tf.train.Saver(logits)\n"
+    assert codes(text) == []
+
+
+FLOATX = """\
+import tensorflow as tf
+
+tf.keras.backend.set_floatx("float16")
+model = tf.keras.Sequential([tf.keras.layers.Dense(4)])
+model.compile("adam", loss="mse")
+model.fit(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL717"]),
+        ('"float16"', '"float32"', []),
+        ('"float16"', '"bfloat16"', []),
+        ("tf.keras.backend.set_floatx", "if half:\n    tf.keras.backend.set_floatx", []),
+        ("model.fit(x, y)", "model.predict(x)", []),
+    ],
+)
+def test_half_layers_without_a_policy(old: str, new: str, expected: list[str]) -> None:
+    assert codes(FLOATX.replace(old, new) if old else FLOATX) == expected

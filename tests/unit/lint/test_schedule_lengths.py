@@ -1,0 +1,158 @@
+"""Lengths of schedules in the wrong unit or the wrong order: PyTorch, Keras and Paddle."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.rules.schedule_swapped import RULE as SWAPPED
+from crosscast.messages.source import Source
+
+WATCHED = ("CL503", "CL509")
+
+
+def codes(text: str) -> list[str]:
+    found = lint_sources([Source("train.py", text)])
+    return sorted({d.code for d in found if d.code in WATCHED})
+
+
+PADDLE = """\
+import paddle
+
+model = paddle.nn.Linear(8, 2)
+rate = paddle.optimizer.lr.CosineAnnealingDecay(learning_rate=0.1, T_max=args.epochs)
+optimizer = paddle.optimizer.Momentum(rate, parameters=model.parameters())
+for epoch in range(args.epochs):
+    for x, y in loader:
+        loss = paddle.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        rate.step()
+        optimizer.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL503"]),
+        ("T_max=args.epochs", "T_max=args.epochs * len(loader)", []),
+        ("T_max=args.epochs", "T_max=args.steps", []),
+        ("        rate.step()\n", "    rate.step()\n", []),
+        ("        rate.step()\n", "        rate.step(epoch)\n", []),
+        ("        rate.step()\n", "        other.step()\n", []),
+        ("        rate.step()\n", "        if new_epoch:\n            rate.step()\n", []),
+        ("for epoch in range(args.epochs):\n    for x", "if True:\n    for x", []),
+        ("    for x, y in loader:", "    for epoch_part, y in epoch_parts:", []),
+    ],
+)
+def test_a_paddle_loop(old: str, new: str, expected: list[str]) -> None:
+    assert old in PADDLE
+    text = PADDLE.replace(old, new) if old else PADDLE
+    if new.startswith("    rate"):
+        text = PADDLE.replace(old, "").rstrip() + "\n" + new
+    assert codes(text) == expected
+
+
+TORCH = """\
+import torch
+
+epochs = 30
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+        schedule.step()
+"""
+
+
+def test_a_length_behind_a_name() -> None:
+    assert codes(TORCH) == ["CL503"]
+    counted = TORCH.replace("epochs = 30", "num_epochs = 30 * len(loader)")
+    assert codes(counted.replace("T_max=epochs", "T_max=num_epochs")) == []
+    named = TORCH.replace("epochs = 30", "num_epochs = 30")
+    named = named.replace("T_max=epochs", "T_max=num_epochs").replace(
+        "range(epochs", "range(num_epochs"
+    )
+    assert codes(named) == ["CL503"]
+
+
+KERAS = """\
+import tensorflow as tf
+
+EPOCHS = 30
+rate = tf.keras.optimizers.schedules.CosineDecay(1e-3, decay_steps=EPOCHS)
+model.compile(tf.keras.optimizers.Adam(rate), loss="mse")
+model.fit(rows, epochs=EPOCHS)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL503"]),
+        ("decay_steps=EPOCHS", "decay_steps=EPOCHS * steps_per_epoch", []),
+        ("decay_steps=EPOCHS", "decay_steps=1000", []),
+        ("CosineDecay(1e-3, decay_steps=EPOCHS)", "ExponentialDecay(1e-3, EPOCHS, 0.9)", []),
+        ("EPOCHS = 30", "EPOCHS = 30 * steps", []),
+    ],
+)
+def test_schedules_of_keras(old: str, new: str, expected: list[str]) -> None:
+    assert codes(KERAS.replace(old, new) if old else KERAS) == expected
+
+
+CALLS = [
+    ("get_linear_schedule_with_warmup(optimizer, total_steps, warmup_steps)", ["CL509"]),
+    ("get_linear_schedule_with_warmup(optimizer, warmup_steps, total_steps)", []),
+    (
+        "get_linear_schedule_with_warmup(optimizer, num_training_steps=total_steps, "
+        "num_warmup_steps=warmup_steps)",
+        [],
+    ),
+    ("get_linear_schedule_with_warmup(optimizer, args.warmup, args.max_steps)", []),
+    ("get_linear_schedule_with_warmup(optimizer, args.max_steps, args.warmup)", ["CL509"]),
+    ("get_linear_schedule_with_warmup(optimizer, 1000, 100)", []),
+    ("get_linear_schedule_with_warmup(optimizer, total_steps, rest)", []),
+    ("get_linear_schedule_with_warmup(optimizer, warmup_steps, warmup_steps)", []),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), CALLS)
+def test_the_order_of_transformers(call: str, expected: list[str]) -> None:
+    right = "get_linear_schedule_with_warmup(optimizer, warmup_steps, total_steps)"
+    assert codes(SWAPPED.right.replace(right, call)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("5e-5, total_steps, warmup_steps", []),
+        ("5e-5, warmup_steps, total_steps", ["CL509"]),
+        ("5e-5, total_steps, warmup=warmup_steps", []),
+    ],
+)
+def test_the_order_of_paddlenlp(given: str, expected: list[str]) -> None:
+    text = (
+        "import paddle\nfrom paddlenlp.transformers import LinearDecayWithWarmup\n"
+        f"rate = LinearDecayWithWarmup({given})\n"
+        "optimizer = paddle.optimizer.AdamW(rate, parameters=model.parameters())\n"
+    )
+    assert codes(text) == expected
+
+
+def test_functions_of_the_program() -> None:
+    text = """\
+import tensorflow as tf
+
+def create_optimizer(rate, num_train_steps, num_warmup_steps):
+    return tf.keras.optimizers.Adam(course(rate, num_train_steps, num_warmup_steps))
+
+optimizer = create_optimizer(1e-4, {})
+model.compile(optimizer, loss="mse")
+"""
+    assert codes(text.format("warmup_steps, train_steps")) == ["CL509"]
+    assert codes(text.format("train_steps, warmup_steps")) == []

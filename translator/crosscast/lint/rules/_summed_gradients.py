@@ -1,0 +1,286 @@
+"""Sums of gradients in variables of TensorFlow, for the rules about windows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.lint.rule import Finding
+from crosscast.lint.rules._keras import accumulating, program_of
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.values.value import Known, Value
+from crosscast.readers.python.library_calls import calls_of, unwrapped, value_of
+from crosscast.readers.python.value_flow import flow_of, root_of
+from crosscast.readers.tensorflow.gradient_sums import GradientSum, clips_before, gradient_sums
+from crosscast.readers.tensorflow.loops import gradient_clips
+from crosscast.readers.tensorflow.sum_division import is_divided
+from crosscast.readers.tensorflow.sum_windows import (
+    SumWindow,
+    increases,
+    length_of,
+    window_of,
+)
+from crosscast.sources.subject import Subject
+from crosscast.trainstep.events import TrainingStep
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+
+
+_PRIVATE = re.compile(r"privacy|l2_norm_clip|noise_multiplier|dp_?sgd", re.I)
+"""Differential privacy clips the gradient of every micro-batch on purpose."""
+
+
+def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
+    """Yield the sums of gradients over more than one micro-batch, and their number as text."""
+    program = program_of(subject)
+    if program is None:
+        return
+    if any(_PRIVATE.search(module.source.text) for module in program.modules):
+        return
+    for total in gradient_sums(program):
+        found = length_of(total)
+        if found is None or _is_one(value_of(*found)):
+            continue
+        yield total, found[1].text(found[0])
+
+
+def _is_one(value: Value | None) -> bool:
+    content = unwrapped(value)
+    return isinstance(content, Known) and content.value == 1 and content.origin != "flag"
+
+
+def sums_gradients(subject: Subject, step: TrainingStep) -> bool:
+    """Whether a loop adds up the gradients of tapes and applies the sum once per window."""
+    backward = step.of("backward")
+    if not backward or any(event.library != "tensorflow" for event in backward):
+        return False
+    program = program_of(subject)
+    places = [total.place[0] for total in gradient_sums(program)] if program is not None else []
+    loop = step.loop.node if step.loop is not None else None
+    if loop is None:
+        return False
+    return any(node is place for place in places for node in ast.walk(loop))
+
+
+def starts_again(subject: Subject, step: TrainingStep) -> bool:
+    """Whether the sums of a loop are cleared before it, once per epoch."""
+    program = program_of(subject)
+    loop = step.loop.node if step.loop is not None else None
+    if program is None or loop is None:
+        return False
+    inside = set(ast.walk(loop))
+    for total in gradient_sums(program):
+        module = total.place[1]
+        outer = module.enclosing(loop, ast.For, ast.While) if total.place[0] in inside else None
+        if outer is None:
+            continue
+        around = [node for node in ast.walk(outer) if node not in inside]
+        if any(_sets(node, total.root, module) for node in around):
+            return True
+    return False
+
+
+def _sets(node: ast.AST, root: str, module: Module) -> bool:
+    """Whether a variable, or every item of it, gets a new value: `totals = [...]`."""
+    match node:
+        case ast.Assign(targets=[target]):
+            return module.text(target) == root
+        case ast.Call(func=ast.Attribute(value=of, attr="assign")):
+            return root_of(of, module) == root
+    return False
+
+
+_CLEARS = re.compile(r"reset|zero|clear|init|empty", re.I)
+"""Names of functions that may set a sum to zero."""
+
+
+def applied_again(subject: Subject) -> Iterator[Finding]:
+    """Find sums that a loop applies after every micro-batch and never clears."""
+    program = program_of(subject)
+    for total in gradient_sums(program) if program is not None else ():
+        node, module = total.place
+        applied = total.applied
+        if applied is None or applied.module is not module or window_of(total) is not None:
+            continue
+        loop = module.enclosing(applied.node, ast.For, ast.While)
+        if loop is None or module.enclosing(applied.node, ast.If) is not None:
+            continue
+        inside = list(ast.walk(loop))
+        if not any(inner is node for inner in inside) or total.root not in module.text(loop):
+            continue
+        if any(_sets(i, total.root, module) and i is not node for i in inside) or any(
+            isinstance(i, ast.Call) and _CLEARS.search(identifier(i.func)) for i in inside
+        ):
+            continue
+        yield Finding(
+            span=module.span(applied.node),
+            message=f"{total.root} is applied after every micro-batch and never cleared, so the "
+            "gradients of earlier ones are applied again",
+            hint="apply the sum once, behind the loop, or set it to zero afterwards",
+            related=(module.span(node),),
+        )
+
+
+def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
+    """Find sums of gradients that nothing divides by the number of micro-batches."""
+    seen: set[ast.AST] = set()
+    for total, length in windowed_sums(subject):
+        node, module = total.place
+        if node in seen or is_divided(total) is not False:
+            continue
+        seen.add(node)
+        related = total.applied
+        yield Finding(
+            span=module.span(node),
+            message=f"the gradients of {length} micro-batches are added up, but neither they nor "
+            "the losses are divided by their number",
+            hint=f"divide every gradient (or the loss) by {length}",
+            related=(related.module.span(related.node),) if related is not None else (),
+        )
+
+
+def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
+    """Find clips of the gradients of single micro-batches."""
+    program = program_of(subject)
+    if program is None:
+        return
+    clips = {call.node for _, call in gradient_clips(program)}
+    yield from _before_accumulating(program, clips)
+    seen: set[ast.AST] = set()
+    for total, _ in windowed_sums(subject):
+        for part, module in clips_before(total, clips):
+            if part in seen:
+                continue
+            seen.add(part)
+            yield Finding(
+                span=module.span(part),
+                message="the gradients are clipped after every micro-batch, before they are "
+                "added up",
+                hint="clip the sum, right before it is applied",
+                related=(total.module.span(total.node),),
+            )
+
+
+def _before_accumulating(program: Program, clips: Collection[ast.AST]) -> Iterator[Finding]:
+    """Find clips of what an optimizer of Keras gets that accumulates itself."""
+    made = {call.node for call in accumulating(program)}
+    for _, call in calls_of(program) if made else ():
+        if call.method not in ("apply_gradients", "apply") or call.receiver is None:
+            continue
+        if not any(part in made for part, _ in flow_of(call.receiver, call.module)):
+            continue
+        for part, module in flow_of(call.node.args[0], call.module) if call.node.args else ():
+            if part in clips:
+                yield Finding(
+                    span=module.span(part),
+                    message="the gradients are clipped after every micro-batch: the optimizer "
+                    "accumulates what it gets",
+                    hint="pass the limit to the optimizer: global_clipnorm=...",
+                    related=(call.module.span(call.node),),
+                )
+
+
+def misaligned_sums(subject: Subject) -> Iterator[Finding]:
+    """Find window tests of step functions whose counter is ahead or behind by one."""
+    seen: set[ast.AST] = set()
+    for total, length in windowed_sums(subject):
+        window = window_of(total)
+        if window is None or window.test in seen or _is_graph(window.module):
+            continue
+        first = _first_length(window, length)
+        again = _advanced_by_update(window, total) if not first else ""
+        if first or again:
+            seen.add(window.test)
+            related = total.applied
+            yield Finding(
+                span=window.module.span(window.test),
+                message=again or f"the first window has {first} instead of {length}",
+                hint="the test must be true after every full window, for the first time after "
+                f"{length} micro-batches",
+                related=(related.module.span(related.node),) if related is not None else (),
+            )
+
+
+def _is_graph(module: Module) -> bool:
+    """Whether the order of operations is that of a graph, not that of the text."""
+    text = module.source.text
+    return any(word in text for word in ("Session(", "get_variable(", "get_updates", "estimator"))
+
+
+def _first_length(window: SumWindow, length: str) -> str:
+    """Return the micro-batches of the first window in words; empty if right or unknown."""
+    module, offset = window.module, _offset(window.counter)
+    counter = _without_offset(window.counter)
+    function = module.function_of(window.test)
+    if function is None or offset is None or module.enclosing(window.test, ast.For, ast.While):
+        return ""
+    if not _starts_at_zero(counter, module):
+        return ""
+    added = list(increases(counter, module))
+    if len(added) != 1 or module.function_of(added[0]) is not function:
+        return ""
+    if module.parent(module.statement_of(added[0]) or added[0]) is not function:
+        return ""
+    before = added[0].lineno < window.test.lineno  # type: ignore[attr-defined]
+    at_first = offset + int(before)
+    if at_first == 1 or at_first > 2:
+        return ""
+    if not window.repeats:
+        return f"{length} + 1 micro-batches" if at_first == 0 else f"{length} - 1 micro-batches"
+    return "1 micro-batch" if at_first == 0 else f"{length} - 1 micro-batches"
+
+
+def _advanced_by_update(window: SumWindow, total: GradientSum) -> str:
+    """Return what is wrong if the update at the end of a window advances its counter again."""
+    module, applied = window.module, total.applied
+    counter = _without_offset(window.counter)
+    if applied is None or not window.repeats or module.enclosing(window.test, ast.For, ast.While):
+        return ""
+    added = list(increases(counter, module))
+    mine = [node for node in added if module.function_of(node) is module.function_of(window.test)]
+    others = [node for node in added if node not in mine]
+    ending = applied.module.function_of(applied.node)
+    own = identifier(counter) == "iterations" and applied.receiver_text.startswith("super(")
+    if len(mine) == 1 and len(others) == 1 and module.function_of(others[0]) is ending:
+        own = True
+    if len(mine) != 1 or not own:
+        return ""
+    return f"{module.text(counter)} advances for every micro-batch and again with every update"
+
+
+def _offset(counter: ast.expr) -> int | None:
+    """Return what is added to a counter before it is tested; None if it is not a small number."""
+    match counter:
+        case ast.BinOp(op=ast.Add(), right=ast.Constant(value=int() as number)):
+            return number
+        case ast.Name() | ast.Attribute():
+            return 0
+    return None
+
+
+def _without_offset(counter: ast.expr) -> ast.expr:
+    return counter.left if isinstance(counter, ast.BinOp) else counter
+
+
+def _starts_at_zero(counter: ast.expr, module: Module) -> bool:
+    """Whether every value that a counter is created with is 0."""
+    created = [b.value for b in definitions(counter, module) if b.kind == "assign" and b.value]
+    if not created:
+        return isinstance(counter, ast.Attribute) and counter.attr == "iterations"
+    return all(_is_zero(value) for value in created)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=0 | 0.0):
+            return True
+        case ast.Call(args=[first, *_]):
+            return _is_zero(first)
+        case ast.Call(keywords=keywords):
+            return any(k.arg == "initial_value" and _is_zero(k.value) for k in keywords)
+    return False

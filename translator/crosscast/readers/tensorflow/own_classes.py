@@ -1,0 +1,120 @@
+"""Reads library modules: schedules, optimizers and callbacks that they define for other files."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.optimizers import course_facts, family_of
+from crosscast.readers.python.schedules import Course, course_of, course_of_class
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
+
+_OPTIMIZER = re.compile(
+    r"(keras\.optimizers\.|tensorflow\.(train|contrib\.opt)\.|tensorflow_addons\.)"
+)
+_INNER = re.compile(r"(base_|inner_|_?)?opt(imizer)?$", re.I)
+_RATE = re.compile(r"(^|\.)_?(lr|learning_rate)$")
+_MENTIONS = re.compile(r"(lr|learning_rate)(\.assign\(| = |, )")
+_OWNER = re.compile(r"optim|(^|\.)_?opt(_\w+)?\.", re.I)
+_SETS = re.compile(r"lr|learning_?rate|sched|adjust|anneal|decay", re.I)
+
+
+def own_classes(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the schedules and optimizers that a program defines and does not create."""
+    created = {last(name) for name, _ in calls_of(program)}
+    for module in program.modules:
+        for node in module.classes.values():
+            if not node.bases or node.name in created:
+                continue
+            base = canonical(program.library_base(module.scopes[node]))
+            span = module.span(node)
+            if last(base) == "LearningRateSchedule":
+                yield from course_facts(course_of_class(node, module), reader, span, stepped="step")
+                yield fact_of("schedule.on_skip", Known("library"), span, reader=reader)
+            elif _OPTIMIZER.match(base) and not _wraps(node):
+                family = family_of(node.name) or family_of(last(base))
+                if family:
+                    yield fact_of(
+                        "optimizer.name", Known(family), span, reader=reader, confidence="likely"
+                    )
+
+
+def _wraps(node: ast.ClassDef) -> bool:
+    """Whether a class gets another optimizer, to which it leaves the update."""
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            return any(_INNER.fullmatch(a.arg) for a in method.args.args)
+    return False
+
+
+def assigned_rates(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the schedule of a rate that a loop, or a function made for it, sets."""
+    for module in program.modules:
+        if not _MENTIONS.search(module.source.text):
+            continue
+        for node, value in _set_rates(module.nodes, module):
+            per = _per(node, module)
+            if not per:
+                continue
+            span = module.span(node)
+            course = course_of(value, module)
+            if course is None or course.decay in ("", "constant"):
+                course = Course("custom", has_warmup=bool(course and course.has_warmup))
+            yield from course_facts(course, reader, span, stepped=per)
+            return
+
+
+def course_set_in(function: Function, module: Module) -> Course | None:
+    """Return the schedule whose rates a method of a callback sets; None if it is not visible."""
+    for _node, value in _set_rates(walk(function), module):
+        found = course_of(value, module)
+        if found is not None and found.decay not in ("", "constant"):
+            return found
+    return None
+
+
+def _set_rates(nodes: Iterable[ast.AST], module: Module) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Yield where a rate of an optimizer is set, with the new value."""
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=rate, attr="assign"), args=[value]):
+                pass
+            case ast.Call(func=function, args=[rate, value]) if identifier(function) == "set_value":
+                pass
+            case ast.Assign(targets=[ast.Attribute() as rate], value=value):
+                pass
+            case _:
+                continue
+        text = module.text(rate)
+        if _RATE.search(text) and _OWNER.search(text) and not _is_same(value, text, module):
+            yield node, value
+
+
+def _is_same(value: ast.expr, text: str, module: Module) -> bool:
+    """Whether a value is a plain number, or the rate itself."""
+    return isinstance(value, ast.Constant) or module.text(value) == text
+
+
+def _per(node: ast.AST, module: Module) -> str:
+    """Return how often a rate is set; empty if it is set once."""
+    function = module.function_of(node)
+    loop = module.enclosing(node, ast.For, ast.While)
+    if loop is not None and (function is None or any(n is loop for n in walk(function))):
+        head = (
+            module.text(loop.target) + module.text(loop.iter) if isinstance(loop, ast.For) else ""
+        )
+        return "epoch" if "epoch" in head.lower() else "step"
+    if function is None or not _SETS.search(function.name) or function.name.startswith("on_"):
+        return ""
+    words = " ".join(argument.arg for argument in function.args.args)
+    return "epoch" if "epoch" in words else "step"

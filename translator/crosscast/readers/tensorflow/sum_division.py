@@ -1,0 +1,210 @@
+"""Whether sums of gradients are means: divided by the number of micro-batches anywhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.readers.python.library_calls import canonical
+from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.gradient_sums import (
+    GradientSum,
+    computes_gradients,
+    gradient_flow,
+)
+from crosscast.readers.tensorflow.sum_windows import length_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+
+_WINDOW = re.compile(
+    r"accum|chunk|ga_steps|batch_split|iter_size|update_freq|micro|virtual|num_grads|n_grads"
+    r"|backward_passes|mini_?batch|sub_?div|n_?steps|num_steps",
+    re.I,
+)
+_DIVIDES = frozenset(
+    {
+        *("divide", "truediv", "multiply", "scalar_mul", "div", "div_no_nan", "scale_gradients"),
+        *("reduce_mean", "average", "mean", "accumulate_n", "realdiv"),
+    }
+)
+_SCALED = re.compile(r"grad|loss|cost|\bgv?s?\b|gv?\[|sum|total|accum|scale|lr\b|rate", re.I)
+_SUMMED = re.compile(
+    r"reduce_sum|\bSUM\b|['\"]sum['\"]|\bNONE\b|['\"]none['\"]|num_tokens|n_tokens|ntokens|"
+    r"global_batch|total_batch|compute_average_loss|valid_tokens|per_example",
+)
+_LOSSES = re.compile(r"loss|cost|crit|entropy|error|mse|objective|model|net\b|mean", re.I)
+"""Functions and models whose results may be losses."""
+_PER_EPISODE = re.compile(r"\b\w*(reward|advantage|episode|policy_loss|actor|critic)\w*\b", re.I)
+
+
+def is_divided(total: GradientSum) -> bool | None:
+    """Return whether a sum is divided by its number of terms; None if it is not clear."""
+    program = total.module.program
+    assert program is not None
+    names, number = _length_names(total), _length_number(total)
+    if any(_divides_by(node, module, names) for module in program.modules for node in module.nodes):
+        return True
+    if number is not None and any(
+        _divides_by_number(node, module, number)
+        for module in program.modules
+        for node in module.nodes
+    ):
+        return True
+    arguments = [(total.added, total.module)]
+    if total.applied is not None:
+        arguments += [(a, total.applied.module) for a in total.applied.node.args[:1]]
+    for argument, module in arguments:
+        if any(_scales(part) for part, _ in gradient_flow(argument, module)):
+            return None
+    if total.applied is not None and any(_rescales(total, module) for module in program.modules):
+        return None
+    return None if _by_design(total, known=bool(names)) else False
+
+
+def _length_names(total: GradientSum) -> set[str]:
+    """Return the last parts of the names that the length of a window has."""
+    found = length_of(total)
+    if found is None:
+        return set()
+    parts = flow_of(*found)[:60]
+    return {identifier(n) for n, _ in parts if isinstance(n, ast.Name | ast.Attribute)} - {"self"}
+
+
+def _length_number(total: GradientSum) -> int | None:
+    """Return the length of a window that is written as a number."""
+    found = length_of(total)
+    match found[0] if found is not None else None:
+        case ast.Constant(value=int() as number):
+            return number
+    return None
+
+
+def _divides_by_number(node: ast.AST, module: Module, number: int) -> bool:
+    """Whether a gradient or a loss is divided by a number: `gradient / 8`."""
+    match node:
+        case (
+            ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=by))
+            | ast.AugAssign(target=left, op=ast.Div(), value=ast.Constant(value=by))
+        ):
+            return by == number and _is_scaled(left, module)
+    return False
+
+
+def _divides_by(node: ast.AST, module: Module, names: set[str]) -> bool:
+    """Whether a gradient, a loss or 1 is divided by the length of a window (or times 1 / N)."""
+    for operand, others in _operands(node):
+        words = {identifier(p) for p in walk(operand) if isinstance(p, ast.Name | ast.Attribute)}
+        exact = words & names and not isinstance(getattr(node, "op", None), ast.Mult)
+        if not exact and not any(_is_scaled(other, module) for other in others):
+            continue
+        if words & names or any(_WINDOW.search(w) and not _is_variable(w) for w in words):
+            return not _is_number_of_steps(node, module)
+    return False
+
+
+def _is_scaled(node: ast.expr, module: Module) -> bool:
+    """Whether an operand is what a mean is taken of: a gradient, a loss, a rate or 1."""
+    if isinstance(node, ast.Constant):
+        return node.value in (1, 1.0)
+    return bool(_SCALED.search(module.text(node)))
+
+
+def _is_variable(word: str) -> bool:
+    """Whether a name is that of gradients, not of a number."""
+    return bool(re.search(r"grad|vars?$|sum|total|loss", word, re.I)) and not re.search(
+        r"step|num|n_|freq|iter", word, re.I
+    )
+
+
+def _is_number_of_steps(node: ast.AST, module: Module) -> bool:
+    """Whether a quotient counts something: `steps = int(rows / (batch * accumulation))`."""
+    parent = module.parent(node)
+    while isinstance(parent, ast.BinOp | ast.Call):
+        if isinstance(parent, ast.Call) and identifier(parent.func) in (
+            "int",
+            "ceil",
+            "floor",
+            "range",
+        ):
+            return True
+        parent = module.parent(parent)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    return target is not None and bool(re.search(r"steps|num_|updates", module.text(target)))
+
+
+def _operands(node: ast.AST) -> list[tuple[ast.expr, list[ast.expr]]]:
+    """Return the divisors or factors of an operation, each with what it is applied to."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return [(right, [left])]
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return [(right, [left]), (left, [right])]
+        case ast.AugAssign(target=target, op=ast.Div() | ast.Mult(), value=value):
+            return [(value, [target])]
+        case ast.Call(func=function, args=args) if identifier(function) in _DIVIDES:
+            return [(a, [b for b in args if b is not a]) for a in args]
+    return []
+
+
+def _scales(node: ast.AST) -> bool:
+    return bool(_operands(node))
+
+
+def _rescales(total: GradientSum, module: Module) -> bool:
+    """Whether the sum itself is set to a scaled value: `g.assign(g / n)`."""
+    if module is not total.module:
+        return False
+    for node in module.every(ast.Call):
+        if identifier(node.func) in ("assign", "map") and any(
+            _scales(inner) and total.root.rpartition(".")[2] in module.text(inner)
+            for argument in node.args
+            for inner in walk(argument)
+        ):
+            return True
+    return False
+
+
+def _by_design(total: GradientSum, *, known: bool) -> bool:
+    """Whether the sum may be meant: of summed losses, of the steps of an episode."""
+    losses = list(_losses(total))
+    if any(_is_foreign(loss, module) for loss, module in losses):
+        return True
+    for part, module in (part for each in losses for part in flow_of(*each)):
+        text = module.text(part) if isinstance(part, ast.expr) else ""
+        if isinstance(part, ast.Call | ast.keyword | ast.Attribute) and _SUMMED.search(text):
+            return True
+        if not known and _operands(part):
+            return True  # by a number that may be that of micro-batches
+    return bool(_PER_EPISODE.search(total.module.source.text))
+
+
+def _is_foreign(loss: ast.expr, module: Module) -> bool:
+    """Whether a function of another file returns a loss, and its name does not speak of losses."""
+    values: list[tuple[ast.AST | None, Module]] = [(loss, module)]
+    if isinstance(loss, ast.Name | ast.Attribute):
+        values = [(bound.value, bound.module) for bound in definitions(loss, module)]
+    for value, where in values:
+        if not isinstance(value, ast.Call) or where.program is None:
+            continue
+        call = where.call(value)
+        own = where.program.function(call) is not None or ":" in call.name
+        library = canonical(call.name).startswith(("tensorflow.", "keras."))
+        if not own and not library and not _LOSSES.search(where.text(value.func)):
+            return True
+    return False
+
+
+def _losses(total: GradientSum) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield the losses that the gradients of a sum are computed from."""
+    for part, module in gradient_flow(total.added, total.module):
+        if isinstance(part, ast.Call) and computes_gradients(part):
+            given = [
+                *part.args[:1],
+                *(k.value for k in part.keywords if k.arg in ("loss", "target")),
+            ]
+            yield from ((argument, module) for argument in given)

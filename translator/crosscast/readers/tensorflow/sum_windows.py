@@ -1,0 +1,251 @@
+"""When sums of gradients are applied: the tests that end their windows of micro-batches."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.gradient_sums import GradientSum
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Function, Module
+
+_CHOOSES = frozenset({"cond", "smart_cond", "switch", "case", "tf_cond", "in_train_phase"})
+_EQUALS = frozenset({"equal", "greater_equal", "greater"})
+_COUNTS = re.compile(r"step|count|iter|micro|accum|batch", re.I)
+_WINDOW = re.compile(
+    r"accum|micro|mini_?batch|window|chunk|sub_?batch|virtual|iter_size|total", re.I
+)
+_LEVELS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumWindow:
+    """A test that is true once a window, for a sum of gradients."""
+
+    test: ast.AST
+    module: Module
+    counter: ast.expr
+    length: ast.expr
+    repeats: bool
+    """Whether it is `counter % length == 0`; otherwise the counter starts again."""
+
+
+def window_of(total: GradientSum) -> SumWindow | None:
+    """Return the test for the end of a window; None if there is none, or it is not understood."""
+    if total.applied is None:
+        owner = total.module.class_of(total.node)
+        return next(_windows(owner, total.module), None) if owner is not None else None
+    for test, module in _tests(total.applied.node, total.applied.module, _LEVELS):
+        found = next(_windows(test, module), None)
+        if found is not None:
+            return found
+    return None
+
+
+def length_of(total: GradientSum) -> tuple[ast.expr, Module] | None:
+    """Return the number of micro-batches of a window; None if the program does not show it."""
+    found = window_of(total)
+    if found is not None:
+        return found.length, found.module
+    rounds = _loop_rounds(total) or _session_rounds(total)
+    named = rounds is not None and _WINDOW.search(f"{rounds[1].text(rounds[0])} {total.root}")
+    return rounds if named else None  # else the loop may run over tasks, or parts of a loss
+
+
+def _tests(node: ast.AST, module: Module, levels: int) -> Iterator[tuple[ast.AST, Module]]:
+    """Yield the conditions that a node stands under, also those of its function's callers."""
+    child, here = node, module.parent(node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
+            yield here.test, module
+        elif isinstance(here, ast.Call) and child is not here.func:
+            yield from _chosen_by(here, module)
+        child, here = here, module.parent(here)
+    if isinstance(here, ast.FunctionDef) and levels:
+        for use, where in _uses(here, module):
+            yield from _tests(use, where, levels - 1)
+
+
+def _chosen_by(call: ast.Call, module: Module) -> Iterator[tuple[ast.AST, Module]]:
+    """Yield the condition of `tf.cond(test, do, nothing)`."""
+    if identifier(call.func) not in _CHOOSES:
+        return
+    given = next((k.value for k in call.keywords if k.arg in ("pred", "condition")), None)
+    if given is None and call.args:
+        given = call.args[0]
+    if given is not None:
+        yield given, module
+
+
+def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]]:
+    """Yield where a function is called, or passed on as a value: `tf.cond(test, self.apply)`."""
+    program = module.program
+    if program is not None:
+        for site in program.sites(module, function):
+            yield site.node, site.module
+    for node in module.nodes:
+        if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != function.name:
+            continue
+        parent = module.parent(node)
+        given = isinstance(node.ctx, ast.Load) and isinstance(parent, ast.Call | ast.keyword)
+        if given and getattr(parent, "func", None) is not node:
+            yield node, module
+
+
+def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
+    """Yield the window tests in a condition, names followed."""
+    parts = (
+        flow_of(test, module) if isinstance(test, ast.expr) else [(n, module) for n in walk(test)]
+    )
+    for node, where in parts:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_length(node.right):
+            yield SumWindow(
+                test=node, module=where, counter=node.left, length=node.right, repeats=True
+            )
+    for node, where in parts:
+        pair = _compared(node)
+        if pair is None:
+            continue
+        for counter, length in (pair, pair[::-1]):
+            if _advances(counter, where) and _is_length(length):
+                yield SumWindow(
+                    test=node, module=where, counter=counter, length=length, repeats=False
+                )
+
+
+def _is_length(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int) and not isinstance(node.value, bool) and node.value > 1
+    return True
+
+
+def _compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    match node:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.GtE() | ast.Gt()], comparators=[right]):
+            return left, right
+        case ast.Call(func=function, args=[left, right, *_]) if identifier(function) in _EQUALS:
+            return left, right
+    return None
+
+
+def _advances(node: ast.expr, module: Module) -> bool:
+    """Whether an expression is a counter that the program increases."""
+    while isinstance(node, ast.BinOp):
+        node = node.left
+    if isinstance(node, ast.Call) and node.args and identifier(node.func) in ("cast", "int"):
+        node = node.args[0]
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    if not _COUNTS.search(identifier(node)) and not _starts_again(node, module):
+        return False
+    return any(True for _ in increases(node, module))
+
+
+def _starts_again(counter: ast.expr, module: Module) -> bool:
+    """Whether a variable is set to 0: `seen.assign(0)`."""
+    text = module.text(counter)
+    return any(
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr == "assign"
+        and module.text(node.func.value) == text
+        and any(isinstance(given, ast.Constant) and given.value == 0 for given in node.args[:1])
+        for node in module.every(ast.Call)
+    )
+
+
+def increases(counter: ast.expr, module: Module) -> Iterator[ast.AST]:
+    """Yield where a program adds 1 to a counter, in the order of the text."""
+    text = module.text(counter)
+    for node in module.nodes:
+        match node:
+            case ast.AugAssign(target=target, op=ast.Add(), value=by):
+                if module.text(target) == text and _is_one(by):
+                    yield node
+            case ast.Call(func=ast.Attribute(value=of, attr="assign_add")):
+                function = node.args and identifier(of) in ("tf", "state_ops")
+                given = node.args if function else [of, *node.args]
+                if module.text(given[0]) == text and all(_is_one(by) for by in given[1:2]):
+                    yield node
+            case ast.Call(func=ast.Attribute(attr="assign"), args=[value]):
+                assert isinstance(node.func, ast.Attribute)
+                if module.text(node.func.value) == text and _is_next(value, text, module):
+                    yield node
+            case ast.Assign(targets=[target], value=value) if module.text(target) == text:
+                if _is_next(value, text, module):
+                    yield node
+
+
+def _is_one(node: ast.expr) -> bool:
+    """Whether something is 1, also as a tensor: `tf.constant(1)`, `tf.ones_like(counter)`."""
+    match node:
+        case ast.Constant(value=value):
+            return bool(value == 1)
+        case ast.Call(func=function) if identifier(function) in ("ones", "ones_like"):
+            return True
+        case ast.Call(args=[first, *_]):
+            return _is_one(first)
+    return False
+
+
+def _is_next(value: ast.expr, text: str, module: Module) -> bool:
+    return (
+        isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.Add)
+        and text in (module.text(value.left), module.text(value.right))
+    )
+
+
+def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
+    """Return N of `for _ in range(N):` around the addition, if the sum is applied behind it."""
+    node, module = total.place
+    if total.applied is None:
+        return None
+    used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    here = module.enclosing(node, ast.For)
+    while here is not None:
+        rounds = here.iter
+        inside = any(inner is total.applied.node for inner in walk(here))
+        if inside:
+            return None
+        counts = isinstance(rounds, ast.Call) and identifier(rounds.func) == "range"
+        target = here.target.id if isinstance(here.target, ast.Name) else ""
+        if counts and target not in used and isinstance(rounds, ast.Call):
+            given = rounds.args[-1] if len(rounds.args) in (1, 2) else None
+            if given is not None and _is_length(given):
+                return given, module
+        here = module.enclosing(here, ast.For)
+    return None
+
+
+def _session_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
+    """Return N of `for _ in range(N): session.run(add)`, for the sum of a graph."""
+    program = total.module.program
+    if program is None:
+        return None
+    for module in program.modules:
+        for loop in module.every(ast.For):
+            rounds = loop.iter
+            if not isinstance(rounds, ast.Call) or identifier(rounds.func) not in (
+                "range",
+                "xrange",
+            ):
+                continue
+            if len(rounds.args) == 1 and _is_length(rounds.args[0]) and _runs(loop, total, module):
+                return rounds.args[0], module
+    return None
+
+
+def _runs(loop: ast.For, total: GradientSum, module: Module) -> bool:
+    """Whether a loop runs a sum's operation in a session, and does not apply the sum."""
+    assert total.applied is not None
+    ran: set[ast.AST] = set()
+    for node in walk(loop):
+        if isinstance(node, ast.Call) and identifier(node.func) == "run" and node.args:
+            ran.update(part for part, _ in flow_of(node.args[0], module))
+    return total.node in ran and total.applied.node not in ran
