@@ -103,8 +103,8 @@ def _elsewhere(op: Op, events: Sequence[Event], fields: Mapping[str, Filled]) ->
         return within, "-"
     filled = fields.get(FIELDS_OF_OPERATIONS[op.kind])
     done = filled is not None and filled.how in ("read", "derived") and not filled.nothing
-    if op.kind == "normalize" and filled is not None and filled.value == "microbatch":
-        done = False  # a mean of its rows needs no code of its own
+    if op.kind == "normalize" and filled is not None and filled.how == "derived":
+        done = False  # a mean over the rows of a batch needs no code of its own
     if op.kind == "zero" and done:
         # Where the step is in code that was not understood, so is what follows it.
         return ("-" if any(event.kind == "step" for event in events) else OWN), "-"
