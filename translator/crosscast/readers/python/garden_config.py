@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.config.model_garden_yaml import tell_experiment
+from crosscast.readers.config.model_garden import tell_experiment
 from crosscast.readers.python.config_tree import MAX_DEPTH, tree_of
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.settings import SettingWriter
