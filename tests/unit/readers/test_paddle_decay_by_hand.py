@@ -39,6 +39,11 @@ def test_a_decay_after_the_update_is_decoupled() -> None:
     assert "optimizer.l2" not in found
 
 
+def test_weights_are_spared_by_a_function_of_any_name() -> None:
+    found = values_of(PROGRAM.replace("exclude_from_weight_decay", "is_small"))
+    assert found["optimizer.no_decay"] == "yes"
+
+
 def test_every_weight_decays() -> None:
     text = PROGRAM.replace("            if exclude_from_weight_decay(param.name):\n", "")
     text = text.replace("                continue\n", "").replace("exclude_from_weight_decay", "x")

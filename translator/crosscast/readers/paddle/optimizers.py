@@ -71,7 +71,7 @@ class PaddleOptimizerReader:
             yield from facts_of(optimizer, NAME)
             yield from _regularized(optimizer)
             yield from _decay_filter(optimizer)
-            yield from _whole(optimizer)
+            yield from _whole(optimizer, by_hand)
             yield from schedule_facts(
                 optimizer,
                 NAME,
@@ -131,7 +131,7 @@ def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
                 return
 
 
-def _whole(optimizer: OptimizerCall) -> Iterator[Fact]:
+def _whole(optimizer: OptimizerCall, by_hand: DecayByHand | None) -> Iterator[Fact]:
     """Yield that there are no groups, if an optimizer gets all parameters, or a static graph's."""
     call = optimizer.call
     bound = call.bound()
@@ -140,7 +140,7 @@ def _whole(optimizer: OptimizerCall) -> Iterator[Fact]:
         return
     place, subject = call.module.span(call.node), optimizer.subject
     yield fact_of("optimizer.rate_groups", Known("no"), place, subject=subject, reader=NAME)
-    if not _spares(optimizer):
+    if not _spares(optimizer) and not (by_hand is not None and by_hand.spares):
         yield fact_of("optimizer.no_decay", Known("no"), place, subject=subject, reader=NAME)
 
 

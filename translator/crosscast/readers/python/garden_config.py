@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.config.model_garden import tell_experiment
 from crosscast.readers.python.config_tree import MAX_DEPTH, tree_of
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.settings import SettingWriter
@@ -25,11 +26,6 @@ _WHOLE, _PART = "ExperimentConfig", "OptimizationConfig"
 def garden_experiments(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts of calls of ExperimentConfig, or of OptimizationConfig without one."""
     calls = [call for module in program.modules for call in module.calls if _is_garden(call)]
-    if not calls:
-        return
-    # Programs without them must not load YAML.
-    from crosscast.readers.config.model_garden_yaml import tell_experiment
-
     whole = [call for call in calls if last(call.name) == _WHOLE]
     inside = {node for call in whole for node in walk(call.node)}
     for call in calls:
