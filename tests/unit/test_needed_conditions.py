@@ -88,10 +88,6 @@ VALUES = """
 def f(x, y, z):
     return x and y or z
 """
-TRUTH = """
-def f(x, y) -> bool:
-    return bool(x and y) and not (x or y) or any(v and v > 1 for v in x)
-"""
 
 
 @pytest.mark.parametrize(
@@ -241,7 +237,12 @@ def test_processes_end_with_a_result_or_a_reason(load: Callable[[str], ModuleTyp
 
 def test_waiting_is_not_computing(load: Callable[[str], ModuleType]) -> None:
     forks = load("forks")
-    [ended] = forks.run(iter([forks.Work("waits", lambda: time.sleep(1.2) or 1, 1)]), jobs=1)
+
+    def wait() -> int:
+        time.sleep(1.2)
+        return 1
+
+    [ended] = forks.run(iter([forks.Work("waits", wait, 1)]), jobs=1)
     assert ended.result == 1
 
 

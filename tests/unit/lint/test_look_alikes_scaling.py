@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from crosscast.lint.rules import _examples as examples
@@ -25,7 +27,7 @@ def under(test: str, line: str) -> str:
 
 # ---- CL301, CL306: clipped before unscaled
 
-CLIPPED = {
+CLIPPED: dict[str, tuple[Any, ...]] = {
     "never unscaled": (AMP, (UNSCALE, "")),
     "unscaled after the clip": (AMP, (UNSCALE + CLIP, CLIP + UNSCALE)),
     "unscaled in another branch": (
@@ -34,7 +36,7 @@ CLIPPED = {
         (CLIP, "    else:\n    " + CLIP),
     ),
 }
-NOT_CLIPPED = {
+NOT_CLIPPED: dict[str, tuple[Any, ...]] = {
     "after the step": (AMP, (UNSCALE + CLIP, ""), (UPDATE, UPDATE + CLIP)),
     "before the backward pass": (AMP, (UNSCALE + CLIP, ""), (SCALED, CLIP + SCALED)),
     "the threshold is scaled": (AMP, (UNSCALE, ""), ("1.0)", "1.0 * scaler.get_scale())")),
@@ -69,12 +71,12 @@ def test_not_clipped_before_unscaled(name: str) -> None:
 
 # ---- CL205: unscaled twice
 
-TWICE = {
+TWICE: dict[str, tuple[Any, ...]] = {
     "in a row": (AMP, (UNSCALE, UNSCALE + UNSCALE)),
     "the second under a condition": (AMP, (CLIP, CLIP + under("if norm", UNSCALE))),
     "in every micro-batch": (WINDOW, ("    " + UNSCALE, ""), (SCALED, SCALED + UNSCALE)),
 }
-ONCE = {
+ONCE: dict[str, tuple[Any, ...]] = {
     "two optimizers": (AMP, (UNSCALE, UNSCALE + UNSCALE.replace("optimizer", "second"))),
     "two scalers": (AMP, (UNSCALE, UNSCALE + UNSCALE.replace("scaler", "other"))),
     "in two branches": (
@@ -114,10 +116,10 @@ def test_unscaled_once(name: str) -> None:
 # ---- CL201, CL203: updated too often
 
 EARLY = (WINDOW, ("        scaler.update()\n", ""), (SCALED, SCALED + UPDATE))
-OFTEN = {
+OFTEN: dict[str, tuple[Any, ...]] = {
     "in every micro-batch": EARLY,
 }
-NOT_OFTEN = {
+NOT_OFTEN: dict[str, tuple[Any, ...]] = {
     "under its own condition": (
         WINDOW,
         ("        scaler.update()\n", ""),
@@ -158,7 +160,7 @@ TWO = swap(
     (UPDATE, UPDATE + "    scaler.step(second)\n" + UPDATE),
 )
 OTHER = 'other = torch.amp.GradScaler("cuda")\n'
-EACH = {
+EACH: dict[str, tuple[Any, ...]] = {
     "after each of two optimizers": (TWO,),
     "in a loop over optimizers": (
         AMP,
@@ -168,7 +170,7 @@ EACH = {
         ),
     ),
 }
-NOT_EACH = {
+NOT_EACH: dict[str, tuple[Any, ...]] = {
     "two scalers": (
         TWO,
         (MADE, MADE + OTHER),
@@ -236,12 +238,12 @@ def test_not_updated_for_each_optimizer(name: str) -> None:
 # ---- CL202, CL204, CL211: a scaler that is left out
 
 BARE = swap(AMP, (UNSCALE + CLIP + STEP + UPDATE, "    optimizer.step()\n"))
-LEFT_OUT = {
+LEFT_OUT: dict[str, tuple[Any, ...]] = {
     "CL204": (BARE,),
     "CL211": (AMP, (SCALED, "    loss.backward()\n")),
     "CL202": (AMP, (UPDATE, "")),
 }
-NOT_LEFT_OUT = {
+NOT_LEFT_OUT: dict[str, tuple[Any, ...]] = {
     "the gradients are unscaled and stepped in the other branch": (
         "CL204",
         AMP,

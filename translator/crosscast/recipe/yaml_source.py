@@ -27,7 +27,8 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from crosscast.messages.diagnostics import Collector, Diagnostic, DiagnosticError, Span
-from crosscast.recipe.fill_in import Ends, Mark, PathKey
+from crosscast.recipe.fill_in import Ends, Mark
+from crosscast.recipe.fill_in import PathKey as PathKey
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 10_000

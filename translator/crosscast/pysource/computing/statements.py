@@ -161,9 +161,9 @@ def _statement(
         case ast.Return(value=value):
             raise _ReturnError(machine.value(value, frame.module, frame) if value else None)
         case ast.Assign(targets=targets):
-            value = _or_nothing(machine, statement, frame)
+            made = _or_nothing(machine, statement, frame)
             for target in targets:
-                assign(machine, target, value, frame)
+                assign(machine, target, made, frame)
         case ast.AugAssign(target=target):
             assign(machine, target, _or_nothing(machine, statement, frame), frame)
         case ast.AnnAssign(target=target, value=ast.expr() as given):

@@ -71,7 +71,7 @@ def _unknown_callbacks(call: Call) -> Iterator[tuple[str, Span]]:
     """Yield text and place of callbacks that may do more than watch."""
     given = [keyword.value for keyword in call.node.keywords if keyword.arg == "callbacks"]
     for node in given:
-        elements: list[tuple[ast.AST, Module]] = []
+        elements: list[tuple[ast.expr, Module]] = []
         for here, where in chase(node, call.module):
             if isinstance(here, ast.List | ast.Tuple):
                 elements += [(element, where) for element in here.elts]

@@ -87,7 +87,7 @@ def _block(node: ast.AST, module: Module) -> list[ast.stmt]:
     here = module.enclosing(node, *_LOOPS, *_DEFINITIONS)
     while isinstance(here, ast.For) and any(word in module.text(here.iter) for word in _GROUPS):
         here = module.enclosing(here, *_LOOPS, *_DEFINITIONS)
-    return here.body if here is not None else []
+    return list(getattr(here, "body", ()))
 
 
 def curve_of(compute: Compute) -> RateCurve | None:

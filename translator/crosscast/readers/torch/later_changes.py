@@ -52,8 +52,11 @@ def tell_changes(writer: FactWriter, call: Call, subject: str) -> None:
 def _assigned(program: Program) -> Iterator[tuple[str, Span, str]]:
     """Yield the settings that assignments to groups of parameters change."""
     for module in program.modules:
-        for node in (*module.every(ast.Assign), *module.every(ast.AugAssign)):
-            target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+        targets: list[tuple[ast.stmt, ast.expr]] = [
+            *((node, node.targets[0]) for node in module.every(ast.Assign)),
+            *((node, node.target) for node in module.every(ast.AugAssign)),
+        ]
+        for node, target in targets:
             field = _of_group(target, module)
             if field and not module.is_dead(node):
                 yield field, module.span(node), module.text(node)[:80]

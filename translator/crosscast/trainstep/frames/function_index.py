@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from crosscast.pysource.programs.module import Function, Module
@@ -160,7 +161,7 @@ def _index(module: Module, models: set[str]) -> ModuleIndex:
             models.add(last_name(function.value))
     index.hot.update(
         owner
-        for assignment in (*module.every(ast.AugAssign), *module.every(ast.Assign))
+        for assignment in _assignments(module)
         if _changes_gradient(assignment)
         and (owner := _owner(assignment, module, owners)) is not None
     )
@@ -232,3 +233,8 @@ def _owner(node: ast.AST, module: Module, known: dict[ast.AST, Owner | None]) ->
     for ancestor in passed:
         known[ancestor] = found
     return found
+
+
+def _assignments(module: Module) -> Iterator[ast.Assign | ast.AugAssign]:
+    yield from module.every(ast.AugAssign)
+    yield from module.every(ast.Assign)
