@@ -223,7 +223,8 @@ def metric_sums(model: keras.Model, batch: dict[str, tf.Tensor]) -> tf.Tensor:
         values = tf.cast(metric(model, dict(batch)), tf.float64)
         values = tf.ensure_shape(values, [None])
         rows = tf.shape(next(iter(batch.values())))[0]
-        tf.debugging.assert_equal(tf.size(values), rows, f"{name}: not one number per row")
+        message = f"{name}: not one number per row"
+        tf.debugging.assert_equal(tf.size(values), rows, message)
         sums.append(tf.reduce_sum(values))
     return tf.stack(sums)
 

@@ -145,15 +145,13 @@ def train_window(
     }
 
 
-def metric_sums(model: nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """Sum of every metric over the rows of a micro-batch, in float64."""
-    sums = []
+def metric_sums(model: nn.Module, batch: dict[str, torch.Tensor]) -> Iterable[torch.Tensor]:
+    """Yield the sum of every metric over the rows of a micro-batch, in float64."""
     for name, metric in METRICS.items():
         values = metric(model, dict(batch))
         if values.shape != (len(batch[TARGET]),):
             raise ValueError(f"{name} returned {values.shape}, not one number per row")
-        sums.append(values.double().sum())
-    return torch.stack(sums)
+        yield values.double().sum()
 
 
 @torch.no_grad()
@@ -167,7 +165,7 @@ def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, 
         n_rows += len(rows[TARGET])
         batch = to_device(rows, device)
         total += micro_batch_loss(model, batch)
-        sums += metric_sums(model, batch)
+        sums += torch.stack([*metric_sums(model, batch)])
     model.train()
     metrics = dict(zip(METRICS, (sums / n_rows).tolist(), strict=True))
     return {"loss": total.item() / n_rows} | metrics
