@@ -234,7 +234,8 @@ def evaluate_batch(
     model: keras.Model, batch: dict[str, tf.Tensor]
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Summed loss, and sums of the metrics."""
-    return tf.reduce_sum(row_losses(model, batch, training=False)), metric_sums(model, batch)
+    sums = metric_sums(model, batch)
+    return tf.reduce_sum(row_losses(model, batch, training=False)), sums
 
 
 def evaluate(state: TrainState, batches: Iterable[dict[str, Any]]) -> dict[str, float]:
