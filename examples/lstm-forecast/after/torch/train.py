@@ -145,8 +145,8 @@ def train_window(
     }
 
 
-def metric_sums(model: nn.Module, batch: dict[str, torch.Tensor]) -> Iterable[torch.Tensor]:
-    """Yield the sum of every metric over the rows of a micro-batch, in float64."""
+def metric_sums(model: nn.Module, batch: dict[str, Any]) -> Iterable[torch.Tensor]:
+    """Yield each metric's sum over the rows of a batch, in float64."""
     for name, metric in METRICS.items():
         values = metric(model, dict(batch))
         if values.shape != (len(batch[TARGET]),):
