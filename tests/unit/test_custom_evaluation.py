@@ -77,6 +77,16 @@ def test_a_metric_is_the_mean_over_all_rows() -> None:
     assert found(None) == ["pass", "fail"]
 
 
+def test_a_metric_that_is_not_finite_is_not_tested() -> None:
+    targets = np.zeros((3, 2))
+    loss = float((OUTPUTS**2).mean())
+    values = [np.array([0.5, np.nan]), np.array([2.0])]
+    found = checked(
+        in_batches(), {"y": targets}, loss, metrics={}, values={"mae": (values, values)}
+    )
+    assert results(found) == ["pass", "not tested"]
+
+
 def test_binary_cross_entropy_of_logits() -> None:
     targets = np.array([[1, 0], [0.5, 1], [0, 0]])
     chances = 1 / (1 + np.exp(-OUTPUTS.astype(np.float64)))

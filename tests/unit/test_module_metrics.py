@@ -45,6 +45,10 @@ def test_what_rounding_moves_is_no_difference(factor: float) -> None:
     assert words(torch=1.0, paddle=np.float32(factor)) == []
 
 
+def test_what_is_not_a_number_anywhere_is_no_difference() -> None:
+    assert words(torch=np.nan, paddle=np.nan) == []
+
+
 @pytest.mark.parametrize("factor", [1.001, 0.0, np.nan])
 def test_another_mean_is_one(factor: float) -> None:
     (found,) = words(torch=1.0, paddle=np.float32(factor))

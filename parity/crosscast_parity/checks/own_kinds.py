@@ -353,7 +353,7 @@ FILES = (
             limit=1.0,
             unit="20 times what the recipe's type moves a row on average",
             basis="as the loss",
-            untested="the model is the shipped BERT",
+            untested="the model is the shipped BERT, or it is not finite",
         )
         for of, whose in (("evaluation", "weights"), ("evaluation of averages", "averages"))
     ),
