@@ -2,8 +2,9 @@
 
     python benchmarks/lift_corpus LABELS.json FILES [--show] [--only ID,...] [--run A|B]
 
-FILES holds OWNER+NAME@COMMIT8/PATH. `labels` beside this file has labels of public files, those of
-`aside_*` not to be looked at by who changes readers. Run A reads every file alone, run B with its companions.
+FILES holds OWNER+NAME@COMMIT8/PATH. The folder `labels` beside this file has labels of public files;
+whoever changes readers or rules must not look at the files of `aside_*`, which judge the result.
+Run A reads every file alone, run B with its companions.
 Present: a feature is there at all. Value: the word or number is the labelled one, where both say
 that the feature is there; precision counts what was said, recall what could be said. Over-claims:
 something concrete where the labels say that the file does not show it.
