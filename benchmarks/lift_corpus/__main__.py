@@ -2,7 +2,7 @@
 
     python benchmarks/lift_corpus LABELS.json FILES [--show] [--only ID,...] [--run A|B]
 
-FILES holds OWNER+NAME@COMMIT8/PATH. The folder `labels` beside this file has labels of public files;
+FILES holds OWNER+NAME@COMMIT8/PATH. The folder `labels` beside this file labels public files;
 whoever changes readers or rules must not look at the files of `aside_*`, which judge the result.
 Run A reads every file alone, run B with its companions.
 Present: a feature is there at all. Value: the word or number is the labelled one, where both say
