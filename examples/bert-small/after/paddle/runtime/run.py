@@ -199,7 +199,7 @@ def run_training(
             if not run.rank:
                 write_status(args.output, status, run.state)
             raise  # a fault of the script or of the framework, not of its use
-        reason = str(error).strip().partition("\n")[0]
+        reason = str(error).strip().partition("\n")[0] or repr(error)
         lost = f"another process has ended, or cannot be reached: {reason}"
         status["message"] = lost
     leave_processes(run.state, settings)
