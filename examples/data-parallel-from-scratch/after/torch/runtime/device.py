@@ -44,7 +44,7 @@ def lost_process(error: Exception) -> bool:
     # A signal says it, in the middle of any other work: even here, if one more ends.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     told = traceback.format_exception(type(error), error, error.__traceback__)
-    # Whoever waits for a tensor of a worker that has ended may notice before the signal.
+    # What waits for a tensor of a dead worker may notice before the signal comes.
     signs = ("DataLoader worker (pid", "resource_sharer.py")
     return any(sign in part for sign in signs for part in told)
 
