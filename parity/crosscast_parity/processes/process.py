@@ -179,7 +179,8 @@ def judge_exit(
         if missing and code == 1:
             return "cannot_run", f"the Python package {missing[1]} is not installed"
         return "failed", f"exit code {code}; {problem}"
-    expected, kind = EXITS.get(code, ("failed", "failed"))
+    raised = code == 1 and status.status == "failed"  # Python's exit code after an exception
+    expected, kind = ("failed", "failed") if raised else EXITS.get(code, ("failed", "failed"))
     if status.status != expected:
         return "failed", f"exit code {code} contradicts status {status.status!r}"
     if kind != "failed" and status.exit_code not in (None, code):
