@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._loop import backward_of, compatible, conditions, eager_steps, tape_steps
+from crosscast.lint.rules._loop import (
+    backward_of,
+    compatible,
+    conditions,
+    place_in_loop,
+    tape_steps,
+    window_steps,
+)
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -39,7 +46,7 @@ for inputs, targets in loader:
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips in one branch of a condition about precision where both branches step."""
-    for step in (*eager_steps(subject), *tape_steps(subject)):
+    for step in (*window_steps(subject), *tape_steps(subject)):
         clips = step.inside("clip")
         reported: set[str] = set()
         for clip in clips:
@@ -51,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     continue
                 reported.add(text)
                 yield Finding(
-                    span=clip.span,
+                    span=place_in_loop(clip),
                     message=f"gradients are clipped {'if' if holds else 'unless'} {text}, but "
                     "not on the other path",
                     hint="clip on both paths or on neither",

@@ -1,0 +1,85 @@
+"""Clips within an object that scales the loss, clips and steps (CL306, CL309)."""
+
+from __future__ import annotations
+
+import pytest
+
+from .lint_results import codes, swap
+
+MODES = """\
+import torch
+
+
+def one_epoch(model, optimizer, loader, loss_scaler, limit, use_amp=False):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+        if use_amp:
+            loss_scaler(loss, optimizer, clip_grad=limit, parameters=model.parameters())
+        else:
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_a_scaler_of_a_library_that_clips_on_one_path() -> None:
+    assert codes(MODES) == {"CL306"}
+    assert codes(swap(MODES, ("clip_grad=limit, ", ""))) == set()
+    clip = "torch.nn.utils.clip_grad_norm_(model.parameters(), limit)"
+    both = swap(MODES, ("    optimizer.step()", f"    {clip}\n            optimizer.step()"))
+    assert codes(both) == set()
+    assert codes(swap(MODES, ("limit, use_amp", "limit=0, use_amp"))) == {"CL306", "CL309"}
+
+
+OWN_SCALER = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--clip", type=float, default=None)
+args = parser.parse_args()
+
+
+class Scaler:
+    def __init__(self):
+        self.inner = torch.amp.GradScaler("cuda")
+
+    def __call__(self, loss, optimizer, limit=None, weights=None):
+        self.inner.scale(loss).backward()
+        self.inner.unscale_(optimizer)
+        if limit is not None:
+            torch.nn.utils.clip_grad_norm_(weights, limit)
+        self.inner.step(optimizer)
+        self.inner.update()
+
+
+def one_epoch(model, loader, optimizer, scaler, max_norm=0):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+        scaler(loss, optimizer, limit=max_norm, weights=model.parameters())
+
+
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    one_epoch(model, loader, optimizer, Scaler(), args.clip)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("max_norm=0", "max_norm=0.0"), {"CL309"}),
+        (("max_norm=0", "max_norm"), set()),
+        (("max_norm=0", "max_norm=None"), set()),
+        (("max_norm=0", "max_norm=False"), set()),
+        (("limit is not None", "limit"), set()),
+        (("limit=max_norm", "limit=max_norm or None"), set()),
+    ],
+)
+def test_a_parameter_that_is_zero_if_a_call_leaves_it_out(
+    change: tuple[str, str], expected: set[str]
+) -> None:
+    assert codes(swap(OWN_SCALER, change)) == expected
