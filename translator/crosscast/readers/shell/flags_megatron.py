@@ -83,6 +83,10 @@ def _scaling(writer: SettingWriter, settings: Settings, on: Setting) -> None:
     writer.by_library("scaler_update.status")
     scale = settings.get("loss_scale")
     if scale is not None and (scale.number or 0) > 0:
+        if settings.get("deepspeed") is not None:
+            # Megatron-DeepSpeed returns from get_megatron_optimizer before it makes a scaler.
+            reason = "--loss-scale has no effect: DeepSpeed scales by its configuration"
+            writer.warn("CC927", reason, scale)
         writer.tell("loss_scaling.mode", "static", scale)
         writer.number("loss_scaling.scale", scale)
         return
