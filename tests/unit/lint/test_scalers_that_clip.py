@@ -83,3 +83,56 @@ def test_a_parameter_that_is_zero_if_a_call_leaves_it_out(
     change: tuple[str, str], expected: set[str]
 ) -> None:
     assert codes(swap(OWN_SCALER, change)) == expected
+
+
+FUSED = """\
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--fp16", action="store_true")
+args = parser.parse_args()
+model = torch.nn.Linear(4, 2).cuda()
+if args.fp16:
+    from apex.optimizers import FP16_Optimizer, FusedAdam
+
+    model.half()
+    optimizer = FusedAdam(model.parameters(), lr=1e-4, bias_correction=False, max_grad_norm=1.0)
+    optimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)
+else:
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+for x, y in loader:
+    loss = torch.nn.functional.cross_entropy(model(x), y)
+    if args.fp16:
+        optimizer.backward(loss)
+    else:
+        loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+PLAIN_ADAM = "torch.optim.Adam(model.parameters(), lr=1e-4)"
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (("lr=1e-4, bias", "lr=1e-4, bias"), True),
+        ((", max_grad_norm=1.0", ""), False),
+        (("max_grad_norm=1.0", "max_grad_norm=0.0"), False),
+        (("max_grad_norm=1.0", "max_grad_norm=args.limit"), False),
+        ((PLAIN_ADAM, "BertAdam(model.parameters(), lr=1e-4)"), False),
+        ((PLAIN_ADAM, "FusedAdam(model.parameters(), lr=1e-4, max_grad_norm=1.0)"), False),
+        ((PLAIN_ADAM, "build(model)"), False),
+        (
+            (
+                "    optimizer.step()",
+                "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()",
+            ),
+            False,
+        ),
+        (("if args.fp16:\n    from", "if args.large:\n    from"), False),
+    ],
+)
+def test_an_optimizer_of_apex_that_clips_inside(change: tuple[str, str], found: bool) -> None:
+    assert ("CL306" in codes(swap(FUSED, change))) is found
