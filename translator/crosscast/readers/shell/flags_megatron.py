@@ -53,6 +53,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     tell_numbers(writer, "megatron-core", get, "seed", "data")
     if get("deepspeed") is not None:
         writer.tell("api", "deepspeed", get("deepspeed"), origin="presence")
+    backend = get("distributed_backend")
+    if backend is not None and backend.text in ("nccl", "gloo"):
+        writer.tell("parallel.backend", backend.text, backend)
 
 
 def _precision(writer: SettingWriter, settings: Settings) -> None:
