@@ -36,7 +36,10 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     get = settings.get
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "megatron", get("micro_batch_size", "num_layers"), origin="presence")
-    writer.tell("parallel.kind", "megatron", get("tensor_model_parallel_size"), origin="presence")
+    parts = (get("tensor_model_parallel_size"), get("pipeline_model_parallel_size"))
+    whole = all(part is not None and part.number == 1 for part in parts)
+    if not whole or get("deepspeed") is None:  # else DeepSpeed alone reduces gradients
+        writer.tell("parallel.kind", "megatron", parts[0], origin="presence")
     _precision(writer, settings)
     _batch(writer, settings, launch)
     if not tell_clip(writer, get("clip_grad")):
