@@ -235,7 +235,7 @@ def _way(event: Event, step: TrainingStep) -> str:
     accumulates = any(e.context("accumulate") for e in step.of("backward"))
     if accumulates and "by_hand" not in event.detail:
         return "library"
-    if event.window is not None or not step.windowed or "by_hand" in event.detail:
+    if event.window is not None or not step.windowed:
         return "epoch" if _now_and_then(event) else "step"
     return "micro" if step.by_hand and _each_time(event, step) else "step"
 
