@@ -25,7 +25,7 @@ NAME = "apex"
 _INITIALIZE = re.compile(r"apex\.amp\.initialize")
 _SCALE_LOSS = re.compile(r"apex\.amp\.scale_loss")
 _OLD_HANDLE = re.compile(r"apex\.amp\.init")
-_WRAPPER = re.compile(
+WRAPPER = re.compile(
     r"apex\.((contrib\.)?optimizers(\.fp16_optimizer)?|fp16_utils(\.fp16_optimizer)?)"
     r"\.FP16_Optimizer"
 )
@@ -49,7 +49,7 @@ class Apex:
             _only_scaled(writer, scaled)
         elif handles := calls_matching(program, _OLD_HANDLE):
             _initialize(writer, handles)
-        if wrappers := calls_matching(program, _WRAPPER):
+        if wrappers := calls_matching(program, WRAPPER):
             _wrapped(writer, wrappers)
         yield from writer.facts
 
@@ -145,6 +145,7 @@ def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
     if not tell_uses(writer, uses, "full"):
         return
     writer.say("api", "apex_amp", *(place_of(call) for call in calls))
+    writer.say("scaler_update.status", "library", *(place_of(call) for call in calls))
     for call in calls:
         package = "fp16_utils" if ".fp16_utils." in call.name else "contrib.optimizers"
         writer.say("loss_scaling.api", f"apex.{package}.FP16_Optimizer", place_of(call))
