@@ -123,6 +123,8 @@ def _of(node: ast.expr, module: Module, way: _Way) -> Iterator[str]:
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             yield from ["unknown"] if _may_be_window(right, module, way) else ()
             yield from _of(left, module, way)
+        case ast.UnaryOp(operand=operand):
+            yield from _of(operand, module, way)
         case ast.Constant():
             return
         case ast.Call():
@@ -275,7 +277,15 @@ def _calls_model(node: ast.Call, module: Module) -> bool:
         function = function.value
     if ":" in module.call(node).name or not (node.args or node.keywords):
         return False
-    return isinstance(function, ast.Name | ast.Attribute) and is_model_name(last_name(function))
+    if not isinstance(function, ast.Name | ast.Attribute):
+        return False
+    return is_model_name(last_name(function)) or _is_trained(function, module)
+
+
+def _is_trained(node: ast.expr, module: Module) -> bool:
+    """Whether something has parameters that the module hands to an optimizer or the like."""
+    text = module.text(node)
+    return any(c.method == "parameters" and c.receiver_text == text for c in module.calls)
 
 
 def _uses_transformers(module: Module) -> bool:
@@ -323,6 +333,9 @@ def _functions(call: Call, way: _Way) -> list[tuple[Module, Function]]:
     found = program.function(call)
     if found is None and call.name.endswith(".__call__"):
         found = program.function_named(f"{_wrapped(call.node.func, call.module)}.forward")
+    if found is None and call.method == "apply" and isinstance(call.node.func, ast.Attribute):
+        made = call.module.resolve(call.node.func.value)  # a torch.autograd.Function
+        found = program.function_named(f"{made}.forward") if made else None
     return [found] if found is not None else []
 
 

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 
 from crosscast.lint.namespaces import use_of
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._type_switches import type_switches
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.libraries.public_names import KNOWN
 from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.sources.subject import Subject
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
@@ -23,6 +26,8 @@ _READS_STEP = re.compile(
     r"optim|sched|amp\b|amp_|clip|scal|precis|step|apex|fp16|trainer|engine|solver|\*\*|vars|getattr",
     re.IGNORECASE,
 )
+_SETTINGS = re.compile(r"arg|opt|conf|cfg|flag|param|setting|self|namespace", re.IGNORECASE)
+"""Names of objects that may hold flags; `x.dtype` of a tensor is none."""
 _LIBRARIES = KNOWN | sys.stdlib_module_names | {"distutils"}
 """Modules whose functions are known; distutils belonged to Python until 3.11."""
 _BENIGN = re.compile(_DATA, re.IGNORECASE)
@@ -34,6 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if program is None or not _is_whole(subject):
         return
+    yield from _only_for_scaler(subject, program)
     flags = [
         known_flag
         for known_flag in program.all_flags
@@ -67,6 +73,30 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint="use it in the training step, or remove it: users who set it expect "
             f"{_expected(topic)}",
         )
+
+
+def _only_for_scaler(subject: Subject, program: Program) -> Iterator[Finding]:
+    """Find flags for a type that only switch the loss scaler: autocast never gets the type."""
+    for found in type_switches(subject):
+        name = identifier(found.chosen)
+        reads = [
+            node
+            for module in program.modules
+            for node in module.nodes
+            if isinstance(node, ast.Attribute) and node.attr == name
+            if isinstance(node.ctx, ast.Load) and module.parent(node) is not found.test
+            if _SETTINGS.search(module.text(node.value))
+        ]
+        for flag in program.all_flags if not reads else ():
+            outside = {*flag.choices} - {*found.values}
+            if flag.dest == name and (outside or not flag.choices):
+                yield Finding(
+                    span=flag.span,
+                    message=f"{flag.name} does not change the type of autocast, which is float16: "
+                    "it only switches the loss scaler",
+                    hint="pass it to autocast as `dtype`",
+                    related=(found.step.module.owner_of(found.context).span(found.context),),
+                )
 
 
 def _is_known(module: Module) -> bool:

@@ -11,6 +11,7 @@ from crosscast.lint.rules._epoch_lengths import (
     advanced_by_keras,
     counts_epochs,
     runs_over,
+    told_otherwise,
 )
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps
@@ -47,6 +48,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     yield from _of_keras(program)
+    yield from _of_lightning(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
         length, names = _window(step)
@@ -82,6 +84,18 @@ def _of_keras(program: Program) -> Iterator[Finding]:
                 "every update",
                 hint="multiply by the updates per epoch",
             )
+
+
+def _of_lightning(program: Program) -> Iterator[Finding]:
+    """Find modules whose number of epochs is not that of the Trainer that runs them."""
+    for call, told, trainer, runs in told_otherwise(program):
+        yield Finding(
+            span=call.module.span(told),
+            message=f"the module counts {call.module.text(told)} epochs, but the Trainer runs "
+            f"{trainer.module.text(runs)}",
+            hint="give both the same number, or take `trainer.max_epochs` in the module",
+            related=(trainer.module.span(runs),),
+        )
 
 
 def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:

@@ -121,7 +121,7 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
         return "flag"
     compound = isinstance(node, ast.Attribute | ast.Subscript)
     if root_of(node) in _FLAGS:
-        return "flag"
+        return "config" if _is_nested(node) else "flag"
     if isinstance(node, ast.Subscript) and depth < _DEPTH:
         by_key = origin(node.slice, module, depth + 1)  # `TYPES[args.dtype]`
         if by_key == "flag":
@@ -144,6 +144,16 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
         return "config"  # what a base class in another file sets
     found = {who for binding in bindings for who in _of_binding(binding, node, depth)}
     return next((who for who in _ORDER if who in found), "always")
+
+
+def _is_nested(node: ast.expr) -> bool:
+    """Whether it is an entry of a section: `args["meta"]["amp"]`, which no parser of flags has."""
+    match node:
+        case ast.Subscript(
+            value=ast.Subscript(slice=ast.Constant(value=str())), slice=ast.Constant(value=str())
+        ):
+            return True
+    return False
 
 
 def _of_binding(binding: Binding, use: ast.expr, depth: int) -> list[Who]:

@@ -18,6 +18,8 @@ from crosscast.trainstep.events import Event, TrainingStep
 _STATIC = frozenset({"paddle_static"})
 _DONE_BY_LIBRARY = frozenset({"deepspeed", "mmengine"})
 _SCALED_BY_LIBRARY = frozenset({"accelerate", "lightning_fabric", "deepspeed", "mmengine", "apex"})
+_SKIPS = frozenset({"fp16_optimizer"})
+"""Optimizers that leave out an update whose gradients overflow."""
 
 
 def libraries(step: TrainingStep) -> set[str]:
@@ -235,7 +237,7 @@ def _way(event: Event, step: TrainingStep) -> str:
     accumulates = any(e.context("accumulate") for e in step.of("backward"))
     if accumulates and "by_hand" not in event.detail:
         return "library"
-    if event.window is not None or not step.windowed or "by_hand" in event.detail:
+    if event.window is not None or not step.windowed:
         return "epoch" if _now_and_then(event) else "step"
     return "micro" if step.by_hand and _each_time(event, step) else "step"
 
@@ -254,7 +256,7 @@ def rate_on_skip(step: TrainingStep) -> Answer | None:
         return None
     if libraries(step) & {"accelerate"}:
         return answer("library", *inside)
-    scaled = [e for e in step.inside("step", "backward") if e.scaler]
+    scaled = [e for e in step.inside("step", "backward") if e.scaler or e.library in _SKIPS]
     if not scaled:
         return None
     guarded = [e for e in inside if any(_SKIP.search(g.text) for g in e.guards)]
