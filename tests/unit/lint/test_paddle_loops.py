@@ -159,3 +159,208 @@ def test_the_end_of_the_run_leaves_gradients_of_epochs() -> None:
 @pytest.mark.parametrize("name", EPOCH_ENDS)
 def test_the_epoch_ends_with_a_window(name: str) -> None:
     assert "CL105" not in codes(swap(RUN_ENDS, *EPOCH_ENDS[name]))
+
+
+# ---- CL113: only the schedule waits for the window
+
+WAITS = """\
+import paddle
+
+rate = paddle.optimizer.lr.PolynomialDecay(1e-3, decay_steps=1000)
+optimizer = paddle.optimizer.AdamW(rate, parameters=model.parameters())
+scaler = paddle.amp.GradScaler()
+for step, (x, y) in enumerate(loader):
+    with paddle.amp.auto_cast(args.amp):
+        loss = paddle.nn.functional.cross_entropy(model(x), y)
+    if args.amp:
+        scaler.scale(loss).backward()
+        scaler.minimize(optimizer, loss)
+    else:
+        loss.backward()
+        optimizer.step()
+    optimizer.clear_grad()
+    if (step + 1) % args.accumulate_steps != 0:
+        continue
+    rate.step()
+"""
+ALL_WAIT: dict[str, Changes] = {
+    "another number": (("args.accumulate_steps", "args.log_steps"),),
+    "the clearing waits": (
+        ("    optimizer.clear_grad()\n", ""),
+        ("    rate.step()\n", "    rate.step()\n    optimizer.clear_grad()\n"),
+    ),
+    "only the log waits": (
+        ("    rate.step()\n", "    print(loss)\n"),
+        ("    optimizer.clear_grad()\n", "    optimizer.clear_grad()\n    rate.step()\n"),
+    ),
+    "a library accumulates": (
+        (
+            "scaler = ",
+            "optimizer = GradientMergeOptimizer(optimizer, args.accumulate_steps)\nscaler = ",
+        ),
+    ),
+    "outside of windows": (("!= 0:\n        continue", "== 0:\n        continue"),),
+}
+
+
+def test_only_the_schedule_waits_for_the_window() -> None:
+    assert codes(WAITS) == {"CL113"}
+    nested = swap(WAITS, ("!= 0:\n        continue\n    rate", "== 0:\n        rate"))
+    assert codes(nested) == {"CL113"}
+
+
+@pytest.mark.parametrize("name", ALL_WAIT)
+def test_everything_waits_or_nothing(name: str) -> None:
+    assert "CL113" not in codes(swap(WAITS, *ALL_WAIT[name]))
+
+
+# ---- CL206: a scaled loss that is only shown
+
+SHOWN = """\
+import paddle
+from paddle.amp import GradScaler, auto_cast
+
+optimizer = paddle.optimizer.Adam(1e-3, parameters=model.parameters())
+scaler = GradScaler()
+for x, y in loader:
+    with auto_cast():
+        loss = paddle.nn.functional.mse_loss(model(x), y)
+    scaled = scaler.scale(loss)
+    print("loss:", scaled)
+    loss.backward()
+    optimizer.minimize(loss)
+    optimizer.clear_grad()
+"""
+USED: dict[str, Changes] = {
+    "differentiated": (("    loss.backward()", "    scaled.backward()"),),
+    "kept": (('print("loss:", scaled)', "losses.append(scaled)"),),
+    "bfloat16": (("auto_cast()", 'auto_cast(dtype="bfloat16")'),),
+    "passed on": (("    optimizer.minimize(loss)", "    scaler.minimize(optimizer, scaled)"),),
+    "an attribute": (("scaled = scaler", "self.scaled = scaler"),),
+}
+
+
+def test_a_scaled_loss_that_is_only_shown() -> None:
+    assert codes(SHOWN) == {"CL206"}
+    dropped = swap(SHOWN, ("scaled = scaler", "scaler"), ('    print("loss:", scaled)\n', ""))
+    assert codes(dropped) == {"CL206"}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_a_scaled_loss_that_is_used(name: str) -> None:
+    assert "CL206" not in codes(swap(SHOWN, *USED[name]))
+
+
+# ---- CL503: lengths in updates, and multiplied by the window
+
+LENGTH = """\
+import paddle
+from paddlenlp.transformers import LinearDecayWithWarmup
+
+merge = 4
+total = len(loader) // merge * args.epochs
+rate = LinearDecayWithWarmup(args.lr, total, 100)
+optimizer = paddle.optimizer.AdamW(rate, parameters=model.parameters())
+for step, (x, y) in enumerate(loader):
+    loss = paddle.nn.functional.cross_entropy(model(x), y) / merge
+    loss.backward()
+    if (step + 1) % merge == 0:
+        optimizer.step()
+        optimizer.clear_grad()
+    rate.step()
+"""
+UPDATES = (
+    ("    rate.step()\n", ""),
+    ("        optimizer.step()\n", "        optimizer.step()\n        rate.step()\n"),
+)
+RIGHT_LENGTH: dict[str, Changes] = {
+    "with the optimizer": UPDATES,
+    "in micro-batches": (("len(loader) // merge *", "len(loader) *"),),
+    "divided by something else": (("// merge *", "// 2 *"),),
+    "sometimes": (("    rate.step()", "    if step > 10:\n        rate.step()"),),
+    "of an epoch number": (("    rate.step()", "    rate.step(step)"),),
+    "another schedule": (("    rate.step()", "    other.step()"),),
+}
+
+
+def test_lengths_and_windows_of_paddle() -> None:
+    assert codes(LENGTH) == {"CL503"}
+    counted = swap(LENGTH, *UPDATES, ("// merge * args.epochs", "* args.epochs"))
+    assert codes(counted) == {"CL503"}
+    multiplied = swap(
+        LENGTH,
+        *UPDATES,
+        ("total = len(loader) // merge * args.epochs", "total = args.updates * accum"),
+    )
+    assert codes(multiplied) == {"CL503"}
+
+
+@pytest.mark.parametrize("name", RIGHT_LENGTH)
+def test_lengths_that_fit(name: str) -> None:
+    assert "CL503" not in codes(swap(LENGTH, *RIGHT_LENGTH[name]))
+
+
+def test_a_length_in_updates_of_pytorch() -> None:
+    text = swap(
+        LENGTH,
+        ("from paddlenlp.transformers import LinearDecayWithWarmup\n", "import torch\n"),
+        ("import paddle\n", ""),
+        (
+            "LinearDecayWithWarmup(args.lr, total, 100)",
+            "torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=total)",
+        ),
+        ("paddle.optimizer.AdamW(rate, parameters=model.parameters())", "None"),
+        ("paddle.nn", "torch.nn"),
+        ("clear_grad", "zero_grad"),
+        ("    rate.step()", "    schedule.step()"),
+        ("\nrate = ", "\nschedule = "),
+    )
+    assert codes(text) == {"CL502", "CL503"}
+
+
+# ---- CL912: a switch that is only stored
+
+STORED = """\
+import paddle
+
+
+class Trainer:
+    def __init__(self, args, model):
+        self.mixed = args.fp16
+        self.kind = paddle.float16 if args.fp16 else paddle.float32
+        self.scaler = paddle.amp.GradScaler()
+        self.model = model
+        self.optimizer = paddle.optimizer.Adam(1e-3, parameters=model.parameters())
+
+    def train(self, loader):
+        for x, y in loader:
+            loss = paddle.nn.functional.cross_entropy(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.clear_grad()
+"""
+LOSS = "            loss = paddle"
+READ: dict[str, Changes] = {
+    "read": ((LOSS, "            if self.mixed:\n                x = half(x)\n" + LOSS),),
+    "by its name": ((LOSS, '            mixed = getattr(self, "mixed")\n' + LOSS),),
+    "the other is read": ((LOSS, "            x = run(x, self.kind)\n" + LOSS),),
+    "handed on": (
+        ("        self.model = model\n", "        self.model = model\n        hook(self)\n"),
+    ),
+    "no scaler": (("        self.scaler = paddle.amp.GradScaler()\n", ""),),
+    "a scaler that is used": (("loss.backward()", "self.scaler.scale(loss).backward()"),),
+    "something is cast": ((LOSS, '            x = x.astype("float16")\n' + LOSS),),
+    "decides about more": (
+        ("        self.mixed = args.fp16\n", "        if args.fp16:\n            x = 1\n"),
+    ),
+    "something else": (("args.fp16", "args.fast"),),
+}
+
+
+def test_a_switch_that_is_only_stored() -> None:
+    assert codes(STORED) == {"CL912"}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_switch_that_is_read(name: str) -> None:
+    assert "CL912" not in codes(swap(STORED, *READ[name]))

@@ -327,8 +327,9 @@ def _of_criteria(node: ast.Call, module: Module) -> str:
         named = isinstance(given, ast.Name | ast.Attribute) and last_name(given) in _CRITERIA
         for binding in definitions(given, module) if named else ():
             made, where = binding.value, binding.module
-            is_call = isinstance(made, ast.Call) and not binding.path
-            name = where.call(made).name if is_call else ""
+            if not isinstance(made, ast.Call) or binding.path:
+                return "unknown"
+            name = where.call(made).name
             known = name.startswith(_LIBRARIES) and _LOSS.search(name.rpartition(".")[2])
             found.add(_of_library(made, where, False) if known else "unknown")
     return "named" if found == {"mean"} else "unknown"

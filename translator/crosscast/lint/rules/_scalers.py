@@ -18,6 +18,7 @@ CLASSES = frozenset(
         *("paddle.amp.GradScaler",),
     }
 )
+_SHOWS = frozenset({"print", "info", "debug", "log"})
 _OF_CHECKPOINTS = ("state_dict", "load_state_dict", "get_scale")
 
 
@@ -35,7 +36,7 @@ def scaler_calls(subject: Subject) -> list[Call]:
 
 
 def idle_scalers(subject: Subject) -> bool:
-    """Whether every scaler of a program is only created (and saved): nothing else reads it."""
+    """Whether every scaler of a program is only created, saved, or scales what is only shown."""
     program = subject.program
     made = scaler_calls(subject)
     if program is None or not made:
@@ -49,7 +50,9 @@ def idle_scalers(subject: Subject) -> bool:
                 continue
             word = identifier(node)
             named = "scaler" in word.lower() or word in names
-            if named and not _is_saved(node, module) and not _makes(node, made):
+            if not named or _is_saved(node, module) or _makes(node, made):
+                continue
+            if not _scales_to_show(node, module):
                 return False
     return True
 
@@ -57,6 +60,31 @@ def idle_scalers(subject: Subject) -> bool:
 def _is_saved(node: ast.AST, module: Module) -> bool:
     parent = module.parent(node)
     return isinstance(parent, ast.Attribute) and parent.attr in _OF_CHECKPOINTS
+
+
+def _scales_to_show(node: ast.AST, module: Module) -> bool:
+    """Whether `scaled = scaler.scale(loss)` is only printed, and the plain loss goes on."""
+    method = module.parent(node)
+    call = module.parent(method) if method is not None else None
+    if not isinstance(method, ast.Attribute) or method.attr != "scale":
+        return False
+    statement = module.parent(call) if isinstance(call, ast.Call) else None
+    if isinstance(statement, ast.Expr):
+        return True
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) if statement.value is call:
+            return all(
+                _is_shown(read, module)
+                for read in module.nodes
+                if isinstance(read, ast.Name) and read.id == name
+                if isinstance(read.ctx, ast.Load)
+            )
+    return False
+
+
+def _is_shown(node: ast.AST, module: Module) -> bool:
+    around = module.parent(node)
+    return isinstance(around, ast.Call) and identifier(around.func) in _SHOWS
 
 
 def _makes(node: ast.AST, made: list[Call]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.namespaces import use_of
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._stored_switches import stored_switches
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
@@ -34,6 +35,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if program is None or not _is_whole(subject):
         return
+    for node, where, names in stored_switches(subject):
+        yield Finding(
+            span=where.span(node),
+            message=f"{where.text(node)} has no effect: it only sets {', '.join(names)}, which "
+            "nothing reads",
+            hint="cast the forward pass and scale the loss under it, or remove it",
+        )
     flags = [
         known_flag
         for known_flag in program.all_flags
@@ -179,5 +187,5 @@ RULE = Rule(
         "    optimizer.step()",
     ),
     check=check,
-    hints=("add_argument", "add_arg(", "DEFINE_"),
+    hints=("add_argument", "add_arg(", "DEFINE_", "Scaler"),
 )
