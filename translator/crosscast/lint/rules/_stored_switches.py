@@ -15,6 +15,8 @@ from crosscast.pysource.syntax.nodes import identifier
 from crosscast.sources.subject import Subject
 
 _CASTS = re.compile(r"auto_?cast|amp_guard|decorate|half|b?float16|cast|astype|to|type|initialize")
+_LOOKS = frozenset({"getattr", "hasattr", "setattr", "isinstance", "super", "id", "repr", "print"})
+"""Calls that get an object and do not keep it."""
 
 
 def stored_switches(subject: Subject) -> Iterator[tuple[ast.Attribute, Module, list[str]]]:
@@ -47,10 +49,14 @@ def _casts(program: Program) -> bool:
     return any(
         _CASTS.fullmatch(call.method)
         or call.name.endswith((".autocast", ".auto_cast"))
-        or any(isinstance(given, ast.Name) and given.id == "self" for given in call.node.args)
+        or (call.method not in _LOOKS and any(map(_is_self, call.node.args)))
         for module in program.modules
         for call in module.calls
     )
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _stored(node: ast.expr, module: Module) -> str:
