@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import target_of
+from crosscast.readers.python.unused_scalers import are_unused
 from crosscast.sources.subject import Subject
 
 CLASSES = frozenset(
@@ -18,8 +14,6 @@ CLASSES = frozenset(
         *("paddle.amp.GradScaler",),
     }
 )
-_SHOWS = frozenset({"print", "info", "debug", "log"})
-_OF_CHECKPOINTS = ("state_dict", "load_state_dict", "get_scale")
 
 
 def scaler_calls(subject: Subject) -> list[Call]:
@@ -37,59 +31,8 @@ def scaler_calls(subject: Subject) -> list[Call]:
 
 def idle_scalers(subject: Subject) -> bool:
     """Whether every scaler of a program is only created, saved, or scales what is only shown."""
-    program = subject.program
     made = scaler_calls(subject)
-    if program is None or not made:
-        return False
-    names = {target_of(call.node, call.module).rpartition(".")[2] for call in made}
-    if not all(names):
-        return False
-    for module in program.modules:
-        for node in module.nodes:
-            if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-                continue
-            word = identifier(node)
-            named = "scaler" in word.lower() or word in names
-            if not named or _is_saved(node, module) or _makes(node, made):
-                continue
-            if not _scales_to_show(node, module):
-                return False
-    return True
-
-
-def _is_saved(node: ast.AST, module: Module) -> bool:
-    parent = module.parent(node)
-    return isinstance(parent, ast.Attribute) and parent.attr in _OF_CHECKPOINTS
-
-
-def _scales_to_show(node: ast.AST, module: Module) -> bool:
-    """Whether `scaled = scaler.scale(loss)` is only printed, and the plain loss goes on."""
-    method = module.parent(node)
-    call = module.parent(method) if method is not None else None
-    if not isinstance(method, ast.Attribute) or method.attr != "scale":
-        return False
-    statement = module.parent(call) if isinstance(call, ast.Call) else None
-    if isinstance(statement, ast.Expr):
-        return True
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]) if statement.value is call:
-            return all(
-                _is_shown(read, module)
-                for read in module.nodes
-                if isinstance(read, ast.Name) and read.id == name
-                if isinstance(read.ctx, ast.Load)
-            )
-    return False
-
-
-def _is_shown(node: ast.AST, module: Module) -> bool:
-    around = module.parent(node)
-    return isinstance(around, ast.Call) and identifier(around.func) in _SHOWS
-
-
-def _makes(node: ast.AST, made: list[Call]) -> bool:
-    """Whether a node is the class in a call that creates a scaler."""
-    return any(inner is node for call in made for inner in ast.walk(call.node.func))
+    return subject.program is not None and are_unused(made, subject.program)
 
 
 def enabled_by_default(call: Call) -> bool:

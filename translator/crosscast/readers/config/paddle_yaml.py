@@ -78,7 +78,9 @@ def _clas(writer: SettingWriter, tree: Tree) -> None:
         if rate is not None and rate.keys is not None:
             writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
             _named_schedule(writer, rate)
-        tell_limits(writer, optimizer)
+        clips = tell_limits(writer, optimizer) or "clip" in " ".join(optimizer.keys or ())
+        if not clips and kind is not None:
+            writer.tell("clipping.kind", "none", kind, origin="presence")
     writer.number(
         "batch.micro_batch_size", tree.setting("DataLoader", "Train", "sampler", "batch_size")
     )

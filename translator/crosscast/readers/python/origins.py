@@ -36,6 +36,8 @@ _CONFIGS = frozenset(
 _PARSES = frozenset({"parse_args", "parse_args_into_dataclasses"})
 _ORDER: tuple[Who, ...] = ("flag", "config", "caller")
 _LIBRARIES = ("torch.", "tensorflow.", "keras.", "tf_keras.", "paddle.")
+_SETTINGS = ("ml_collections.ConfigDict.", "easydict.EasyDict.", "addict.Dict.")
+"""Classes of settings whose attributes are entries of a file."""
 _DEPTH = 6
 
 
@@ -139,6 +141,8 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
             return "always"
     if compound and root_of(node) in _CONFIGS:
         return "flag" if is_parsed(node, module) else "config"
+    if compound and module.resolve(node).startswith(_SETTINGS):
+        return "config"
     if depth >= _DEPTH:
         return "always"
     bindings = definitions(node, module)

@@ -12,6 +12,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
+from crosscast.readers.python.origins import origin
 from crosscast.readers.schedule_names import decay_of
 
 if TYPE_CHECKING:
@@ -188,7 +189,15 @@ def _behind(call: Call) -> str:
     words = {str(k.arg) for k in call.node.keywords}
     if words & {"d_model", "model_dim", "dmodel"}:
         return "noam"
+    if call.method == "get_scheduler" and _is_chosen(call):
+        return "selectable"
     return "elsewhere" if any(_TOTAL.search(word) for word in words) else ""
+
+
+def _is_chosen(call: Call) -> bool:
+    """Whether a setting names the schedule that a library makes: `get_scheduler(args.kind)`."""
+    named = call.node.args[:1] or [k.value for k in call.node.keywords if k.arg == "name"]
+    return bool(named) and origin(named[0], call.module) in ("flag", "config")
 
 
 def _is_here(call: Call) -> bool:
