@@ -20,8 +20,6 @@ _MAKERS = re.compile(
     r"get_\w*schedule(r|_with_\w+)?$|OneCycleLR$|CosineAnnealingLR$|LinearLR$|PolynomialLR$"
 )
 _PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
-PADDLENLP = dict.fromkeys(_PADDLENLP, ("learning_rate", "total_steps", "warmup"))
-"""Positional parameters of schedules of PaddleNLP."""
 _OF_PADDLE = re.compile(r"^(paddle\.optimizer\.lr\.|paddlenlp\.|ppdiffusers\.)")
 _DEPTH = 6
 
@@ -60,23 +58,14 @@ def is_paddle_schedule(event: Event) -> bool:
     return bool(names) and all(_OF_PADDLE.match(name) for name in names)
 
 
-def given_to(call: Call) -> dict[str, ast.expr]:
-    """Return the arguments of a call by the names of its parameters."""
-    order = PADDLENLP.get((call.name or call.method).rpartition(".")[2])
-    if order is None:
-        return call.bound()
-    found = dict(zip(order, call.node.args, strict=False))
-    return found | {k.arg: k.value for k in call.node.keywords if k.arg}
-
-
 def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the calls that create a schedule of known length, with the length."""
     for module in program.modules:
         for call in module.calls:
             name = call.name or call.method
-            if not _MAKERS.search(name) and name.rpartition(".")[2] not in PADDLENLP:
+            if not _MAKERS.search(name) and name.rpartition(".")[2] not in _PADDLENLP:
                 continue
-            given = given_to(call)
+            given = call.bound()
             for length in _LENGTHS:
                 if length in given:
                     yield call, given[length]

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._schedules import given_to
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.sources.subject import Subject
@@ -28,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for call in module.calls:
             if not _passes_warmup(call.node):
                 continue
-            given = given_to(call)
+            given = call.bound()
             warm = next((n for p, n in given.items() if _WARM.search(p)), None)
             whole = next((n for p, n in given.items() if _WHOLE.match(p)), None)
             if warm is None or whole is None:

@@ -103,11 +103,11 @@ class PaddleOptimizerReader:
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program creates."""
-    seen: set[ast.AST] = set()
+    seen: set[tuple[ast.AST, str]] = set()
     for name, call in matching(program, OPTIMIZER):
         family = family_of(last(name))
-        if family and call.node not in seen:
-            seen.add(call.node)
+        if family and (call.node, family) not in seen:
+            seen.add((call.node, family))  # a choice of two classes is two optimizers
             yield optimizer_call(call, name, family, coupled=family in _COUPLED)
     for call in program.calls():
         match call.node.func:

@@ -35,7 +35,7 @@ _WARMUPS = (
 )
 _BASES = (
     *("initial_learning_rate", "learning_rate", "warmup_target", "peak_value", "max_learning_rate"),
-    *("base_lr", "init_value", "end_lr"),
+    *("base_lr", "init_value", "end_lr", "max_lr"),
 )
 _TOTALS = ("decay_steps", "T_max", "total_steps", "first_decay_steps")
 _WITH_WARMUP = re.compile(r"(with|and)_?warm_?up\w*$", re.I)
@@ -265,7 +265,7 @@ def _total(call: Call) -> Value | None:
 
 
 def _length(call: Call) -> str:
-    for name in (*_WARMUPS, "transition_steps", "warmup"):
+    for name in (*_WARMUPS, "transition_steps", "warmup", "warmup_step"):
         node = call.bound().get(name)
         if node is not None:
             return _shown(call.argument(name), call.module.owner_of(node).text(node))
