@@ -158,6 +158,23 @@ def test_a_schedule_behind_a_condition_of_paddlenlp() -> None:
     """
     found = values_of(text)
     assert (found["schedule.name"], found["schedule.has_warmup"]) == ("linear", "yes")
+    assert found["optimizer.learning_rate"] == 1e-4
+    assert found["schedule.warmup"] == "10"
+
+
+def test_a_choice_of_two_classes() -> None:
+    text = """
+        import paddle
+        kind = paddle.optimizer.AdamW if args.decay else paddle.optimizer.Adam
+        optimizer = kind(learning_rate=0.1, parameters=model.parameters())
+    """
+    found = values_of(text)
+    assert sorted(v for k, v in found.items() if k.startswith("optimizer.name")) == [
+        "adam",
+        "adamw",
+    ]
+    one = text.replace(" if args.decay else paddle.optimizer.Adam", "")
+    assert values_of(one)["optimizer.name"] == "adamw"
 
 
 SWITCHED = [
