@@ -32,6 +32,7 @@ def test_objects_of_the_caller() -> None:
     assert found["loss_scaling.mode"] == "elsewhere"
     assert found["clipping.kind"] == "elsewhere"
     assert found["schedule.name"] == "elsewhere"
+    assert found["parallel.kind"] == ("caller",)
 
 
 SEEN = [
@@ -40,6 +41,9 @@ SEEN = [
     ("precision.enabled", "engine.auto_cast(is_eval=False)", "engine.timer()"),
     ("loss_scaling.mode", "engine.scaler.scale(loss)", "engine.images.scale(loss)"),
     ("clipping.kind", "scaled.backward()", "engine.run(scaled)"),
+    ("parallel.kind", "engine.model(x)", "net(x)"),
+    ("parallel.kind", "import paddle", "import paddle  # one process: no DataParallel"),
+    ("parallel.kind", "def train(engine, rows)", "engine = Engine()\ndef train(rows)"),
 ]
 
 

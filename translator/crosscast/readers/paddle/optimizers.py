@@ -15,7 +15,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.decay_by_hand import DecayByHand, decay_by_hand
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
-from crosscast.readers.paddle.unseen import unseen_clips
+from crosscast.readers.paddle.unseen import unseen_clips, unseen_processes
 from crosscast.readers.python.library_calls import (
     calls_of,
     canonical,
@@ -95,6 +95,7 @@ class PaddleOptimizerReader:
         yield from _clips(program)
         if not found:
             yield from unseen_clips(program, NAME)
+            yield from unseen_processes(program, NAME)
         yield from _clips_of_callers(program)
         yield from _by_call(program)
         yield from _half_masters(program)

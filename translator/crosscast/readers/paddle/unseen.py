@@ -6,21 +6,24 @@ created here, nobody can say from these files that there is no clipping and no h
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of
-from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
+from crosscast.trainstep.frames.object_kinds import is_model_name, kind_by_name, last_name
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
 
 _CLIP = re.compile(r"clip", re.I)
+_PROCESSES = re.compile(r"DataParallel|fleet|parallel_env|distributed|world_size")
 _CAST = re.compile(r"_?(amp_)?auto_?cast(_context)?$")
 _OF_OPTIMIZERS = {
     "clipping.kind": "elsewhere",
@@ -49,6 +52,34 @@ def _is_updating(call: Call) -> bool:
         return False
     given = call.node.args[:1]
     return any(kind_by_name(last_name(node)) == "optimizer" for node in (call.receiver, *given))
+
+
+def unseen_processes(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield that the caller decides about processes: model and optimizer are of its object."""
+    if any(_PROCESSES.search(module.source.text) for module in program.modules):
+        return
+    calls = [call for _, call in calls_of(program)]
+    owners = {owner for call in calls if _is_updating(call) for owner in _parameters(call)}
+    for call in calls:
+        function = call.node.func
+        if not isinstance(function, ast.Attribute) or not is_model_name(function.attr):
+            continue
+        if isinstance(function.value, ast.Name) and function.value.id in owners:
+            span, word = call.module.span(call.node), Known(("caller",))
+            yield fact_of("parallel.kind", word, span, reader=reader, confidence="guess")
+            return
+
+
+def _parameters(call: Call) -> Iterator[str]:
+    """Yield the parameter whose attribute an optimizer is: `engine` of `engine.optimizer[0]`."""
+    for node in (call.receiver, *call.node.args[:1]):
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        owner = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(owner, ast.Name) and owner.id != "self":
+            bindings = definitions(owner, call.module)
+            if bindings and all(binding.kind == "parameter" for binding in bindings):
+                yield owner.id
 
 
 def is_trained(program: Program) -> bool:
