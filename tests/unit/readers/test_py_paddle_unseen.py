@@ -9,6 +9,7 @@ import pytest
 from program_facts import values_of
 
 UNSEEN = """
+# distributed under some licence
 import paddle
 
 
@@ -42,7 +43,7 @@ SEEN = [
     ("loss_scaling.mode", "engine.scaler.scale(loss)", "engine.images.scale(loss)"),
     ("clipping.kind", "scaled.backward()", "engine.run(scaled)"),
     ("parallel.kind", "engine.model(x)", "net(x)"),
-    ("parallel.kind", "import paddle", "import paddle  # one process: no DataParallel"),
+    ("parallel.kind", "import paddle", "import paddle\npaddle.distributed.init_parallel_env()"),
     ("parallel.kind", "def train(engine, rows)", "engine = Engine()\ndef train(rows)"),
 ]
 

@@ -56,7 +56,7 @@ def _is_updating(call: Call) -> bool:
 
 def unseen_processes(program: Program, reader: str) -> Iterator[Fact]:
     """Yield that the caller decides about processes: model and optimizer are of its object."""
-    if any(_PROCESSES.search(module.source.text) for module in program.modules):
+    if any(_PROCESSES.search(f"{name} {call.method}") for name, call in calls_of(program)):
         return
     calls = [call for _, call in calls_of(program)]
     owners = {owner for call in calls if _is_updating(call) for owner in _parameters(call)}
