@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-_NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
+NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
+"""What namespaces of flags are called."""
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 _TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboard|\btb\b", re.I)
 """Calls that only display their arguments."""
@@ -33,7 +34,7 @@ class Use:
 def use_of(program: Program) -> Use:
     """Return the uses of the namespaces of a program's flags."""
     use = Use()
-    names = {name for module in program.modules for name in _bound(module)} | _NAMES
+    names = {name for module in program.modules for name in _bound(module)} | NAMES
     names |= _parameters(program, names)
     for module in program.modules:
         for node in module.parents:

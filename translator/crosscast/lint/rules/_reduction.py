@@ -29,7 +29,10 @@ _LOSS = re.compile(
     r"Loss$|^(cross_entropy|nll_loss|mse_loss|l1_loss|smooth_l1_loss|huber_loss|kl_div"
     r"|binary_cross_entropy(_with_logits)?|softmax_with_cross_entropy)$"
 )
-_NAMED = re.compile(r"^(self\.)?(criterion|loss_fn|loss_func|loss_function|loss_fct|criteria)$")
+_CRITERIA = ("criterion", "loss_fn", "loss_func", "loss_function", "loss_fct", "criteria")
+_NAMED = re.compile(rf"^(self\.)?({'|'.join(_CRITERIA)})$")
+_COMPUTES = re.compile(r"^_?(get|compute|calc|calculate|forward)_(the_)?loss$|^loss$")
+"""Functions that only compute a loss."""
 _SUMMED = re.compile(
     r"reduction\s*=\s*['\"](sum|none)['\"]|size_average\s*=\s*False|reduce\s*=\s*False"
     r"|num_tokens|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
@@ -215,7 +218,7 @@ def _of_entry(
             functions = _functions(module.call(node), way)
             for where, function in functions:
                 for returned in _returned(function, where):
-                    yield from _of_entry(returned, key, where, way.into(node))
+                    yield from _of_entry(returned, key, where, way.into(node), name)
             if not functions:
                 yield _of_output(node, key, module, name)
         case ast.Subscript(value=value, slice=ast.Slice(lower=None)):
@@ -321,8 +324,25 @@ def _of_call(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
         yield "named"  # the return value of a LightningModule is optimized directly
     elif _NAMED.search(module.text(node.func)) and ":" not in call.name:
         yield "named"
+    elif _COMPUTES.search(call.method) and ":" not in call.name:
+        yield _of_criteria(node, module)
     else:
         yield "named" if _runs_model(node, module) else "unknown"
+
+
+def _of_criteria(node: ast.Call, module: Module) -> str:
+    """Return how the criterion reduces that an unseen function gets: `get_loss(y, x, mse)`."""
+    found = set()
+    for given in (*node.args, *(k.value for k in node.keywords)):
+        named = isinstance(given, ast.Name | ast.Attribute) and last_name(given) in _CRITERIA
+        for binding in definitions(given, module) if named else ():
+            made, where = binding.value, binding.module
+            if not isinstance(made, ast.Call) or binding.path:
+                return "unknown"
+            name = where.call(made).name
+            known = name.startswith(_LIBRARIES) and _LOSS.search(name.rpartition(".")[2])
+            found.add(_of_library(made, where, False) if known else "unknown")
+    return "named" if found == {"mean"} else "unknown"
 
 
 def _functions(call: Call, way: _Way) -> list[tuple[Module, Function]]:

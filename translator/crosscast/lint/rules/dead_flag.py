@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.namespaces import use_of
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._stored_switches import stored_switches
 from crosscast.lint.rules._type_switches import type_switches
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
@@ -40,6 +41,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None or not _is_whole(subject):
         return
     yield from _only_for_scaler(subject, program)
+    for node, where, names in stored_switches(subject):
+        yield Finding(
+            span=where.span(node),
+            message=f"{where.text(node)} has no effect: it only sets {', '.join(names)}, which "
+            "nothing reads",
+            hint="cast the forward pass and scale the loss under it, or remove it",
+        )
     flags = [
         known_flag
         for known_flag in program.all_flags
@@ -209,5 +217,5 @@ RULE = Rule(
         "    optimizer.step()",
     ),
     check=check,
-    hints=("add_argument", "add_arg(", "DEFINE_"),
+    hints=("add_argument", "add_arg(", "DEFINE_", "Scaler"),
 )

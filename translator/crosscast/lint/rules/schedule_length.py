@@ -14,8 +14,9 @@ from crosscast.lint.rules._epoch_lengths import (
     told_otherwise,
 )
 from crosscast.lint.rules._examples import SCHEDULE, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
 from crosscast.lint.rules._schedules import (
+    is_paddle_schedule,
     is_prepared,
     is_schedule,
     makers,
@@ -51,6 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from _of_lightning(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
+        yield from _of_updates(step, program)
         length, names = _window(step)
         ticks = [event for event in step.inside("schedule") if _per_update(event)]
         if not length or not ticks:
@@ -122,6 +124,38 @@ def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
             )
 
 
+def _of_updates(step: TrainingStep, program: Program) -> Iterator[Finding]:
+    """Find lengths in updates of schedules that advance after every micro-batch."""
+    ends, backward = end_tests(step), backward_of(step)
+    if not own_windows(step) or not ends or len(ends) != len(step.inside("step")):
+        return
+    every = [
+        event
+        for event in step.inside("schedule")
+        if _is_plain(event)
+        and (is_schedule(event) or is_paddle_schedule(event))
+        and all(implies(other, event) and other.loops == event.loops for other in backward)
+    ]
+    window = ends[0][1].steps_text
+    for call, node in makers(program):
+        mine = [e for e in every if _same(e, target_of(call.node, call.module).rpartition(".")[2])]
+        if mine and _in_updates(spelled_out(node, call.module), window):
+            yield Finding(
+                span=call.module.span(node),
+                message=f"{call.module.text(node)} counts updates, but the schedule advances "
+                f"after every micro-batch, {window} times as fast",
+                hint="step the schedule with the optimizer",
+                related=(mine[0].span,),
+            )
+
+
+def _in_updates(text: str, window: str) -> bool:
+    """Whether a length is that of a loader divided by the micro-batches of a window."""
+    return bool(window) and bool(
+        re.search(rf"{_BATCHES.pattern}\)?\s*//?\s*{re.escape(window)}(?![\w.])", text, re.I)
+    )
+
+
 def _is_plain(event: Event) -> bool:
     """Whether a schedule certainly advances by one where it stands."""
     by_one = not {"by_hand", "argument"} & event.detail.keys()
@@ -153,7 +187,11 @@ def _window(step: TrainingStep) -> tuple[str, list[str]]:
 
 
 def _per_update(event: Event) -> bool:
-    if not is_schedule(event) or "argument" in event.detail:
+    if "argument" in event.detail:
+        return False
+    if is_paddle_schedule(event):
+        return event.window is not None
+    if not is_schedule(event):
         return False
     if event.window is not None:
         return True
