@@ -73,7 +73,7 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
         yield fact_of("accumulation.steps", steps, place, reader=reader)
     found = is_divided(applied[0]) if applied else None
     divided = {True: "yes", False: "no" if length is not None else None, None: None}[found]
-    if division is not None:
+    if division is not None and divided != "no":
         place, divided = division.module.span(division.node), "yes"
     if divided is not None:
         yield fact_of("accumulation.loss_divided", Known(divided), place, reader=reader)

@@ -94,8 +94,18 @@ def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]
             continue
         parent = module.parent(node)
         given = isinstance(node.ctx, ast.Load) and isinstance(parent, ast.Call | ast.keyword)
-        if given and getattr(parent, "func", None) is not node:
+        called = getattr(parent, "func", None) is node
+        if given and not called and not _redefines(node, parent, module):
             yield node, module
+
+
+def _redefines(node: ast.expr, parent: ast.AST | None, module: Module) -> bool:
+    """Whether a function is only wrapped and gets its own name again: `step = compiled(step)`."""
+    statement = module.parent(parent) if parent is not None else None
+    match statement:
+        case ast.Assign(targets=[target]):
+            return module.text(target) == module.text(node)
+    return False
 
 
 def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
@@ -201,26 +211,64 @@ def _is_next(value: ast.expr, text: str, module: Module) -> bool:
     )
 
 
-def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
-    """Return N of `for _ in range(N):` around the addition, if the sum is applied behind it."""
+def rounds_of(total: GradientSum) -> tuple[ast.For, Module] | None:
+    """Return the loop over the micro-batches of a window, if the sum is applied behind it.
+
+    It stands around the addition, or around the call of the function that adds.
+    """
     node, module = total.place
-    if total.applied is None:
+    applied = total.applied
+    if applied is None:
         return None
     used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    here = module.enclosing(node, ast.For)
-    while here is not None:
-        rounds = here.iter
-        inside = any(inner is total.applied.node for inner in walk(here))
-        if inside:
-            return None
-        counts = isinstance(rounds, ast.Call) and identifier(rounds.func) == "range"
-        target = here.target.id if isinstance(here.target, ast.Name) else ""
-        if counts and target not in used and isinstance(rounds, ast.Call):
-            given = rounds.args[-1] if len(rounds.args) in (1, 2) else None
-            if given is not None and _is_length(given):
-                return given, module
-        here = module.enclosing(here, ast.For)
+    ends = {applied.node, *_calls_of_function_of(applied.node, applied.module)}
+    for begin, where in ((node, module), *_sites_of_function_of(node, module)):
+        here = where.enclosing(begin, ast.For)
+        while isinstance(here, ast.For):
+            if any(inner in ends for inner in walk(here)):
+                break
+            target = here.target.id if isinstance(here.target, ast.Name) else ""
+            direct = begin is node
+            counts = target not in used if direct else _ends_behind(here, ends, where)
+            if counts and _number_of(here) is not None:
+                return here, where
+            here = where.enclosing(here, ast.For)
     return None
+
+
+def _number_of(loop: ast.For) -> ast.expr | None:
+    """Return N of `for _ in range(N):`."""
+    rounds = loop.iter
+    if not isinstance(rounds, ast.Call) or identifier(rounds.func) != "range":
+        return None
+    given = rounds.args[-1] if len(rounds.args) in (1, 2) else None
+    return given if given is not None and _is_length(given) else None
+
+
+def _ends_behind(loop: ast.For, ends: set[ast.AST], module: Module) -> bool:
+    """Whether the function of a loop applies the sum behind it."""
+    function: ast.AST = module.function_of(loop) or module.tree
+    after = loop.end_lineno or loop.lineno
+    return any(inner in ends and getattr(inner, "lineno", 0) > after for inner in walk(function))
+
+
+def _sites_of_function_of(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
+    """Return the calls of the function that a node stands in."""
+    function, program = module.function_of(node), module.program
+    if function is None or program is None:
+        return []
+    return [(site.node, site.module) for site in program.sites(module, function)]
+
+
+def _calls_of_function_of(node: ast.AST, module: Module) -> list[ast.AST]:
+    return [site for site, _ in _sites_of_function_of(node, module)]
+
+
+def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
+    """Return N of `for _ in range(N):` around the addition, if the sum is applied behind it."""
+    found = rounds_of(total)
+    number = _number_of(found[0]) if found is not None else None
+    return (number, found[1]) if found is not None and number is not None else None
 
 
 def _session_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
