@@ -38,8 +38,12 @@ _WORDS = re.compile(
     r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*|accum_step|steps_per_update",
     re.I,
 )
-_WRAPPER = re.compile(r"Accum\w*Optimizer|\w*Optimizer\w*Accum\w*|Accumulative\w*|\w+Accumulate")
-"""Classes of other files that wrap an optimizer: `AccumOptimizer(Adam(), 10)`."""
+_WRAPPER = re.compile(
+    r"Accum\w*Optimizer|\w*Optimizer\w*Accum\w*|Accumulative\w*|\w+Accumulate"
+    r"|\w*Grad\w*(Accum|Aggreg)\w*Optimizer|\w*grad\w*_accum\w*_optimizer"
+)
+"""Classes of other files that wrap an optimizer: `AccumOptimizer(Adam(), 10)`; functions that do,
+or that derive a class from that of an optimizer."""
 _HELPER = re.compile(r"(\w*Gradient\w*Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)")
 _SUM_NAME = re.compile(r"accum|(^|\.)ga$|grad_acc", re.I)
 
@@ -98,10 +102,10 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
     for name, call in calls_of(program):
         words = {k.arg: k.value for k in call.node.keywords if k.arg}
         given = next((v for k, v in words.items() if _WORDS.fullmatch(k)), None)
-        shown = name.rpartition(".")[2].rpartition(":")[2]
+        shown = _class_name(name, call)
         helper = bool(_HELPER.fullmatch(shown))
         wraps = bool(_WRAPPER.fullmatch(shown))
-        if wraps and given is None and len(call.node.args) == 2:
+        if wraps and given is None and len(call.node.args) >= 2:
             given = call.node.args[1]
         if not helper and not wraps:
             if given is None:
@@ -131,6 +135,23 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         if sync:
             yield fact_of("accumulation.no_sync", Known(sync), span, reader=reader)
         return
+
+
+def accumulating_wrappers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+    """Yield the calls that wrap an optimizer so that it adds gradients up, with the steps."""
+    for name, call in calls_of(program):
+        if not _WRAPPER.fullmatch(_class_name(name, call)):
+            continue
+        given = next((k.value for k in call.node.keywords if _WORDS.fullmatch(k.arg or "")), None)
+        if given is None and len(call.node.args) >= 2:
+            given = call.node.args[1]
+        if given is not None and value_of(given, call.module) != Known(1):
+            yield call, given
+
+
+def _class_name(name: str, call: Call) -> str:
+    """Return what is called, without its module, which may not be known."""
+    return name.rpartition(".")[2].rpartition(":")[2] or call.method
 
 
 def _is_optimizer(name: str) -> bool:

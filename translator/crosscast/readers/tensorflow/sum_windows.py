@@ -41,10 +41,11 @@ def window_of(total: GradientSum) -> SumWindow | None:
     if total.applied is None:
         owner = total.module.class_of(total.node)
         return next(_windows(owner, total.module), None) if owner is not None else None
-    for test, module in _tests(total.applied.node, total.applied.module, _LEVELS):
-        found = next(_windows(test, module), None)
-        if found is not None:
-            return found
+    for call in (total.applied, *total.also):
+        for test, module in _tests(call.node, call.module, _LEVELS):
+            found = next(_windows(test, module), None)
+            if found is not None:
+                return found
     return None
 
 
