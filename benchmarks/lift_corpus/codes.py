@@ -69,6 +69,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL712": ("CLIP_BEFORE_UNSCALE",),
     "CL716": ("LOSS_SCALE_MISSING",),
     "CL717": ("LOSS_SCALE_MISSING",),
+    "CL718": ("LOSS_SCALE_MISSING",),
     "CL801": ("SCALER_UPDATE_PER_OPT",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),

@@ -149,6 +149,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL715", "precision.ops.losses", "the loss is computed in float32 from the logits"),
         _bug("CL716", _SCALING, "the loss is scaled", keep=_NO_SCALE, correct=_DYNAMIC),
         _bug("CL717", _SCALING, "the loss is scaled", keep=_NO_SCALE, correct=_DYNAMIC),
+        _bug("CL718", _SCALING, "the loss is scaled", keep=_NO_SCALE, correct=_DYNAMIC),
         _bug("CL801", _SCALING, "there is one optimizer with one loss scale"),
         _bug("CL802", _SCALING, "the loss scale stays on", keep=_NO_SCALE, correct=_DYNAMIC),
         _bug("CL803", _SCALING, "the loss is scaled from the first window on"),
