@@ -56,6 +56,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL505": ("SCHED_LENGTH_MISMATCH",),
     "CL506": ("DECAY_INVERTED",),
     "CL509": ("SCHED_LENGTH_MISMATCH",),
+    "CL510": ("SCHED_LENGTH_MISMATCH", "OFF_BY_ONE_WINDOW"),
     "CL601": ("NO_SYNC_MISSING",),
     "CL908": ("SYNTAX_ERROR",),
     "CL910": ("ARGPARSE_BOOL",),

@@ -125,6 +125,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL507", "optimizer.name", "the kind of decay is the one in the recipe", by_user=True),
         _bug("CL508", "", "the methods that are called exist"),
         _bug("CL509", "schedule.total_steps", "warm-up and total are in order", by_user=True),
+        _bug("CL510", "schedule.tick", "the schedule advances once per update"),
         _bug("CL601", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL602", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL603", _DATA, "every process has different rows"),

@@ -35,6 +35,7 @@ from crosscast.readers.python.precision import (
 )
 from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.python.scaler_switches import tell_idle_scalers
+from crosscast.readers.tensorflow.half_inputs import half_inputs
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
 from crosscast.targets.defaults import version_number
@@ -78,6 +79,8 @@ class KerasReader:
             yield from _by_caller(program)
         if not sites:
             yield from by_scaler(program)
+            casts = [site(c.node, c.module, ("bfloat16",)) for c in half_inputs(program)]
+            yield from precision_facts(casts[:1], NAME)
         yield from _scaling(program, sites)
         yield from own_bounds(program, NAME)
         yield from compiled_losses((call for _, call in calls_of(program)), NAME)
