@@ -116,7 +116,19 @@ def _makers(call: Call) -> list[ast.Call]:
 def _can_meet(maker: ast.Call, added: ast.Call, module: Module) -> bool:
     """Whether both can happen in the same run, by the conditions around them."""
     mine = dict(_conditions(maker, module))
-    return all(mine.get(text, holds) == holds for text, holds in _conditions(added, module))
+    others = dict(_conditions(added, module))
+    if any(mine.get(text, holds) != holds for text, holds in others.items()):
+        return False
+    values = dict(_equal_to(mine))
+    return all(values.get(name, value) == value for name, value in _equal_to(others))
+
+
+def _equal_to(holding: dict[str, bool]) -> Iterator[tuple[str, str]]:
+    """Yield what is compared with a constant, and the constant, if it is equal."""
+    for text, holds in holding.items():
+        name, sign, value = text.partition(" == ")
+        if sign and holds and value[:1] in "'\"0123456789":
+            yield name, value
 
 
 def _conditions(node: ast.AST, module: Module) -> Iterator[tuple[str, bool]]:
