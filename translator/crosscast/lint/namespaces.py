@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.containers import definitions
+
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
@@ -16,6 +18,7 @@ _NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "f
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 _TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboard|\btb\b", re.I)
 """Calls that only display their arguments."""
+_ARRAYS = ("tensorflow.", "torch.", "numpy.", "paddle.", "jax.numpy.")
 _HARMLESS = frozenset({"str", "repr", "print", "type", "isinstance", "id", "len", "format"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "deepcopy", "copy"})
 
@@ -42,7 +45,7 @@ def use_of(program: Program) -> Use:
                     use.read.add(node.attr)
             elif isinstance(node, ast.Call):
                 _by_text(node, use)
-            if _is_namespace(node, names):
+            if _is_namespace(node, names) and not _is_array(node, module):
                 _follow(node, module, program, use)
     return use
 
@@ -89,6 +92,17 @@ def _is_namespace(node: ast.AST, names: set[str]) -> bool:
     if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return False
     return node.attr in names and isinstance(node.value, ast.Name) and node.value.id not in names
+
+
+def _is_array(node: ast.AST, module: Module) -> bool:
+    """Whether a variable only shares its name with a namespace: `args = tf.concat(...)`."""
+    if not isinstance(node, ast.Name):
+        return False
+    values = [binding.value for binding in definitions(node, module)]
+    return bool(values) and all(
+        isinstance(value, ast.Call) and module.resolve(value.func).startswith(_ARRAYS)
+        for value in values
+    )
 
 
 def _of_library(node: ast.Attribute, module: Module) -> bool:
