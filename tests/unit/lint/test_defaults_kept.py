@@ -55,7 +55,26 @@ def test_arrays_are_no_namespaces() -> None:
         "    model.fit(rows)\n", "    args = tf.range(8)\n    show(args)\n    model.fit(rows)\n"
     )
     assert lines(text.replace("args = tf", "opts = tf").replace("show(args)", "show(opts)"))
+    product = text.replace("args = tf.range(8)", "opts = tf.range(8) * 0.5")
+    assert lines(product.replace("show(args)", "show(opts)"))
     assert lines(text.replace("args = tf", "opts = own").replace("show(args)", "show(opts)")) == []
+
+
+METHOD = """
+
+class Saved(tf.keras.Model):
+    def save_weights(self, path, options=None):
+        self.inner.save_weights(path, options)
+
+
+def parse"""
+
+
+def test_parameters_of_methods_that_nothing_gives() -> None:
+    text = SCRIPT.replace("\n\ndef parse", METHOD)
+    assert lines(text)
+    given = text.replace("    model.fit(rows)\n", "    Saved().save_weights('w', args)\n")
+    assert lines(given) == []
 
 
 @pytest.mark.parametrize(

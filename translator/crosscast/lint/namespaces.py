@@ -13,6 +13,7 @@ from crosscast.pysource.names.containers import definitions
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
+    from crosscast.pysource.programs.scopes import Binding
 
 _NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
@@ -45,7 +46,7 @@ def use_of(program: Program) -> Use:
                     use.read.add(node.attr)
             elif isinstance(node, ast.Call):
                 _by_text(node, use)
-            if _is_namespace(node, names) and not _is_array(node, module):
+            if _is_namespace(node, names) and not _is_other(node, module):
                 _follow(node, module, program, use)
     return use
 
@@ -94,15 +95,37 @@ def _is_namespace(node: ast.AST, names: set[str]) -> bool:
     return node.attr in names and isinstance(node.value, ast.Name) and node.value.id not in names
 
 
-def _is_array(node: ast.AST, module: Module) -> bool:
-    """Whether a variable only shares its name with a namespace: `args = tf.concat(...)`."""
+def _is_other(node: ast.AST, module: Module) -> bool:
+    """Whether a variable only shares its name with a namespace.
+
+    `args = tf.range(8) * x`; a parameter of a method that no call of the program gives.
+    """
     if not isinstance(node, ast.Name):
         return False
-    values = [binding.value for binding in definitions(node, module)]
-    return bool(values) and all(
-        isinstance(value, ast.Call) and module.resolve(value.func).startswith(_ARRAYS)
-        for value in values
+    found = definitions(node, module)
+    return bool(found) and all(
+        _is_left_out(binding) if binding.kind == "parameter" else _is_array(binding.value, module)
+        for binding in found
     )
+
+
+def _is_array(value: ast.expr | None, module: Module) -> bool:
+    if isinstance(value, ast.BinOp):
+        return _is_array(value.left, module) or _is_array(value.right, module)
+    return isinstance(value, ast.Call) and module.resolve(value.func).startswith(_ARRAYS)
+
+
+def _is_left_out(binding: Binding) -> bool:
+    """Whether it is such a parameter of a method, which may override one of a library."""
+    function, name = binding.scope.node, getattr(binding.node, "arg", "")
+    program = binding.module.program
+    if program is None or not isinstance(function, ast.FunctionDef):
+        return False
+    if binding.module.class_of(function) is None:
+        return False
+    arguments = function.args
+    optional = [a.arg for a in arguments.args[len(arguments.args) - len(arguments.defaults) :]]
+    return name in optional and not program.arguments_for(binding, name)
 
 
 def _of_library(node: ast.Attribute, module: Module) -> bool:
