@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -11,7 +12,9 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
-_PRECISION = re.compile(r"fp16|bf16|\bamp\b|_amp\b|amp_|half|mixed|scaler|apex|precision", re.I)
+_PRECISION = re.compile(
+    r"fp16|bf16|\bamp\b|_amp\b|amp_|half|mixed|scaler|loss_scal|apex|precision", re.I
+)
 _CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
 _RIGHT = """\
 import torch
@@ -39,6 +42,7 @@ for inputs, targets in loader:
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips in one branch of a condition about precision where both branches step."""
+    yield from _in_two_functions(subject)
     for step in (*eager_steps(subject), *tape_steps(subject)):
         clips = step.inside("clip")
         reported: set[str] = set()
@@ -57,6 +61,48 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint="clip on both paths or on neither",
                     related=(other.span,),
                 )
+
+
+def _in_two_functions(subject: Subject) -> Iterator[Finding]:
+    """Find clips in the step of one precision, if a step of its own is defined for the other."""
+    steps = list(tape_steps(subject))
+    for step in steps:
+        clip = next(iter(step.inside("clip")), None)
+        arms = list(_arms(clip)) if clip is not None else []
+        for other in steps:
+            update = next(iter(other.inside("step")), None)
+            if clip is None or update is None or other.inside("clip"):
+                continue
+            found = next((test for test, arm in arms if _is_in(update, test, arm)), None)
+            if found is not None:
+                yield Finding(
+                    span=clip.span,
+                    message=f"gradients are clipped in one mode of {clip.module.text(found.test)}, "
+                    "but not in the other",
+                    hint="clip in both steps or in neither",
+                    related=(update.span,),
+                )
+                break
+
+
+def _arms(event: Event) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
+    """Yield the conditions about precision around an event, each with its other arm."""
+    child: ast.AST = event.node
+    here = event.module.parent(child)
+    while here is not None:
+        if isinstance(here, ast.If) and _PRECISION.search(event.module.text(here.test)):
+            if child in here.body or child in here.orelse:
+                yield here, here.orelse if child in here.body else here.body
+        child, here = here, event.module.parent(here)
+
+
+def _is_in(event: Event, test: ast.If, arm: list[ast.stmt]) -> bool:
+    """Whether an event stands in one arm of a condition."""
+    child: ast.AST = event.node
+    here = event.module.parent(child)
+    while here is not None and here is not test:
+        child, here = here, event.module.parent(here)
+    return here is test and child in arm
 
 
 def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:
