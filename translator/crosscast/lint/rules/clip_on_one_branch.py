@@ -90,9 +90,9 @@ def _arms(event: Event) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
     child: ast.AST = event.node
     here = event.module.parent(child)
     while here is not None:
-        if isinstance(here, ast.If) and _PRECISION.search(event.module.text(here.test)):
-            if child in here.body or child in here.orelse:
-                yield here, here.orelse if child in here.body else here.body
+        switch = isinstance(here, ast.If) and _PRECISION.search(event.module.text(here.test))
+        if isinstance(here, ast.If) and switch and child is not here.test:
+            yield here, here.orelse if child in here.body else here.body
         child, here = here, event.module.parent(here)
 
 
