@@ -14,6 +14,7 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.python.precision import Site
+from crosscast.readers.tensorflow.late_policies import compiled_before
 from crosscast.sources.subject import Subject
 
 _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model)")
@@ -65,11 +66,8 @@ def _behind_compile(policy: Site) -> Iterator[Finding]:
         return
     end = statement.end_lineno or statement.lineno
     mine = [call for call in module.calls if module.function_of(call.node) is function]
-    compiled = [call for call in mine if call.method == "compile" and call.receiver is not None]
     later = [call for call in mine if call.node.lineno > end]
-    before = [call for call in compiled if call.node.lineno < statement.lineno]
-    if not before or len(before) != len(compiled):
-        return
+    before = compiled_before(policy)
     models = {call.receiver_text for call in before}
     trained = {call.receiver_text for call in later if call.method in ("fit", "fit_generator")}
     if trained and trained <= models and not any(_may_build(call, models) for call in later):

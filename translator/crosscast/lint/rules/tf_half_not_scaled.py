@@ -11,12 +11,10 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import program_of, scales
 from crosscast.messages.diagnostics import Severity, Span
-from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.readers.python.library_calls import calls_of
-from crosscast.readers.python.value_flow import flow_of
-from crosscast.readers.tensorflow.gradient_sums import computes_gradients
 from crosscast.readers.tensorflow.keras import policy_sites
+from crosscast.readers.tensorflow.tested_halves import tested_halves
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 _UPDATES = frozenset({"minimize", "compute_gradients", "apply_gradients", "fit", "fit_generator"})
 _HALF = re.compile(r"float16|\bhalf\b")
 _CASTS = re.compile(r"float32_variable_storage|fp16|fp32|half|mixed_?prec", re.I)
-_SWITCH = re.compile(r"fp_?16|float_?16|half|mixed_?prec|\bamp\b|use_amp", re.I)
-_TESTS = frozenset({"is_finite", "is_inf", "is_nan"})
 _OTHER = re.compile(r"graph_rewrite|auto_mixed_precision|bfloat16", re.I)
 
 
@@ -36,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = program_of(subject)
     if program is None or any(_OTHER.search(module.source.text) for module in program.modules):
         return
-    span = next(_halves(program), None) or next(_tested_halves(program), None)
+    span = next(_halves(program), None) or next(_tests(program), None)
     update = next((c for _, c in calls_of(program) if c.method in _UPDATES and c.receiver), None)
     if update is None:
         return
@@ -63,43 +59,10 @@ def _halves(program: Program) -> Iterator[Span]:
             yield call.module.span(getter)
 
 
-def _tested_halves(program: Program) -> Iterator[Span]:
-    """Yield where a switch for float16 makes a program test its gradients for infinities.
-
-    Gradients of a model in float32 need no such test.
-    """
-    for _name, call in calls_of(program):
-        if call.method not in _TESTS or not call.node.args:
-            continue
-        if not any(computes_gradients(part) for part, _ in flow_of(call.node.args[0], call.module)):
-            continue
-        here = call.module.enclosing(call.node, ast.If, ast.IfExp)
-        if here is None or call.node not in ast.walk(_then(here)):
-            continue
-        test = here.test  # type: ignore[attr-defined]
-        named = isinstance(test, ast.Name | ast.Attribute) and _SWITCH.search(identifier(test))
-        if named and _makes_optimizer(program, call):
-            yield call.module.span(test)
-
-
-def _then(node: ast.AST) -> ast.AST:
-    """Return the part of a condition that runs if it holds."""
-    if isinstance(node, ast.IfExp):
-        return node.body
-    assert isinstance(node, ast.If)
-    return ast.Module(body=node.body, type_ignores=[])
-
-
-def _makes_optimizer(program: Program, test: Call) -> bool:
-    """Whether the function that tests gradients applies them by an optimizer made there."""
-    function = test.module.function_of(test.node)
-    for _name, call in calls_of(program):
-        if call.method != "apply_gradients" or call.receiver is None:
-            continue
-        if call.module is test.module and call.module.function_of(call.node) is function:
-            made = [b.value for b in definitions(call.receiver, call.module)]
-            return bool(made) and all(isinstance(value, ast.Call) for value in made)
-    return False
+def _tests(program: Program) -> Iterator[Span]:
+    """Yield where a switch for float16 makes a program test its gradients for infinities."""
+    for call in tested_halves(program):
+        yield call.module.span(call.node)
 
 
 def _casts_to_half(getter: ast.expr, call: Call, program: Program) -> bool:

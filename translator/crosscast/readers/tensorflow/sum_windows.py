@@ -124,6 +124,8 @@ def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
         if pair is None:
             continue
         for counter, length in (pair, pair[::-1]):
+            if not _is_equal(node) and not _is_cleared(counter, where):
+                continue  # true forever from some step on
             if _advances(counter, where) and _is_length(length):
                 yield SumWindow(
                     test=node, module=where, counter=counter, length=length, repeats=False
@@ -143,6 +145,52 @@ def _compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
         case ast.Call(func=function, args=[left, right, *_]) if identifier(function) in _EQUALS:
             return left, right
     return None
+
+
+def _is_equal(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=[ast.Eq()]):
+            return True
+        case ast.Call(func=function):
+            return identifier(function) == "equal"
+    return False
+
+
+def _is_cleared(counter: ast.expr, module: Module) -> bool:
+    """Whether a counter that a condition compares is set to 0 again."""
+    while isinstance(counter, ast.BinOp):
+        counter = counter.left
+    text = module.text(counter)
+    for node in module.nodes:
+        match node:
+            case ast.Assign(targets=[target], value=value) if module.text(target) == text:
+                if _may_be_zero(value) and not _is_made(node, counter, module):
+                    return True
+            case ast.Call(func=ast.Attribute(value=of, attr="assign"), args=[value, *_]):
+                if module.text(of) == text and _may_be_zero(value):
+                    return True
+            case ast.Call(func=ast.Attribute(attr="assign"), args=[of, value, *_]):
+                if module.text(of) == text and _may_be_zero(value):
+                    return True
+    return False
+
+
+def _may_be_zero(value: ast.expr) -> bool:
+    """Whether a value is 0, or is so at the end of a window: `count % n`, `count * not_full`."""
+    return any(
+        (isinstance(part, ast.Constant) and part.value == 0)
+        or (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod | ast.Mult))
+        or (isinstance(part, ast.Name | ast.Attribute) and "zero" in identifier(part))
+        for part in walk(value)
+    )
+
+
+def _is_made(node: ast.Assign, counter: ast.expr, module: Module) -> bool:
+    """Whether an assignment creates a counter, before any window."""
+    if isinstance(counter, ast.Name):
+        return module.enclosing(node, ast.For, ast.While, ast.If) is None
+    function = module.function_of(node)
+    return function is None or function.name in ("__init__", "build")
 
 
 def _advances(node: ast.expr, module: Module) -> bool:
@@ -222,7 +270,9 @@ def rounds_of(total: GradientSum) -> tuple[ast.For, Module] | None:
     if applied is None:
         return None
     used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    ends = {applied.node, *_calls_of_function_of(applied.node, applied.module)}
+    every = [applied, *total.also]
+    ends = {call.node for call in every}
+    ends |= {site for c in every for site in _calls_of_function_of(c.node, c.module)}
     for begin, where in ((node, module), *_sites_of_function_of(node, module)):
         here = where.enclosing(begin, ast.For)
         while isinstance(here, ast.For):
