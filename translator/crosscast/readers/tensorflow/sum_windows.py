@@ -271,7 +271,7 @@ def rounds_of(total: GradientSum) -> tuple[ast.For, Module] | None:
         return None
     used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
     every = [applied, *total.also]
-    ends = {call.node for call in every}
+    ends: set[ast.AST] = {call.node for call in every}
     ends |= {site for c in every for site in _calls_of_function_of(c.node, c.module)}
     for begin, where in ((node, module), *_sites_of_function_of(node, module)):
         here = where.enclosing(begin, ast.For)
