@@ -23,7 +23,9 @@ from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 from crosscast.trainstep.frames.object_kinds import kind_of_maker
 
-_PRECISION = re.compile(r"fp16|bf16|\bamp\b|_amp\b|amp_|half|mixed|scaler|apex|precision", re.I)
+_PRECISION = re.compile(
+    r"fp16|bf16|\bamp\b|_amp\b|amp_|half|mixed|scaler|loss_scal|apex|precision", re.I
+)
 _FUSED = re.compile(r"apex\.(contrib\.)?optimizers(\.fused_adam)?\.FusedAdam")
 _CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
 _RIGHT = """\
@@ -53,6 +55,7 @@ for inputs, targets in loader:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips in one branch of a condition about precision where both branches step."""
     yield from _in_optimizers(subject)
+    yield from _in_two_functions(subject)
     for step in (*window_steps(subject), *tape_steps(subject)):
         clips = step.inside("clip")
         reported: set[str] = set()
@@ -110,6 +113,48 @@ def _plain(node: ast.AST, module: Module) -> bool:
     call = module.call(node)
     made = kind_of_maker(call.name) == "optimizer" and not call.name.endswith("BertAdam")
     return made and "max_grad_norm" not in call.bound() and not call.has_star
+
+
+def _in_two_functions(subject: Subject) -> Iterator[Finding]:
+    """Find clips in the step of one precision, if a step of its own is defined for the other."""
+    steps = list(tape_steps(subject))
+    for step in steps:
+        clip = next(iter(step.inside("clip")), None)
+        arms = list(_arms(clip)) if clip is not None else []
+        for other in steps:
+            update = next(iter(other.inside("step")), None)
+            if clip is None or update is None or other.inside("clip"):
+                continue
+            found = next((test for test, arm in arms if _is_in(update, test, arm)), None)
+            if found is not None:
+                yield Finding(
+                    span=clip.span,
+                    message=f"gradients are clipped in one mode of {clip.module.text(found.test)}, "
+                    "but not in the other",
+                    hint="clip in both steps or in neither",
+                    related=(update.span,),
+                )
+                break
+
+
+def _arms(event: Event) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
+    """Yield the conditions about precision around an event, each with its other arm."""
+    child: ast.AST = event.node
+    here = event.module.parent(child)
+    while here is not None:
+        switch = isinstance(here, ast.If) and _PRECISION.search(event.module.text(here.test))
+        if isinstance(here, ast.If) and switch and child is not here.test:
+            yield here, here.orelse if child in here.body else here.body
+        child, here = here, event.module.parent(here)
+
+
+def _is_in(event: Event, test: ast.If, arm: list[ast.stmt]) -> bool:
+    """Whether an event stands in one arm of a condition."""
+    child: ast.AST = event.node
+    here = event.module.parent(child)
+    while here is not None and here is not test:
+        child, here = here, event.module.parent(here)
+    return here is test and child in arm
 
 
 def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:

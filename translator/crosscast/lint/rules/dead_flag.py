@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from crosscast.lint.namespaces import use_of
+from crosscast.lint.namespaces import Use, use_of
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._stored_switches import stored_switches
 from crosscast.lint.rules._type_switches import type_switches
@@ -15,10 +15,13 @@ from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import identifier
+from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.optimizers import family_of
 from crosscast.sources.subject import Subject
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
@@ -38,7 +41,10 @@ _BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
 def check(subject: Subject) -> Iterator[Finding]:
     """Find flags that no attribute, getattr or unknown function can read."""
     program = subject.program
-    if program is None or not _is_whole(subject):
+    if program is None:
+        return
+    yield from _defaults_kept(program)
+    if not _is_whole(subject):
         return
     yield from _only_for_scaler(subject, program)
     for node, where, names in stored_switches(subject):
@@ -105,6 +111,39 @@ def _only_for_scaler(subject: Subject, program: Program) -> Iterator[Finding]:
                     hint="pass it to autocast as `dtype`",
                     related=(found.step.module.owner_of(found.context).span(found.context),),
                 )
+
+
+def _defaults_kept(program: Program) -> Iterator[Finding]:
+    """Find makers of optimizers that are called without the parameters which flags are for.
+
+    Several flags have the names of parameters, and nothing reads them: they were to be passed on.
+    """
+    flags = {flag.dest: flag for flag in program.all_flags if flag.parser == "argparse"}
+    makers = [call for name, call in calls_of(program) if family_of(last(name))] if flags else []
+    for call in makers:
+        module, function = call.module, call.module.function_of(call.node)
+        sites = program.sites(module, function) if function is not None else ()
+        if function is None or not sites or any(s.node.args or s.node.keywords for s in sites):
+            continue
+        named = sorted(_passed(call, function) & flags.keys())
+        use = use_of(program) if len(named) > 1 else Use()
+        dead = [flags[dest].name for dest in named if dest not in use.read]
+        if len(dead) > 1 and not use.escapes:
+            yield Finding(
+                span=sites[0].module.span(sites[0].node),
+                message=f"{', '.join(dead[:-1])} and {dead[-1]} have no effect: "
+                f"{function.name} is called without them",
+                hint=f"pass them to {function.name}, or remove them",
+                related=(module.span(call.node),),
+            )
+
+
+def _passed(call: Call, function: Function) -> set[str]:
+    """Return the parameters with defaults that a call in a function gets."""
+    given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    names = {argument.id for argument in given if isinstance(argument, ast.Name)}
+    arguments = function.args.args
+    return names & {a.arg for a in arguments[len(arguments) - len(function.args.defaults) :]}
 
 
 def _is_known(module: Module) -> bool:

@@ -170,7 +170,8 @@ def clip_per(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
 
 def _is_summed(clip: Event, step: TrainingStep) -> bool:
     """Whether gradients are clipped as values and then added to those of other micro-batches."""
-    if clip.library != "tensorflow" or clip.window is not None:
+    taped = any(event.library == "tensorflow" for event in step.of("backward"))
+    if not taped or clip.library not in ("tensorflow", "") or clip.window is not None:
         return False
     return any(e.order > clip.order and not e.excludes(clip) for e in step.of("accumulate"))
 
