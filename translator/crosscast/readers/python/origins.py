@@ -224,7 +224,9 @@ def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
         return [spread]
     if small in _FLAGS:
         return ["flag"]
-    return ["config" if small in _CONFIGS else "caller"]
+    return [
+        "config" if small in _CONFIGS or binding.scope.qualname.endswith("__init__") else "caller"
+    ]
 
 
 def _spread(binding: Binding) -> Who | None:
