@@ -14,9 +14,6 @@ from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Valu
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.losses import losses_of
 from crosscast.readers.python.origins import by_words, is_parsed
-from crosscast.readers.tensorflow.gradient_sums import gradient_sums
-from crosscast.readers.tensorflow.sum_division import is_divided
-from crosscast.readers.tensorflow.sum_windows import length_of
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
@@ -41,21 +38,17 @@ class Accumulation:
         """Yield the facts of the most informative loop; other loops fill in missing fields."""
         fields: set[str] = set()
         for step in by_weight(training_steps(program)):
-            found = [fact for fact in _facts(step) if not _is_read_better(fact, step, program)]
+            found = [_less_sure(fact, step) for fact in _facts(step)]
             yield from (fact for fact in found if fact.field not in fields)
             fields.update(fact.field for fact in found)
 
 
-def _is_read_better(fact: Fact, step: TrainingStep, program: Program) -> bool:
-    """Whether the flow of gradients into a variable of TensorFlow tells the same more exactly."""
-    if fact.field not in ("accumulation.steps", "accumulation.loss_divided"):
-        return False
-    if not any(event.library == "tensorflow" for event in step.of("backward")):
-        return False
-    sums = [total for total in gradient_sums(program) if length_of(total) is not None]
-    if fact.field == "accumulation.steps":
-        return bool(sums) and not fact.known
-    return bool(sums) and is_divided(sums[0]) is False
+def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
+    """Return a fact that the flow of gradients into a variable of TensorFlow may contradict."""
+    tape = any(event.library == "tensorflow" for event in step.of("backward"))
+    if tape and fact.field == "accumulation.loss_divided":
+        return replace(fact, confidence="likely")
+    return fact
 
 
 def _facts(step: TrainingStep) -> Iterator[Fact]:
