@@ -49,7 +49,7 @@ class Net(tf.keras.Model):
 
 
 def test_a_switch_of_the_caller_that_is_off() -> None:
-    assert values(SWITCHED, "precision.enabled") == ["caller"]
+    assert values(SWITCHED, "precision.enabled") == ["config"]
     assert values(SWITCHED, "precision.compute_dtype") == ["float32"]
     assert values(SWITCHED.replace("half=False", "half=True"), "precision.compute_dtype") != [
         "float32"
