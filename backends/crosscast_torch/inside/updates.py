@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from crosscast_parity.inside.updates import SEED, Records
+from crosscast_torch.inside.parts import Parts, plain_type, told_of_scaler
 
 ROUNDING = 2.0**-20
 """How far a perturbed run is moved, in root mean squares of each tensor: sixteen units in the last
@@ -27,6 +28,7 @@ CHUNK = 1 << 20
 SETTINGS = (
     *("lr", "weight_decay", "momentum", "nesterov", "dampening", "betas", "eps", "alpha"),
     *("amsgrad", "maximize", "centered", "bias_correction", "adam_w_mode"),
+    *("decoupled_weight_decay", "correct_bias", "initial_lr"),
 )
 _patterns: dict[str, Any] = {}
 
@@ -62,12 +64,18 @@ class Watch:
         self._records, self._perturb, self._poison = records, perturb, poison
         self._forces = forces
         self._optimizers: list[Any] = []
+        self._made: list[Any] = []
         self._stepping: list[Any] = []
         self._backward = False
         self._backwards = 0
         self._clips: list[dict[str, Any]] = []
         self._types: set[str] = set()
         self._scale: float | None = None
+        self._total: list[Any] = []
+        between = records.between
+        self._parts = Parts(between, lambda: self._backward) if between is not None else None
+        if self._parts is not None:
+            self._parts.install()
         records.final = self._final
 
     def _final(self) -> list[Any]:
@@ -76,7 +84,7 @@ class Watch:
     def output(self, module: Any, inputs: Any, output: Any) -> None:
         """Note the type that a module computed in."""
         if isinstance(output, torch.Tensor) and output.is_floating_point():
-            self._types.add(str(output.dtype).replace("torch.", ""))
+            self._types.add(plain_type(output.dtype))
 
     def backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Count calls by the script, not calls by recomputation."""
@@ -93,8 +101,19 @@ class Watch:
                 return original(roots, *args, **kwargs)
             finally:
                 self._backward = False
+                self._delivered()
 
         return backward
+
+    def _delivered(self) -> None:
+        """Keep what a backward pass delivered, before the script does anything to it."""
+        between = self._records.between
+        if between is None:
+            return
+        between.backward()
+        held = [tensor for optimizer in self._made for tensor in tensors(optimizer)]
+        if between.windows.wanted(sum(tensor.numel() for tensor in held)):
+            self._total = [(t, None if t.grad is None else t.grad.detach().clone()) for t in held]
 
     def clip(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
         """Note by what gradients are clipped and whether it changes them."""
@@ -116,6 +135,8 @@ class Watch:
     def made(self, optimizer: Any) -> None:
         """Wrap the step of its class; move what it updates if the run is a perturbed one."""
         wrap_step(type(optimizer), self)
+        if self._records.between is not None:
+            self._made.append(optimizer)
         if self._perturb:
             for tensor in tensors(optimizer):
                 move(tensor.data)
@@ -137,13 +158,36 @@ class Watch:
             settings = [settings_of(group) for group in optimizer.param_groups]
             # Kernels that unscale and skip by themselves; both are gone after the step.
             skipped = holds(getattr(optimizer, "found_inf", None))
+            applied = [] if closure or self._parts is None else gradients_of(optimizer)
             result = original(optimizer, *args, **kwargs)
             changes = [summary(tensor - before[n]) for n, tensor in enumerate(held)]
             gradients = gradients or handed(optimizer)
         finally:
             self._stepping.remove(optimizer)
+        self._write(optimizer, settings, before, applied, skipped=skipped)
         self._attempted(optimizer, settings, gradients, changes, skipped=skipped)
         return result
+
+    def _write(
+        self, optimizer: Any, settings: Any, before: Any, applied: Any, *, skipped: bool
+    ) -> None:
+        """Write whole tensors, if they are asked for and are of the only optimizer."""
+        total, self._total = {id(tensor): gradient for tensor, gradient in self._total}, []
+        if self._parts is not None:
+            held = tensors(optimizer)
+            self._parts.write(
+                optimizer.param_groups,
+                {
+                    "before": before,
+                    "after": held,
+                    "total": [total.get(id(tensor)) for tensor in held],
+                    "applied": applied,
+                },
+                lr=settings[0]["lr"],
+                scale=self._scale,
+                skipped=skipped,
+                alone=not any(known is not optimizer for known in self._optimizers),
+            )
 
     def scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Note the scale of an attempt, and the attempts that do not reach the optimizer."""
@@ -153,10 +197,13 @@ class Watch:
             if not scaler.is_enabled() or not self._records.here():
                 return original(scaler, optimizer, *args, **kwargs)
             self._scale, attempts = float(scaler.get_scale()), self._records.attempts
+            if self._records.between is not None:
+                self._records.between.tell(scaler=told_of_scaler(scaler))
             try:
                 result = original(scaler, optimizer, *args, **kwargs)
                 if self._records.attempts == attempts:
                     settings = [settings_of(group) for group in optimizer.param_groups]
+                    self._write(optimizer, settings, tensors(optimizer), [], skipped=True)
                     self._attempted(optimizer, settings, [], [], skipped=True)
             finally:
                 self._scale = None
@@ -181,8 +228,10 @@ class Watch:
         clips, self._clips = self._clips, []
         types, self._types = sorted(self._types), set()
         backwards, self._backwards = self._backwards, 0
+        between = self._records.between
         self._records.attempt(
             {
+                **({} if between is None else {"micro": between.taken()}),
                 "optimizer": number,
                 "class": type(optimizer).__name__,
                 "skipped": skipped,
@@ -230,16 +279,21 @@ def settings_of(group: Any) -> dict[str, Any]:
     return found
 
 
-def handed(optimizer: Any) -> list[Any]:
-    """Return the summaries of the gradients, unscaled if the kernel has yet to do it."""
+def gradients_of(optimizer: Any) -> list[Any]:
+    """Return copies of the gradients, unscaled if the kernel has yet to do it."""
     scale = getattr(optimizer, "grad_scale", None)
     found: list[Any] = []
     for tensor in tensors(optimizer):
-        if tensor.grad is None:
-            found.append(None)
-        else:
-            found.append(summary(tensor.grad if scale is None else tensor.grad / scale))
+        gradient = tensor.grad
+        if gradient is not None:
+            gradient = gradient.detach().clone() if scale is None else gradient / scale
+        found.append(gradient)
     return found
+
+
+def handed(optimizer: Any) -> list[Any]:
+    """Return the summaries of the gradients."""
+    return [None if found is None else summary(found) for found in gradients_of(optimizer)]
 
 
 def holds(flag: Any) -> bool:

@@ -47,6 +47,15 @@ def bisect_script(recorded: RecordedRuns, found: Sequence[Check] = ()) -> Bisect
     return _result(protocol, best, others, first, last)
 
 
+def explaining(recorded: RecordedRuns) -> Set | None:
+    """Return the smallest set of variations to which the records object nothing; None if none."""
+    base = recorded.by_records(())
+    protocol = Protocol(headline(base))
+    search = RecordSearch(recorded, protocol)
+    best = search.search(protocol.note((), "records", base))
+    return best if search.explains(best) else None
+
+
 def _result(
     protocol: Protocol, best: Set, others: Sequence[Set], first: Trial, last: Trial
 ) -> Bisection:

@@ -11,11 +11,13 @@ SPEC.json:
     {"inside": "crosscast_torch.inside", "modules": ["torch"],
      "script": ".../train.py", "arguments": ["--steps", "20"],
      "records": ".../updates.jsonl", "most": 100, "perturb": false, "poison": null,
-     "lines": {".../train.py": [12, 13]}}
+     "lines": {".../train.py": [12, 13]},
+     "windows": null or {"folder": ".../windows", "bytes": 100000000}}
 
 `most`: the run ends after so many attempts. `perturb`: change weights and gradients by what
 rounding changes. `poison`: the number of the attempt, from 0, whose gradients overflow.
-`lines`: lines for which it reports whether they were executed.
+`lines`: lines for which it reports whether they were executed. `windows`: whole tensors are
+written, and facts told (see `between`).
 
 The records, one JSON object per line; tensors are [number of elements, norm, projection],
 the projection being the product with a fixed vector without a pattern:
@@ -42,6 +44,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from crosscast_parity.inside.between import Between
 from crosscast_parity.inside.orphans import end_with_parent
 
 SEED = 20260101
@@ -56,6 +59,7 @@ class Records:
         self._most = most
         self._reported = False
         self.attempts = 0
+        self.between: Between | None = None
         self.final: Callable[[], list[Any]] = list
         self.reached: Callable[[], dict[str, list[int]]] = dict
 
@@ -172,6 +176,8 @@ def main(argv: list[str]) -> None:
     end_with_parent()
     spec = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
     records = Records(spec["records"], spec["most"])
+    if spec.get("windows"):
+        records.between = Between(records, spec["windows"])
 
     def install(name: str) -> None:
         watch = importlib.import_module(f"{spec['inside']}.updates")

@@ -53,6 +53,8 @@ class Attempt:
     types: tuple[str, ...]
     draws: bool = False
     """Whether random numbers were drawn that another version would draw otherwise."""
+    micro: tuple[Mapping[str, Any], ...] = ()
+    """The micro-batches and their losses (`inside.between`), if they were to be noted."""
 
     @property
     def rates(self) -> tuple[float, ...]:
@@ -89,6 +91,8 @@ class Recording:
     enough: bool = False
     error: str = ""
     elsewhere: bool = False
+    told: Mapping[str, Any] = field(default_factory=dict)
+    """What the program told of itself (`inside.between`), if it was to be noted."""
     reached: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Lines that were to be watched and were reached, by file below the folder of the program."""
 
@@ -133,6 +137,8 @@ def read(path: Path) -> Recording:
             elif kind == "framework":
                 facts |= {k: record[k] for k in ("version", "device", "forced")}
                 facts["framework"] = record["name"]
+            elif kind == "told":
+                facts["told"] = dict(record["facts"])
             elif kind == "elsewhere":
                 facts["elsewhere"] = True
             elif kind == "end":
@@ -167,6 +173,7 @@ def _attempt(record: Mapping[str, Any]) -> Attempt:
         changes=_tensors(record["changes"]),
         types=tuple(map(str, record["types"])),
         draws=bool(record.get("draws")),
+        micro=tuple(dict(part) for part in record.get("micro", ())),
     )
 
 

@@ -71,6 +71,10 @@ class Ran:
     problem: str = ""
     missing: str = ""
     """The Python module that it did not find, if that is the problem."""
+    printed: str = ""
+    """The end of what it printed."""
+    stopped: bool = False
+    """Whether it was stopped at a limit."""
 
 
 def size_of(folder: Path, most: int) -> int:
@@ -122,8 +126,21 @@ def _overlay(copy: Path, texts: Mapping[str, bytes]) -> None:
         target.write_bytes(text)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """Where whole tensors of the first updates are kept, and how many bytes at most."""
+
+    folder: Path
+    most: int
+
+
 def run(
-    program: Program, limits: Limits, *, perturb: bool = False, poison: int | None = None
+    program: Program,
+    limits: Limits,
+    *,
+    perturb: bool = False,
+    poison: int | None = None,
+    keep: Keep | None = None,
 ) -> Ran:
     """Run a script in a new copy of its folder; the copy is gone afterwards.
 
@@ -132,6 +149,7 @@ def run(
         limits: when it is ended.
         perturb: whether to change weights and gradients by what rounding changes.
         poison: number of the attempt whose gradients are to overflow.
+        keep: what is also kept; None for records alone.
     """
     harness = harness_of(program.framework)
     assert harness is not None  # programs are made for frameworks that can be watched
@@ -158,6 +176,7 @@ def run(
                     "most": limits.updates,
                     "perturb": perturb,
                     "poison": poison,
+                    "windows": keep and {"folder": str(keep.folder), "bytes": keep.most},
                     "lines": {str(copy / path): lines for path, lines in program.lines.items()},
                 }
             )
@@ -246,4 +265,10 @@ def _judged(outcome: Outcome, recording: Recording) -> Ran:
         problem = "no optimizer made a step"
     if recording.elsewhere:
         problem = "it trains in child processes; only a single process can be recorded"
-    return Ran(recording=recording, problem=problem, missing=missing)
+    return Ran(
+        recording=recording,
+        problem=problem,
+        missing=missing,
+        printed="\n".join(lines),
+        stopped=outcome.kind == "timeout",
+    )

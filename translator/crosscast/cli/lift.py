@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crosscast.cli.compile import JsonOption
+from crosscast.cli.error_handling import positive
 from crosscast.messages.console import (
     EXIT_FINDINGS,
     EXIT_OK,
@@ -55,12 +57,59 @@ def lift(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that crosscast did not write.")
     ] = False,
+    run: Annotated[
+        str,
+        typer.Option(
+            metavar="'SCRIPT ARG...'",
+            help="Execute this script and hold the recipe against what it does. Your code is never "
+            "executed without this option.",
+        ),
+    ] = "",
+    correct: Annotated[
+        bool, typer.Option("--correct", help="With --run: write the values that the run shows.")
+    ] = False,
+    python: Annotated[
+        str,
+        typer.Option(metavar="PATH", help="With --run: the interpreter; default: the current one."),
+    ] = "",
+    device: Annotated[
+        Literal["cpu", "gpu"], typer.Option(help="With --run: cpu hides the GPUs from the script.")
+    ] = "cpu",
+    updates: Annotated[
+        int, typer.Option(min=1, help="With --run: number of updates after which a run ends.")
+    ] = 100,
+    timeout: Annotated[
+        float,
+        typer.Option(callback=positive, help="With --run: time limit of a run in seconds."),
+    ] = 600.0,
+    memory: Annotated[
+        float, typer.Option(min=0, help="With --run: memory limit of a run in GiB; 0 for none.")
+    ] = 0.0,
     json: JsonOption = False,
 ) -> int:
     """Extract the recipe that training scripts and configurations encode."""
     from crosscast.lift.batch import groups_of, read_sources
 
     versions = named_versions(version or [])
+    if run:
+        from crosscast.cli.lift_run import lift_and_run
+        from crosscast.lift.run_proof import Demand
+
+        demand = Demand(
+            command=run,
+            python=python,
+            device=device,
+            updates=updates,
+            timeout=timeout,
+            memory=memory,
+        )
+        write = partial(_write_one, output=output, force=force) if output else None
+        return lift_and_run(
+            paths, demand, versions=versions, correct=correct, json=json, write=write
+        )
+    if correct:
+        message = "--correct needs --run"
+        raise DiagnosticError(Diagnostic(code="CC919", message=message))
     sources, problems = read_sources(paths)
     groups = groups_of(sources, paths)
     reports = _lifted(groups, versions, jobs)
@@ -146,6 +195,10 @@ def _show(reports: Sequence[Report]) -> None:
         print_table(COLUMNS, report.rows, long=("from",))
         if report.summary:
             print_text(report.summary)
+
+
+def _write_one(report: Report, *, output: str, force: bool) -> None:
+    _write([report], output, force=force)
 
 
 def _write(reports: Sequence[Report], output: str, *, force: bool) -> None:

@@ -51,6 +51,7 @@ def lift_schema() -> dict[str, Any]:
             "not_said": {"type": "array", "items": _TEXT},
             "not_understood": {"type": "array", "items": {"$ref": "#/$defs/unread"}},
             "diagnostics": {"type": "array", "items": {"type": "object"}},
+            "run": {"$ref": "#/$defs/run"},
         },
         *("name", "sources", "profile", "by_file", "fields", "counts", "recipe", "not_said"),
         *("not_understood", "diagnostics"),
@@ -96,6 +97,7 @@ def _definitions() -> dict[str, Any]:
             "properties": {**fact, "others": others},
             "required": list(needed),
         },
+        "run": _run(),
         "unread": _object({"field": _TEXT, **fact}, "field", *needed),
         "field": _object(
             {
@@ -112,6 +114,28 @@ def _definitions() -> dict[str, Any]:
             *("value", "how", "confidence", "note", "places"),
         ),
     }
+
+
+def _run() -> dict[str, Any]:
+    """Return the schema of what a run of the program says, with --run."""
+    statuses = ("proven", "contradicted", "found", "not exercised")
+    field = _object(
+        {"status": {"enum": list(statuses)}, "value": True, "run": True, "why": _TEXT},
+        *("status", "value", "run", "why"),
+    )
+    texts = {"type": "array", "items": _TEXT}
+    properties: dict[str, Any] = {
+        "command": _TEXT,
+        "where": {**_TEXT, "description": "interpreter and folder"},
+        "problem": {**_TEXT, "description": "why the run shows nothing; empty if it does"},
+        "updates": {"type": "integer"},
+        "sentence": _TEXT,
+        "fields": {"type": "object", "additionalProperties": field},
+        "counts": _object({status: {"type": "integer"} for status in statuses}, *statuses),
+        "unexplained": {**texts, "description": "checks that fail whatever value is tried"},
+        "notes": texts,
+    }
+    return _object(properties, *properties)
 
 
 def _value(name: str, entry: Field) -> dict[str, Any]:

@@ -202,4 +202,14 @@ SOURCE_CODES = (
         "verification failed",
         "The script behaves differently than its recipe or, with `--run`, than the original.",
     ),
+    Code(
+        "CC978",
+        "contradicted by a run",
+        "The program does not do what was read. `--correct` writes the values that fit.",
+    ),
+    Code(
+        "CC979",
+        "the run shows nothing",
+        "The reading is not proven. The message says why; what the program printed precedes it.",
+    ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from crosscast.messages.missing_packages import parity_missing
 from crosscast.migrate.before_after import Comparison
 from crosscast.migrate.codemod import Api
 from crosscast.sources.files import Text
+from crosscast.sources.run_command import parse_command
 
 if TYPE_CHECKING:
     from crosscast_parity.side_by_side.proof import Execution
@@ -58,7 +58,8 @@ def execute(
         DiagnosticError: CC970 for an invalid demand, CC001 for a missing script, CC401 if the
             harness is not installed.
     """
-    folder, script, arguments = _command(demand)
+    command = parse_command(demand.command, "CC970")
+    folder = command.folder
     try:
         from crosscast_parity.planning.options import interpreter
         from crosscast_parity.side_by_side.places import lines_to_watch, places_of
@@ -83,8 +84,8 @@ def execute(
         framework=framework,
         python=interpreter(demand.python) if demand.python else sys.executable,
         folder=folder,
-        script=script,
-        arguments=arguments,
+        script=command.script,
+        arguments=command.arguments,
         texts=after,
         lines=lines_to_watch(places, after=True),
         device=demand.device,
@@ -100,30 +101,6 @@ def execute(
         seconds=demand.timeout, memory=int(demand.memory * 2**30), updates=demand.updates
     )
     return prove(original, migrated, limits, on_run=on_run)
-
-
-def _command(demand: Demand) -> tuple[Path, str, tuple[str, ...]]:
-    """Return the folder that is copied, the script below it, and its arguments."""
-
-    def refuse(message: str, hint: str = "") -> DiagnosticError:
-        return DiagnosticError(Diagnostic(code="CC970", message=message, hint=hint))
-
-    try:
-        words = shlex.split(demand.command)
-    except ValueError as error:
-        raise refuse(f"--run {demand.command!r}: {error}") from None
-    if not words or Path(words[0]).suffix not in (".py", ".pyw"):
-        raise refuse(
-            f"--run {demand.command!r}: the command must begin with the Python script",
-            '--run "train.py --steps 20", without the interpreter',
-        )
-    script = Path(words[0])
-    if not script.is_file():
-        raise DiagnosticError(Diagnostic(code="CC001", message=f"{script}: no such file"))
-    here, place = Path.cwd().resolve(), script.absolute()
-    inside = place.parent.resolve() / place.name
-    folder = here if inside.is_relative_to(here) else inside.parent
-    return folder, inside.relative_to(folder).as_posix(), tuple(words[1:])
 
 
 def _below(folder: Path, path: Path) -> str:
