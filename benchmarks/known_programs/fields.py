@@ -81,6 +81,8 @@ def _head_is_open(path: str, lifted: Lifted) -> bool:
     heads = [f"{section}.{head}" for head in HEADS]
     if path == "batch.global_batch_size":
         heads = [*ROWS]
+    elif path == "schedule.warmup_ratio":
+        heads.append("schedule.warmup_steps")
     filled = (lifted.fields.get(head) for head in heads)
     return any(head is not None and head.how == "assumed" for head in filled)
 

@@ -56,7 +56,7 @@ def precision(look: Look, draft: Draft) -> None:
     kinds = look("precision.dtypes")
     halves = [w for w in words(kinds.value) if w in HALVES] if kinds and kinds.known else []
     dtype = word(chosen)
-    if dtype is None and word(enabled) == "always" and len(halves) == 1:
+    if chosen is None and word(enabled) == "always" and len(halves) == 1:
         dtype, chosen = halves[0], kinds
     by_device = dtype == "bf16_or_fp16"
     if by_device:
@@ -193,6 +193,10 @@ def accumulation(look: Look, draft: Draft) -> None:
         return
     if count is not None and count >= 1 and count == int(count):
         draft.put("accumulation.steps", int(count), steps)
+        if steps is not None and steps.under and (number(look("parallel.world_size")) or 1) > 1:
+            # What is conditional is mostly the division by the number of processes.
+            note = f"only if {' and '.join(steps.under)}"
+            draft.assume("accumulation.steps", int(count), note, steps)
     elif count == 0:
         draft.put("accumulation.steps", 1, steps, note="0 means off")
     else:
