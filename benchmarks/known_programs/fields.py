@@ -49,7 +49,8 @@ def judged(lifted: Lifted, truth: Mapping[str, Any]) -> Iterator[tuple[str, Verd
     for path, filled in lifted.fields.items():
         said_for_sure = filled.how != "assumed" and not path.startswith(WITHOUT_TRAINING)
         if said_for_sure and path not in truth:
-            yield path, "unjudged", filled.value
+            left_open = _head_is_open(path, lifted)
+            yield path, "FILL IN" if left_open else "unjudged", filled.value
 
 
 def agrees(said: Any, true: Any) -> bool:

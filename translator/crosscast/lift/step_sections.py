@@ -29,6 +29,10 @@ _OPEN = (None, "caller", "elsewhere", "inherit", "selectable", "env_default")
 """Ways of scaling the loss of which it is not known what runs."""
 
 
+_UNDIVIDED = ("no", "no_by_design", "conditional")
+"""Words for losses that are added up and not divided, or only sometimes."""
+
+
 def looking(settled: Settlement) -> Look:
     """Return what finds the fact that counts of a field without subjects."""
 
@@ -208,7 +212,7 @@ def accumulation(look: Look, draft: Draft) -> None:
         draft.put("accumulation.normalize_by", "token", divided)
     elif word(divided) in ("yes", "library"):
         draft.put("accumulation.normalize_by", "microbatch", divided)
-    elif word(divided) in ("no", "no_by_design", "conditional"):
+    elif word(divided) in _UNDIVIDED:
         message = "losses are added up and not divided; a recipe always means their mean"
         hint = "multiply the learning rate by accumulation.steps to keep the size of the steps"
         draft.note("CC911", "accumulation", message, divided, hint)
@@ -239,6 +243,10 @@ def windows(look: Look, draft: Draft) -> None:
     if "accumulation.tail" in draft.fields:
         return
     left = look("batch.drop_last")
+    if word(left) == "no" and word(look("accumulation.loss_divided")) in _UNDIVIDED:
+        note = "losses are added up: a short last batch counts less"
+        draft.assume("accumulation.tail", "flush", note, left)
+        return
     if left is not None and left.known and not several:
         dropped = word(left) == "yes"
         draft.put("accumulation.tail", "drop" if dropped else "flush_renormalized", left)

@@ -23,6 +23,10 @@ class Launch:
         for fact in command.flags if command is not None else ():
             self._facts[_spelling(fact.expression)] = fact  # the last one counts
 
+    def has(self, option: str) -> bool:
+        """Whether the command gives an option, with or without a value."""
+        return _spelling(option) in self._facts
+
     def given(self, flag: Flag) -> Known | None:
         """Return the value that the command gives a flag; None if it gives none that is known."""
         if not self._facts:

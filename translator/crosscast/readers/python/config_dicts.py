@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.flags.launch import Launch
 from crosscast.readers.python.config_tree import assigned, is_config
 from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Setting, SettingWriter
@@ -49,8 +50,11 @@ class ConfigDictsReader:
                 if params is not None and params.keys is not None:
                     _tell_seq2seq(writer, params, tree.get("train_params"))
             elif _only_overrides(module):
+                tree, launch = assigned(module), Launch(program.launch)
+                # What the command sets counts more than the file, and is not in it.
+                keys = {name: v for name, v in (tree.keys or {}).items() if not launch.has(name)}
                 changed = _changed_by(_overridden(module, program))
-                _tell_overrides(writer, assigned(module), changed)
+                _tell_overrides(writer, Tree(tree.span, keys=keys), changed)
             yield from writer.facts
 
 
