@@ -54,6 +54,7 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
         draft.assume("optimizer.name", "adamw", f"in place of {name}", family)
     _settings(settled, chosen, draft)
     _undecided(settled, chosen, draft)
+    _computed_rate(settled, chosen, draft)
     if "optimizer.learning_rate" not in draft.fields:
         lr = settled.get(("optimizer.learning_rate", chosen))
         fact = lr.fact if lr else None
@@ -100,6 +101,17 @@ def _undecided(settled: Settlement, chosen: str, draft: Draft) -> None:
         section, _, field = path.partition(".")
         if section == "optimizer" and len(_said(field, (chosen, *others), settled)) > 1:
             draft.fields[path] = replace(filled, how="assumed", confidence="guess", note=note)
+
+
+def _computed_rate(settled: Settlement, chosen: str, draft: Draft) -> None:
+    """Leave the rate open if a formula that was not understood replaces that of the optimizer."""
+    changed = settled.get(("optimizer.learning_rate_changed", chosen))
+    course = settled.get(("schedule.name", ""))
+    rate = draft.fields.get("optimizer.learning_rate")
+    if changed is None or course is None or rate is None or ("schedule.peak", "") in settled:
+        return
+    if course.fact.value == "custom":
+        draft.assume("optimizer.learning_rate", rate.value, changed.fact.expression, changed.fact)
 
 
 def _said(field: str, everyone: Sequence[str], settled: Settlement) -> set[object]:
