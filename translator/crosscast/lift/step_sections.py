@@ -97,6 +97,8 @@ def precision(look: Look, draft: Draft) -> None:
         draft.nothing("precision.compute_dtype", "float32", "precision", note)
     if (tf32 := look("precision.tf32")) is not None and tf32.known:
         draft.put("precision.tf32", tf32.value == "yes", tf32)
+    elif tf32 is not None:
+        draft.assume("precision.tf32", False, tf32.reason, tf32)
     else:
         _tf32(look, draft)
 
