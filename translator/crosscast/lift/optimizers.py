@@ -110,7 +110,7 @@ def _computed_rate(settled: Settlement, chosen: str, draft: Draft) -> None:
     rate = draft.fields.get("optimizer.learning_rate")
     if changed is None or course is None or rate is None or ("schedule.peak", "") in settled:
         return
-    if course.fact.value == "custom" and course.fact.confidence == "guess":
+    if course.fact.value == "custom" and changed.fact.value == "computed":
         draft.assume("optimizer.learning_rate", rate.value, changed.fact.expression, changed.fact)
 
 
