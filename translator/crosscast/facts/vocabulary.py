@@ -211,7 +211,7 @@ VOCABULARY: dict[str, Field] = {
     },
     **{
         f"optimizer.{name}_changed": Field(
-            values=("later",),
+            values=("later", "computed"),
             meaning=f"the program changes {name} after it made the optimizer",
             of_subject=True,
         )

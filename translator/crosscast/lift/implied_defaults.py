@@ -12,7 +12,7 @@ from crosscast.lift.optimizers import BETAS, NOT_IN_SOURCE
 from crosscast.lift.precedence import words
 from crosscast.lift.recipe_draft import Draft
 from crosscast.lift.step_sections import Look
-from crosscast.targets.defaults import Defaults
+from crosscast.targets.defaults import Defaults, version_number
 from crosscast.targets.framework import Framework
 from crosscast.targets.parameter_words import optimizer_words, scaling_words
 
@@ -56,6 +56,9 @@ _FORMULAS: Mapping[str, Mapping[str, Any]] = {
     "lamb": {"bias_correction": True},
 }
 """What the optimizers of libraries do where their tables have no other value."""
+_OF_FLUID = "paddle.fluid.optimizer."
+_CORRECTED_SINCE = "2.0"
+"""Release of Paddle since which its Adam adds epsilon after the correction; `fluid` is older."""
 
 
 def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> None:
@@ -144,6 +147,8 @@ def _optimizer(
             _formula(kind, draft, draft.library)
         return
     entry, whose = found
+    if name.startswith(_OF_FLUID) and kind in ("adam", "adamw"):
+        _epsilon_of_fluid(draft, versions)
     values = dict(_optimizer_values(entry))
     for field, value in values.items():
         if field in _KNOWN[kind] or field == "learning_rate":
@@ -157,6 +162,17 @@ def _optimizer(
                 _other_beta(value, whose, draft)
             draft.default(f"optimizer.{field}", value, whose)
     _formula(kind, draft, whose)
+
+
+def _epsilon_of_fluid(draft: Draft, versions: Mapping[str, str]) -> None:
+    """Fill where the Adam of `fluid` adds epsilon, which depends on the release."""
+    version = versions.get("paddle", "") or versions.get("paddlepaddle", "")
+    path, before = "optimizer.eps_placement", "before_correction"
+    if not version:
+        note = f"since Paddle {_CORRECTED_SINCE} after_correction"
+        draft.stand_in(path, before, note)
+    elif version_number(version) < version_number(_CORRECTED_SINCE):
+        draft.default(path, before, Found(f"default of paddle {version}", certain=True))
 
 
 def _row(

@@ -53,6 +53,8 @@ def optimizer(settled: Settlement, draft: Draft) -> str:
         draft.note("CC911", "optimizer", f"the optimizer is {name}", family, hint)
         draft.assume("optimizer.name", "adamw", f"in place of {name}", family)
     _settings(settled, chosen, draft)
+    _undecided(settled, chosen, draft)
+    _computed_rate(settled, chosen, draft)
     if "optimizer.learning_rate" not in draft.fields:
         lr = settled.get(("optimizer.learning_rate", chosen))
         fact = lr.fact if lr else None
@@ -70,6 +72,7 @@ def _only_settings(settled: Settlement) -> str:
 def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
     """Return the optimizer of the recipe, and report the others as lost."""
     usable = [w for w in everyone if word(settled["optimizer.name", w].fact) in FAMILIES]
+    usable.sort(key=lambda who: settled["optimizer.name", who].fact.confidence != "certain")
     chosen = (usable or list(everyone))[0]
     others = [w for w in everyone if w != chosen]
     together = [w for w in others if not _alternatives(settled, chosen, w)]
@@ -83,6 +86,38 @@ def _choose(settled: Settlement, everyone: Sequence[str], draft: Draft) -> str:
         fact = settled["optimizer.name", others[0]].fact
         draft.note("CC912", "optimizer", f"a switch chooses it; taken is {chosen}", fact)
     return chosen
+
+
+def _undecided(settled: Settlement, chosen: str, draft: Draft) -> None:
+    """Leave open what an unknown switch decides: the optimizer, and settings that differ."""
+    family = settled["optimizer.name", chosen].fact
+    others = [
+        who for who in subjects(settled) if who != chosen and _alternatives(settled, chosen, who)
+    ]
+    if family.confidence == "certain" or len(_said("name", (chosen, *others), settled)) < 2:
+        return
+    note = f"only if {' and '.join(family.under)}"
+    for path, filled in draft.fields.items():
+        section, _, field = path.partition(".")
+        if section == "optimizer" and len(_said(field, (chosen, *others), settled)) > 1:
+            draft.fields[path] = replace(filled, how="assumed", confidence="guess", note=note)
+
+
+def _computed_rate(settled: Settlement, chosen: str, draft: Draft) -> None:
+    """Leave the rate open if a formula that was not understood replaces that of the optimizer."""
+    changed = settled.get(("optimizer.learning_rate_changed", chosen))
+    course = settled.get(("schedule.name", ""))
+    rate = draft.fields.get("optimizer.learning_rate")
+    if changed is None or course is None or rate is None or ("schedule.peak", "") in settled:
+        return
+    if course.fact.value == "custom" and changed.fact.value == "computed":
+        draft.assume("optimizer.learning_rate", rate.value, changed.fact.expression, changed.fact)
+
+
+def _said(field: str, everyone: Sequence[str], settled: Settlement) -> set[object]:
+    """Return the different values that optimizers have in a field."""
+    found = (settled.get((f"optimizer.{field}", who)) for who in everyone)
+    return {(each.fact.value, each.fact.expression) if each else None for each in found}
 
 
 def _alternatives(settled: Settlement, name: str, other: str) -> bool:

@@ -29,6 +29,10 @@ _OPEN = (None, "caller", "elsewhere", "inherit", "selectable", "env_default")
 """Ways of scaling the loss of which it is not known what runs."""
 
 
+_UNDIVIDED = ("no", "no_by_design", "conditional")
+"""Words for losses that are added up and not divided, or only sometimes."""
+
+
 def looking(settled: Settlement) -> Look:
     """Return what finds the fact that counts of a field without subjects."""
 
@@ -56,7 +60,7 @@ def precision(look: Look, draft: Draft) -> None:
     kinds = look("precision.dtypes")
     halves = [w for w in words(kinds.value) if w in HALVES] if kinds and kinds.known else []
     dtype = word(chosen)
-    if dtype is None and word(enabled) == "always" and len(halves) == 1:
+    if chosen is None and word(enabled) == "always" and len(halves) == 1:
         dtype, chosen = halves[0], kinds
     by_device = dtype == "bf16_or_fp16"
     if by_device:
@@ -93,6 +97,8 @@ def precision(look: Look, draft: Draft) -> None:
         draft.nothing("precision.compute_dtype", "float32", "precision", note)
     if (tf32 := look("precision.tf32")) is not None and tf32.known:
         draft.put("precision.tf32", tf32.value == "yes", tf32)
+    elif tf32 is not None:
+        draft.assume("precision.tf32", False, tf32.reason, tf32)
     else:
         _tf32(look, draft)
 
@@ -193,6 +199,10 @@ def accumulation(look: Look, draft: Draft) -> None:
         return
     if count is not None and count >= 1 and count == int(count):
         draft.put("accumulation.steps", int(count), steps)
+        if steps is not None and steps.under and (number(look("parallel.world_size")) or 1) > 1:
+            # What is conditional is mostly the division by the number of processes.
+            note = f"only if {' and '.join(steps.under)}"
+            draft.assume("accumulation.steps", int(count), note, steps)
     elif count == 0:
         draft.put("accumulation.steps", 1, steps, note="0 means off")
     else:
@@ -204,7 +214,7 @@ def accumulation(look: Look, draft: Draft) -> None:
         draft.put("accumulation.normalize_by", "token", divided)
     elif word(divided) in ("yes", "library"):
         draft.put("accumulation.normalize_by", "microbatch", divided)
-    elif word(divided) in ("no", "no_by_design", "conditional"):
+    elif word(divided) in _UNDIVIDED:
         message = "losses are added up and not divided; a recipe always means their mean"
         hint = "multiply the learning rate by accumulation.steps to keep the size of the steps"
         draft.note("CC911", "accumulation", message, divided, hint)
@@ -235,6 +245,10 @@ def windows(look: Look, draft: Draft) -> None:
     if "accumulation.tail" in draft.fields:
         return
     left = look("batch.drop_last")
+    if word(left) == "no" and word(look("accumulation.loss_divided")) in _UNDIVIDED:
+        note = "losses are added up: a short last batch counts less"
+        draft.assume("accumulation.tail", "flush", note, left)
+        return
     if left is not None and left.known and not several:
         dropped = word(left) == "yes"
         draft.put("accumulation.tail", "drop" if dropped else "flush_renormalized", left)

@@ -12,6 +12,7 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.evaluation.nodes import circular, value_of_node
 from crosscast.pysource.flags.definitions import flags_of
+from crosscast.pysource.flags.replaced_globals import replace_globals
 from crosscast.pysource.names import call_sites as sites
 from crosscast.pysource.names import classes, module_links, resolution
 from crosscast.pysource.names.containers import look_up_entries, unpacked
@@ -149,7 +150,7 @@ def read_program(
     modules: list[Module] = []
     diagnostics: list[Diagnostic] = []
     with _without_collector():
-        _read_all(sources, modules, diagnostics)
+        _read_all(sources, launch, modules, diagnostics)
     return Project(modules, launch, versions, settings, documents), tuple(diagnostics)
 
 
@@ -166,8 +167,12 @@ def _without_collector() -> Iterator[None]:
 
 
 def _read_all(
-    sources: Sequence[Source], modules: list[Module], diagnostics: list[Diagnostic]
+    sources: Sequence[Source],
+    launch: Command | None,
+    modules: list[Module],
+    diagnostics: list[Diagnostic],
 ) -> None:
+    parsed: list[tuple[Source, ast.Module]] = []
     for source in sources:
         if source.name.endswith(".ipynb"):
             cells, problem = cells_as_source(source)
@@ -179,4 +184,6 @@ def _read_all(
         diagnostics.extend([problem] if problem is not None else [])
         if tree is None:
             continue
-        modules.append(Module(source, tree))
+        parsed.append((source, tree))
+    replace_globals([tree for _, tree in parsed], launch)
+    modules.extend(Module(source, tree) for source, tree in parsed)

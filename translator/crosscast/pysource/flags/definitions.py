@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,9 @@ _ABSL = {
 }
 
 
+_OF_A_FILE = ("is_config_file", "is_config_file_arg")
+
+
 def flags_of(program: Program) -> Iterator[Flag]:
     """Yield all flags of a program with their values in the launch command."""
     found: list[Flag] = []
@@ -43,12 +46,31 @@ def flags_of(program: Program) -> Iterator[Flag]:
         found.extend(_in_module(module, defaults))
     found.extend(fields.fields_and_parameters(program))
     launch = Launch(program.launch)
+    for settings in _files_of_settings(program, launch):
+        launch.add(settings)
     readers = _Readers(program)
     for flag in found:
         if flag.dest in defaults and flag.parser == "argparse":
             node = defaults[flag.dest]
             flag = replace(flag, default=evaluate(node, flag.module.owner_of(node)))
         yield replace(flag, given=launch.given(flag), read=readers.read(flag))
+
+
+def _files_of_settings(program: Program, launch: Launch) -> Iterator[Mapping[str, object]]:
+    """Yield the content of files that a command gives to an option for them, of ConfigArgParse."""
+    if program.launch is None or program.documents is None:
+        return
+    for module in program.modules:
+        if "is_config_file" not in module.source.text:
+            continue
+        for call in module.calls:
+            marks = [k.value for k in call.node.keywords if k.arg in _OF_A_FILE]
+            if not any(isinstance(mark, ast.Constant) and mark.value is True for mark in marks):
+                continue
+            options = [arg.value for arg in call.node.args if isinstance(arg, ast.Constant)]
+            names = [launch.text(option) for option in options if isinstance(option, str)]
+            for name in filter(None, names):
+                yield program.documents(name, False, False) or {}
 
 
 def _in_module(module: Module, defaults: dict[str, ast.expr]) -> Iterator[Flag]:

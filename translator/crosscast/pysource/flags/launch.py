@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from crosscast.facts.fact import Fact
 from crosscast.pysource.flags.conversion import convert, literal
 from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
     from crosscast.facts.command import Command
-    from crosscast.facts.fact import Fact
     from crosscast.pysource.programs.flag import Flag
 
 _SWITCHES = {"store_true": True, "store_false": False}
@@ -22,6 +23,23 @@ class Launch:
         self._facts: dict[str, Fact] = {}
         for fact in command.flags if command is not None else ():
             self._facts[_spelling(fact.expression)] = fact  # the last one counts
+
+    def text(self, option: str) -> str:
+        """Return what the command gives an option, as text; empty if it gives none."""
+        fact = self._facts.get(_spelling(option))
+        return str(fact.value) if fact is not None and isinstance(fact.value, str) else ""
+
+    def add(self, settings: Mapping[str, object]) -> None:
+        """Add settings of a file that the command names; its own options count more."""
+        for name, entry in settings.items():
+            value = entry.value if isinstance(entry, Known) else None
+            if isinstance(value, str | int | float):
+                fact = Fact(field="command.flag", value=value, expression=f"--{name}")
+                self._facts.setdefault(_spelling(fact.expression), fact)
+
+    def has(self, option: str) -> bool:
+        """Whether the command gives an option, with or without a value."""
+        return _spelling(option) in self._facts
 
     def given(self, flag: Flag) -> Known | None:
         """Return the value that the command gives a flag; None if it gives none that is known."""

@@ -109,7 +109,8 @@ def _windows(step: TrainingStep) -> Iterator[Fact]:
     yield from _said("accumulation.present", Answer("yes", places))
     value = windows.steps_value(step)
     if value is not None:
-        yield fact_of("accumulation.steps", _parsed(value, step), *places, reader=NAME)
+        under = windows.steps_under(step)
+        yield fact_of("accumulation.steps", _parsed(value, step), *places, under=under, reader=NAME)
     yield from _said("accumulation.loss_divided", division_of(step))
     yield from _said("accumulation.tail", windows.tail_of(step))
     yield from _said("accumulation.no_sync", windows.sync_of(step))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.flags.launch import Launch
 from crosscast.readers.python.config_tree import assigned, is_config
 from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Setting, SettingWriter
@@ -49,7 +50,11 @@ class ConfigDictsReader:
                 if params is not None and params.keys is not None:
                     _tell_seq2seq(writer, params, tree.get("train_params"))
             elif _only_overrides(module):
-                _tell_overrides(writer, assigned(module))
+                tree, launch = assigned(module), Launch(program.launch)
+                # What the command sets counts more than the file, and is not in it.
+                keys = {name: v for name, v in (tree.keys or {}).items() if not launch.has(name)}
+                changed = _changed_by(_overridden(module, program))
+                _tell_overrides(writer, Tree(tree.span, keys=keys), changed)
             yield from writer.facts
 
 
@@ -150,10 +155,38 @@ def _only_overrides(module: Module) -> bool:
     return len(names & _OVERRIDES) >= 3 and len(names & training) >= 2
 
 
-def _tell_overrides(writer: SettingWriter, tree: Tree) -> None:
+def _overridden(module: Module, program: Program) -> Module | None:
+    """Return the program whose settings a module of overrides replaces, if it is given."""
+    names = {name for name in module.scope.bindings if name in _OVERRIDES}
+    for other in program.modules:
+        if other is not module and len(names & set(other.scope.bindings)) >= 3:
+            return other
+    return None
+
+
+def _changed_by(program: Module | None) -> frozenset[str] | None:
+    """Return the settings that a program computes anew: `steps //= processes`; None without one."""
+    if program is None:
+        return None
+    return frozenset(
+        name
+        for name, bindings in program.scope.bindings.items()
+        if any(binding.kind == "augment" for binding in bindings)
+    )
+
+
+def _tell_overrides(writer: SettingWriter, tree: Tree, changed: frozenset[str] | None) -> None:
+    """Record overrides.
+
+    Args:
+        writer: for the facts.
+        tree: the names and values.
+        changed: settings that the program computes anew; None if no program is given.
+    """
     get = tree.setting
     writer.tell("framework", "pytorch", origin="presence", confidence="likely")
     writer.tell("api", "config_overrides", origin="presence")
+    alone = changed is None
     dtype = get("dtype")
     word = "" if dtype is None else dtype.text
     if word in ("float16", "bfloat16", "float32"):
@@ -161,28 +194,33 @@ def _tell_overrides(writer: SettingWriter, tree: Tree) -> None:
         writer.tell("precision.enabled", "never" if word == "float32" else "always", dtype)
         if word != "float32":
             writer.tell("precision.dtypes", word, dtype)
-    else:
+    elif alone:
         _inherited(writer, "precision.enabled", "precision.compute_dtype")
-    _inherited(writer, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
-    _inherited(writer, "parallel.kind", "optimizer.name")
+    if alone:
+        _inherited(writer, "loss_scaling.mode", "zero_grad.where", "scaler_update.status")
+        _inherited(writer, "parallel.kind", "optimizer.name")
     steps = get("gradient_accumulation_steps")
     if steps is not None:
-        writer.number("accumulation.steps", steps)
+        if changed and steps.name in changed:
+            writer.unknown("accumulation.steps", "the program changes it", steps, text=steps.name)
+        else:
+            writer.number("accumulation.steps", steps)
         writer.tell("accumulation.present", "yes", steps)
+    if steps is not None and alone:
         _inherited(writer, "accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     tell_numbers(writer, "nanogpt", get, "optimizer")
-    if not tell_clip(writer, get("grad_clip"), unscaled="library"):
+    if not tell_clip(writer, get("grad_clip"), unscaled="library") and alone:
         _inherited(writer, "clipping.kind")
-    _override_schedule(writer, get("decay_lr"), get("warmup_iters"))
+    _override_schedule(writer, get("decay_lr"), get("warmup_iters"), alone=alone)
     tell_numbers(writer, "nanogpt", get, "schedule", "batch", "data")
 
 
 def _override_schedule(
-    writer: SettingWriter, decays: Setting | None, warmup: Setting | None
+    writer: SettingWriter, decays: Setting | None, warmup: Setting | None, *, alone: bool
 ) -> None:
     if decays is not None and decays.switch is False:
         writer.tell("schedule.name", "constant", decays)
-    else:
+    elif alone:
         _inherited(writer, "schedule.name")
     if warmup is not None and warmup.number is not None:
         writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)

@@ -23,7 +23,7 @@ PRECISION = frozenset(
     {
         *("amp", "fp16", "half", "bf16", "float16", "bfloat16", "precision", "mixed", "apex"),
         *("autocast", "scaler", "gradscaler", "fp8", "dtype", "ptdtype", "o0", "o1", "o2"),
-        *("mp", "mixprec", "autocaster", "level", "f16", "mxp"),
+        *("mp", "mixprec", "autocaster", "level", "f16", "mxp", "rewrite"),
     }
 )
 """Words of conditions about precision."""
@@ -102,12 +102,15 @@ def decide(
     flag = ""
     for test in tests:
         by = origin(test.node, test.module)
-        if by != "always" and _only_device(test.node, test.module):
+        by_device = _only_device(test.node, test.module)
+        if by_device:
             by = "always"
         met = holds_by_default(test)
         if by == "always":
             if met is False:
                 return Decision("never", False, (test.text,), test.text)
+            if met is None and by_default and not by_device:
+                by_default = None
             continue
         who.append(by)
         if not flag or (by == "flag" and "flag" not in who[:-1]):

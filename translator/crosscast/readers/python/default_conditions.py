@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.evaluation.conditions import truth
@@ -14,6 +15,7 @@ from crosscast.readers.python.conditions import Condition, conditions
 from crosscast.readers.python.origins import flag_behind
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.scopes import Binding
 
@@ -25,6 +27,20 @@ _HOPS = 4
 def holds_by_default(condition: Condition, depth: int = 0) -> bool | None:
     """Whether a condition holds with the defaults of flags; None if unknown."""
     return is_met(truth_by_default(condition.node, condition.module, depth), condition.holds)
+
+
+def is_sure(call: Call, others: Sequence[Call]) -> bool:
+    """Whether a call runs with the defaults of flags, wherever one of several runs."""
+    shared = [{test.text for test in _around(other)} for other in others if other is not call]
+    return all(
+        holds_by_default(test) is True
+        for test in _around(call)
+        if not all(test.text in texts for texts in shared)
+    )
+
+
+def _around(call: Call) -> list[Condition]:
+    return conditions(call.node, call.module, callers=False)
 
 
 def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | None:

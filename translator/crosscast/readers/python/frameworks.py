@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Fact, unknown
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
@@ -52,6 +52,18 @@ class FrameworkReader:
         framework, span = found
         if framework != "pytorch" and framework not in _RETIRED:
             yield fact_of("framework", Known(framework, "presence"), span, reader=NAME)
+        if framework == "tensorflow":
+            yield from _of_tensorflow_1(program)
+
+
+def _of_tensorflow_1(program: Program) -> Iterator[Fact]:
+    """Yield that no default of TensorFlow 2 holds for TF32, if the program needs TensorFlow 1."""
+    for name, call in calls_of(program):
+        if name.startswith("tensorflow.contrib."):
+            reason = "TensorFlow 1 has no TF32, builds of others have"
+            span = call.module.span(call.node)
+            yield unknown("precision.tf32", reason, span, reader=NAME)
+            return
 
 
 def framework_of(program: Program) -> str:

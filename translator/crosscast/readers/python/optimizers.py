@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Confidence, Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
 from crosscast.readers import words
 from crosscast.readers.fact_builder import fact_of
@@ -116,14 +116,17 @@ def rate_of(call: Call) -> ast.expr | None:
     return found
 
 
-def facts_of(optimizer: OptimizerCall, reader: str) -> Iterator[Fact]:
-    """Yield the facts of a call that creates an optimizer."""
+def facts_of(
+    optimizer: OptimizerCall, reader: str, confidence: Confidence = "certain"
+) -> Iterator[Fact]:
+    """Yield the facts of a call that creates an optimizer; how sure it is that it is made."""
     call = optimizer.call
     bound = call.bound()
     under = tuple(c.text for c in branches(call.node, call.module))
     span = call.module.span(call.node)
     subject, family = optimizer.subject, Known(optimizer.family)
-    yield fact_of("optimizer.name", family, span, subject=subject, under=under, reader=reader)
+    named = fact_of("optimizer.name", family, span, subject=subject, under=under, reader=reader)
+    yield replace(named, confidence=confidence)
     if optimizer.family == "selectable":
         return
     name = Known(optimizer.name)

@@ -77,6 +77,24 @@ def _like_torch(program: Program) -> bool:
 
 def _batch(writer: FactWriter, program: Program) -> None:
     """Record the batch size of the first loader that is not for evaluation."""
+    loaders = list(_loaders(program))
+    if not loaders:
+        return
+    call = loaders[0]
+    writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
+    if len({_kept(loader) for loader in loaders}) == 1:
+        _last(writer, call)
+    else:
+        writer.unknown("batch.drop_last", "loaders differ", *map(place_of, loaders))
+
+
+def _kept(loader: Call) -> str:
+    """Return what a loader says of a short last batch, as it is written."""
+    said = loader.bound().get("drop_last")
+    return loader.module.text(said) if said is not None else "False"
+
+
+def _loaders(program: Program) -> Iterator[Call]:
     for _, call in matching(program, _LOADER):
         statement = call.module.statement_of(call.node)
         function = call.module.function_of(call.node)
@@ -86,11 +104,8 @@ def _batch(writer: FactWriter, program: Program) -> None:
             where += " " + call.module.text(statement.targets[0])
         if _EVALUATION.search(where) or (_EVALUATION.search(text) and "train" not in text):
             continue
-        if call.bound().get("batch_size") is None:
-            continue
-        writer.number("batch.micro_batch_size", call.argument("batch_size"), place_of(call))
-        _last(writer, call)
-        return
+        if call.bound().get("batch_size") is not None:
+            yield call
 
 
 def _last(writer: FactWriter, call: Call) -> None:

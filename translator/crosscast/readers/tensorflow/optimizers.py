@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Instance, Known, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.default_conditions import is_sure
 from crosscast.readers.python.library_calls import (
     calls_of,
     canonical,
@@ -74,8 +75,11 @@ class OptimizerReader:
             optimizer for optimizer in optimizers(program) if optimizer.call.node not in unused
         )
         found = with_subjects(list(trained))
+        chosen = len({optimizer.family for optimizer in found}) > 1
+        calls = [optimizer.call for optimizer in found]
         for optimizer in found:
-            yield from facts_of(optimizer, NAME)
+            sure = not chosen or is_sure(optimizer.call, calls)
+            yield from facts_of(optimizer, NAME, "certain" if sure else "likely")
             yield from schedule_facts(
                 optimizer,
                 NAME,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from crosscast.pysource.names.containers import definitions
 from crosscast.readers.python.fact_writer import FactWriter
 from crosscast.readers.python.library_calls import target_of
 
@@ -38,18 +39,29 @@ def tell_changes(writer: FactWriter, call: Call, subject: str) -> None:
     variable = target_of(call.node, call.module)
     found = list(_assigned(program))
     found += _added(program, variable.rpartition(".")[2])
-    for field in dict.fromkeys(field for field, _, _ in found):
-        mine = [(place, text) for name, place, text in found if name == field]
+    for field in dict.fromkeys(change.field for change in found):
+        mine = [change for change in found if change.field == field]
+        computed = any(change.computed for change in mine)
         writer.say(
             f"optimizer.{field}_changed",
-            "later",
-            *(place for place, _ in mine),
+            "computed" if computed else "later",
+            *(change.place for change in mine),
             subject=subject,
-            expression=mine[0][1],
+            expression=mine[0].text,
         )
 
 
-def _assigned(program: Program) -> Iterator[tuple[str, Span, str]]:
+class _Change(NamedTuple):
+    """A setting that is changed, where, and how it is written."""
+
+    field: str
+    place: Span
+    text: str
+    computed: bool = False
+    """Whether a function of the program returns the new value."""
+
+
+def _assigned(program: Program) -> Iterator[_Change]:
     """Yield the settings that assignments to groups of parameters change."""
     for module in program.modules:
         targets: list[tuple[ast.stmt, ast.expr]] = [
@@ -59,7 +71,17 @@ def _assigned(program: Program) -> Iterator[tuple[str, Span, str]]:
         for node, target in targets:
             field = _of_group(target, module)
             if field and not module.is_dead(node):
-                yield field, module.span(node), module.text(node)[:80]
+                computed = isinstance(node, ast.Assign) and _is_computed(node.value, module)
+                yield _Change(field, module.span(node), module.text(node)[:80], computed)
+
+
+def _is_computed(value: ast.expr, module: Module) -> bool:
+    """Whether a value is what a function of the program returns, also by a name for it."""
+    found = [value]
+    if isinstance(value, ast.Name):
+        found = [b.value for b in definitions(value, module) if b.value is not None]
+    calls = [module.call(node) for node in found if isinstance(node, ast.Call)]
+    return any(":" in name for call in calls if call is not None for name in call.names)
 
 
 def _of_group(target: ast.expr, module: Module) -> str:
@@ -70,7 +92,7 @@ def _of_group(target: ast.expr, module: Module) -> str:
     return ""
 
 
-def _added(program: Program, variable: str) -> Iterator[tuple[str, Span, str]]:
+def _added(program: Program, variable: str) -> Iterator[_Change]:
     """Yield the settings of groups that are added to an optimizer later."""
     for module in program.modules:
         for call in module.calls:
@@ -83,4 +105,5 @@ def _added(program: Program, variable: str) -> Iterator[tuple[str, Span, str]]:
             for key in keys:
                 name = key.value if isinstance(key, ast.Constant) else None
                 if isinstance(name, str) and name in _FIELDS:
-                    yield _FIELDS[name], module.span(call.node), module.text(call.node)[:80]
+                    text = module.text(call.node)[:80]
+                    yield _Change(_FIELDS[name], module.span(call.node), text)

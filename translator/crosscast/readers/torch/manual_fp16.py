@@ -12,6 +12,7 @@ from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Choice
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import decide
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, word_of_type
@@ -210,6 +211,8 @@ def _to_half(call: Call) -> str:
     if call.method != "to":
         return ""
     given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
+    if any(isinstance(evaluate(argument, call.module), Choice) for argument in given):
+        return ""  # which type it is, a condition decides
     words = {word_of_type(last(call.module.resolve(argument))) for argument in given
              if call.module.resolve(argument).startswith("torch.")}  # fmt: skip
     return next(iter(words & set(HALVES)), "")

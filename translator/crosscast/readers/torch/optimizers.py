@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Confidence, Fact
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Symbol, Value
 from crosscast.readers.python.conditions import conditions
-from crosscast.readers.python.default_conditions import holds_by_default
+from crosscast.readers.python.default_conditions import holds_by_default, is_sure
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.frameworks import framework_of
 from crosscast.readers.python.library_calls import last
@@ -55,12 +55,16 @@ class TorchOptimizers:
             return
         subjects = Subjects()
         seen: set[tuple[str, str]] = set()
-        for optimizer in sorted(_optimizer_calls(program), key=_off_by_default):
+        found = sorted(_optimizer_calls(program), key=_off_by_default)
+        chosen = len({optimizer.family for optimizer in found}) > 1
+        calls = [optimizer.call for optimizer in found]
+        for optimizer in found:
             key = (subject_of(optimizer.call), optimizer.name)
             if key in seen and key[0]:
                 continue  # the same optimizer in another branch
             seen.add(key)
-            _tell(writer, optimizer, subjects)
+            sure = not chosen or is_sure(optimizer.call, calls)
+            _tell(writer, optimizer, subjects, "certain" if sure else "likely")
         if not writer.facts:
             _given(writer, program)
         yield from writer.facts
@@ -165,7 +169,9 @@ def _by_caller(call: Call) -> OptimizerCall | None:
     return None
 
 
-def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> None:
+def _tell(
+    writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects, confidence: Confidence
+) -> None:
     call = optimizer.call
     under = tuple(condition.text for condition in conditions(call.node, call.module, callers=False))
     name = subjects.name(call, optimizer.name)
@@ -183,7 +189,7 @@ def _tell(writer: FactWriter, optimizer: OptimizerCall, subjects: Subjects) -> N
             under=under,
             origin=word,  # type: ignore[arg-type]
             expression=call.module.text(call.node.func) if word == "presence" else "",
-            confidence="certain" if optimizer.family != "elsewhere" else "likely",
+            confidence=confidence if optimizer.family != "elsewhere" else "likely",
         )
     else:
         shown = last(optimizer.name)

@@ -89,6 +89,14 @@ def _given_to_library(step: TrainingStep, owner: str) -> Value | None:
     return None
 
 
+def steps_under(step: TrainingStep) -> tuple[str, ...]:
+    """Return the condition under which the window has its length, if it has another otherwise."""
+    value = step.steps
+    if not isinstance(value, Choice) or len({other for _, other in value.options}) < 2:
+        return ()
+    return (value.options[0][0],)
+
+
 def _by_library(step: TrainingStep) -> Value | None:
     """Return the setting of a library in a program that counts micro-batches itself."""
     for event in step.of("backward"):
