@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.targets.harness import Bugs, Edit, Harness, Pace
+from crosscast.targets.harness import Bugs, Edit, Harness, Pace, Updates
 
 _ENTROPY = "    return F.cross_entropy(logits, labels, reduction="
 
@@ -24,4 +24,5 @@ HARNESS = Harness(
             ),
         ),
     ),
+    updates=Updates(modules=("paddle",)),
 )

@@ -19,5 +19,5 @@ HARNESS = Harness(
         ),
         half_loss=(Edit("logits = model(**inputs).float()", "logits = model(**inputs)"),),
     ),
-    updates=Updates(modules=("torch",)),
+    updates=Updates(modules=("torch",), stand_ins=("apex",)),
 )

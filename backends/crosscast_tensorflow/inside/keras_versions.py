@@ -31,21 +31,45 @@ class Draws:
         Draws.count += 1
         return np.random.RandomState(SEED + Draws.count)
 
-    def random_normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, **more: Any) -> Any:
+    def random_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = None,
+        *more: Any,
+        **named: Any,
+    ) -> Any:
         """Draw from a normal distribution."""
-        return self._made(self._random().normal(mean, stddev, tuple(shape)), more)
+        return self._made(self._random().normal(mean, stddev, tuple(shape)), dtype)
 
-    def random_uniform(self, shape: Any, minval: Any = 0.0, maxval: Any = 1.0, **more: Any) -> Any:
+    def random_uniform(
+        self,
+        shape: Any,
+        minval: Any = 0.0,
+        maxval: Any = 1.0,
+        dtype: Any = None,
+        *more: Any,
+        **named: Any,
+    ) -> Any:
         """Draw from an interval."""
-        return self._made(self._random().uniform(minval, maxval, tuple(shape)), more)
+        return self._made(self._random().uniform(minval, maxval, tuple(shape)), dtype)
 
-    def truncated_normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, **more: Any) -> Any:
+    def truncated_normal(
+        self,
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = None,
+        *more: Any,
+        **named: Any,
+    ) -> Any:
         """Draw from a normal distribution within two deviations."""
         drawn = np.clip(self._random().normal(0.0, 1.0, tuple(shape)), -2.0, 2.0)
-        return self._made(mean + stddev * drawn, more)
+        return self._made(mean + stddev * drawn, dtype)
 
-    def _made(self, drawn: Any, more: Any) -> Any:
-        return tf.cast(drawn, more.get("dtype") or "float32")
+    def _made(self, drawn: Any, dtype: Any) -> Any:
+        return tf.cast(drawn, dtype or "float32")
 
 
 def wrap_made(kind: Any, method: str, watch: Any) -> None:
@@ -97,6 +121,8 @@ def in_float32(policy: Any) -> None:
 
 def keras_2(root: str, watch: Any) -> None:
     """Watch the optimizers of Keras 2."""
+    if watch.parts is not None:
+        watch.parts.watch_layers(root)
     for name in OPTIMIZERS:
         module = found_in(root, name)
         for kind in ("OptimizerV2", "_BaseOptimizer"):
@@ -122,6 +148,8 @@ def keras_2(root: str, watch: Any) -> None:
 
 def keras_3(watch: Any) -> None:
     """Watch the optimizers of Keras 3."""
+    if watch.parts is not None:
+        watch.parts.watch_layers("keras.src")
     base = importlib.import_module("keras.src.optimizers.base_optimizer").BaseOptimizer
     wrap_made(base, "apply", watch)
     base._clip_gradients = watch.own_clip(base._clip_gradients)

@@ -19,6 +19,7 @@ import tensorflow as tf
 
 from crosscast_parity.inside.updates import SEED, Records
 from crosscast_tensorflow.inside.keras_versions import found_in, keras_2, keras_3
+from crosscast_tensorflow.inside.parts import Parts
 
 ROUNDING = 2.0**-20
 """How far a perturbed run is moved, in root mean squares of each tensor: two versions of TensorFlow
@@ -65,6 +66,8 @@ class Watch:
         self._clipped: list[Any] | None = None
         self._scale: float | None = None
         self._draws = False
+        between = records.between
+        self.parts = Parts(between) if between is not None else None
         records.final = self._final
 
     def _final(self) -> list[Any]:
@@ -95,6 +98,8 @@ class Watch:
             if self._backwards == 0 and self._poison == self._records.attempts:
                 found = tf.nest.map_structure(lambda g: g if g is None else g * math.inf, found)
             self._backwards += 1
+            if self._records.between is not None:
+                self._records.between.backward()
             return found
 
         return gradient
@@ -105,6 +110,8 @@ class Watch:
         @functools.wraps(original)
         def clip(gradients: Any, limit: Any, *args: Any, **kwargs: Any) -> Any:
             clipped, norm = original(gradients, limit, *args, **kwargs)
+            if not self._stepping and self.parts is not None:
+                self.parts.delivered(gradients)
             if not self._stepping:
                 size = float(norm)
                 self._clips.append({"kind": "global_norm", "limit": float(limit), "size": size})
@@ -141,37 +148,61 @@ class Watch:
     def _scaled(self, original: Any, optimizer: Any, inner: Any, args: Any, kwargs: Any) -> Any:
         args = (list(args[0]), *args[1:])
         self._scale, attempts = scale_of(optimizer), self._records.attempts
+        gradients, variables, _ = pairs_of(inner, args, kwargs)
+        if self.parts is not None and self._records.between is not None:
+            self.parts.delivered(gradients)
+            self._records.between.tell(scaler=told_of_scaler(optimizer))
         try:
             result = original(optimizer, *args, **kwargs)
             if self._records.attempts == attempts:
-                self._attempted(inner, settings_of(inner, 1), [], [], skipped=True)
+                settings = self._settings(inner, variables) if variables else settings_of(inner, 1)
+                self._write(inner, variables, variables, [], settings, skipped=True)
+                self._attempted(inner, settings, [], [], skipped=True)
         finally:
             self._scale = None
         return result
 
     def _stepped(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
         given = list(args[0])
-        paired = bool(given) and isinstance(given[0], tuple)
-        if paired:
-            gradients, variables = [g for g, _ in given], [v for _, v in given]
-        else:
-            more = args[1] if len(args) > 1 else kwargs.get("trainable_variables")
-            gradients = given
-            variables = list(more or optimizer._trainable_variables)
+        gradients, variables, paired = pairs_of(optimizer, (given, *args[1:]), kwargs)
+        if self.parts is not None:
+            self.parts.delivered(gradients)
         if self._perturb:
             gradients = [moved(gradient) for gradient in gradients]
             given = list(zip(gradients, variables)) if paired else gradients  # noqa: B905
         before = [values(variable) for variable in variables]
         self._clipped = None
-        settings = settings_of(optimizer, len(variables))
+        settings = self._settings(optimizer, variables)
+        held = (
+            None if self.parts is None else [np.array(tf.convert_to_tensor(v)) for v in variables]
+        )
         self._clips += clips_of(optimizer, gradients)
         result = original(optimizer, given, *args[1:], **kwargs)
         handed = gradients if self._clipped is None else self._clipped
         changes = [summary(values(variable) - before[n]) for n, variable in enumerate(variables)]
         self._note(optimizer, variables)
+        self._write(optimizer, variables, held, handed, settings, skipped=False)
         found = [None if gradient is None else summary(values(gradient)) for gradient in handed]
         self._attempted(optimizer, settings, found, changes, skipped=False)
         return result
+
+    def _settings(self, optimizer: Any, variables: list[Any]) -> list[dict[str, Any]]:
+        found = settings_of(optimizer, len(variables))
+        return found if self.parts is None else self.parts.groups(optimizer, variables, found[0])
+
+    def _write(
+        self, optimizer: Any, variables: Any, before: Any, applied: Any, settings: Any, **more: Any
+    ) -> None:
+        if self.parts is not None:
+            self.parts.write(
+                variables,
+                before,
+                applied,
+                lr=settings[0]["lr"],
+                scale=self._scale,
+                alone=all(known is optimizer for known in self._optimizers),
+                **more,
+            )
 
     def _note(self, optimizer: Any, variables: list[Any]) -> None:
         self._variables[self._number(optimizer)] = variables
@@ -203,8 +234,10 @@ class Watch:
         clips, self._clips = self._clips, []
         backwards, self._backwards = self._backwards, 0
         draws, self._draws = self._draws, False
+        between = self._records.between
         self._records.attempt(
             {
+                **({} if between is None else {"micro": between.taken()}),
                 "optimizer": self._number(optimizer),
                 "class": type(optimizer).__name__,
                 "skipped": skipped,
@@ -225,6 +258,24 @@ def inner_of(optimizer: Any) -> Any:
     if "LossScale" not in type(optimizer).__name__:
         return None
     return getattr(optimizer, "inner_optimizer", None) or getattr(optimizer, "_optimizer", None)
+
+
+def pairs_of(optimizer: Any, args: Any, kwargs: Any) -> tuple[list[Any], list[Any], bool]:
+    """Return gradients and variables of a call of an optimizer, and whether it got pairs."""
+    given = args[0]
+    if given and isinstance(given[0], tuple):
+        return [gradient for gradient, _ in given], [variable for _, variable in given], True
+    more = args[1] if len(args) > 1 else kwargs.get("trainable_variables")
+    return given, list(more or optimizer._trainable_variables), False
+
+
+def told_of_scaler(optimizer: Any) -> dict[str, Any]:
+    """Return the settings of an optimizer that scales losses."""
+    found: dict[str, Any] = {"dynamic": bool(getattr(optimizer, "dynamic", True))}
+    if found["dynamic"]:
+        steps = int(optimizer.dynamic_growth_steps)
+        found.update(growth_interval=steps, growth_factor=2.0, backoff_factor=0.5)
+    return found
 
 
 def scale_of(optimizer: Any) -> float:
@@ -306,6 +357,8 @@ def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
         watch = Watch(records, perturb, poison)
         _watches.append(watch)
         tf.random.set_seed(SEED)
+        if watch.parts is not None:
+            watch.parts.install()
         tf.config.run_functions_eagerly(True)
         tf.GradientTape.gradient = watch.gradient(tf.GradientTape.gradient)
         tf.clip_by_global_norm = watch.clip_global(tf.clip_by_global_norm)

@@ -158,6 +158,11 @@ class Watch:
             settings = [settings_of(group) for group in optimizer.param_groups]
             # Kernels that unscale and skip by themselves; both are gone after the step.
             skipped = holds(getattr(optimizer, "found_inf", None))
+            amp = getattr(optimizer, "amp_scaler", None)  # of a stand-in for apex
+            if amp is not None:
+                self._scale, skipped = float(amp.used), bool(amp.overflow)
+                if self._records.between is not None:
+                    self._records.between.tell(scaler=amp.settings, mode=amp.mode)
             applied = [] if closure or self._parts is None else gradients_of(optimizer)
             result = original(optimizer, *args, **kwargs)
             changes = [summary(tensor - before[n]) for n, tensor in enumerate(held)]
@@ -166,6 +171,8 @@ class Watch:
             self._stepping.remove(optimizer)
         self._write(optimizer, settings, before, applied, skipped=skipped)
         self._attempted(optimizer, settings, gradients, changes, skipped=skipped)
+        if amp is not None:
+            self._scale = None
         return result
 
     def _write(

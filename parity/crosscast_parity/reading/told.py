@@ -74,9 +74,11 @@ def family_of(evidence: Evidence) -> str:
     name = OPTIMIZERS.get(attempt.cls, "")
     if any(settings.get(setting) for setting in UNLIKE):
         return ""
+    if name == "sgd" and settings.get("decoupled_weight_decay") and settings.get("weight_decay"):
+        return ""
     if name in ("adam", "adamw"):
         decoupled = settings.get("decoupled_weight_decay", settings.get("adam_w_mode"))
-        if decoupled is not None:
+        if decoupled is not None and (decoupled or name == "adam" or "adam_w_mode" in settings):
             return "adamw" if decoupled else "adam"
     return name
 
@@ -164,7 +166,11 @@ def _precision(evidence: Evidence, recipe: Recipe) -> Iterator[Entry]:
     weights = [name for name in evidence.told.get("weights", ()) if name in HALF]
     types = [name for name in evidence.recording.types if name in HALF]
     found = autocasts or types
-    if weights:
+    mode = evidence.told.get("mode")  # of a stand-in, which keeps its weights in float32
+    if mode == "full":
+        yield "precision.mode", mode, "the level of amp has half weights"
+        yield "precision.compute_dtype", "float16", "the level of amp has half weights"
+    elif weights:
         yield "precision.mode", "full", f"weights are {weights[0]}"
         yield "precision.compute_dtype", weights[0], f"weights are {weights[0]}"
     elif len(found) == 1:

@@ -28,6 +28,7 @@ from crosscast_parity.side_by_side.recording import Recording, read
 POLL_SECONDS = 0.05
 SLOW_POLL_SECONDS = 1.0
 RUNNER = "runner/crosscast_parity/inside/updates.py"
+STAND_INS = "stand_ins"
 MOST_PRINTED = 256 << 20
 """Bytes; a script that prints more is ended."""
 MOST_COPIED = 2 << 30
@@ -61,6 +62,8 @@ class Program:
     lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     device: str = "cpu"
     environment: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: tuple[Path, ...] = ()
+    """Folders of packages that stand in for ones that the interpreter lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +165,9 @@ def run(
             _copy(program.folder, copy)
             _overlay(copy, program.texts)
             place_runner(root)
+            for package in program.stand_ins:
+                target = root / STAND_INS / package.name
+                shutil.copytree(package, target, ignore=shutil.ignore_patterns("__pycache__"))
         except (OSError, shutil.Error) as error:
             return Ran(recording=Recording(), problem=f"its folder cannot be copied: {error}"[:300])
         records, spec = root / "updates.jsonl", root / "spec.json"
@@ -197,6 +203,7 @@ def _job(program: Program, root: Path, copy: Path, spec: Path, limits: Limits) -
     (root / "tmp").mkdir()
     environment = child_environment(threads=1, device=program.device)
     paths = [environment.get("PYTHONPATH", ""), str(root / "runner")]
+    paths += [str(root / STAND_INS)] if program.stand_ins else []
     environment |= {
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "TMPDIR": str(root / "tmp"),

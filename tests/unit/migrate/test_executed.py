@@ -176,7 +176,7 @@ def test_without_run_a_script_is_never_executed(script: Path) -> None:
     ("words", "code"),
     [
         (("--to", "torch.amp", "--run", "train.py"), "CC970"),
-        (("--to", "torch", "-o", "OUT", "--verify", "--run", "train.py"), "CC970"),
+        (("--to", "torch", "-o", "OUT", "--run", "train.py"), "CC970"),
         (("--to", "torch.amp", "--verify", "--run", "python train.py"), "CC970"),
         (("--to", "torch.amp", "--verify", "--run", " "), "CC970"),
         (("--to", "torch.amp", "--verify", "--run", "train.py 'x"), "CC970"),

@@ -49,8 +49,9 @@ def migrate(
         str,
         typer.Option(
             metavar="'SCRIPT ARG...'",
-            help="With --verify in place: execute this script before and after the migration and "
-            "compare every update. Your code is never executed without this option.",
+            help="With --verify: execute this script. In place before and after the migration, to "
+            "compare every update; with -o to prove what was read. Your code is never executed "
+            "without this option.",
         ),
     ] = "",
     python: Annotated[
@@ -128,10 +129,23 @@ def migrate(
         )
     if not output:
         raise DiagnosticError(_no_folder(to))
-    if diff or check or write or run:
-        message = "--diff, --check, --write and --run apply only to a migration in place"
+    if diff or check or write or old_python:
+        message = "--diff, --check, --write and --old-python apply only to a migration in place"
+        raise DiagnosticError(Diagnostic(code="CC970", message=message))
+    if run and not verify:
+        message = "--run needs --verify"
         raise DiagnosticError(Diagnostic(code="CC970", message=message))
     from crosscast.cli.migrate_across import migrate_to_targets
+    from crosscast.lift.run_proof import Demand as Reading
+
+    reading = Reading(
+        command=run,
+        python=python,
+        device=device,
+        updates=updates,
+        timeout=timeout,
+        memory=memory,
+    )
 
     return migrate_to_targets(
         paths,
@@ -141,6 +155,7 @@ def migrate(
         settings=say or (),
         keep_bugs=keep_bugs,
         verify=verify,
+        reading=reading if run else None,
         force=force,
         json=json,
     )

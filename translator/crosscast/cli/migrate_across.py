@@ -19,6 +19,7 @@ from crosscast.messages.console import (
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 if TYPE_CHECKING:
+    from crosscast.lift.run_proof import Demand
     from crosscast.messages.source import Source
     from crosscast.migrate.across_frameworks import CrossMigration
 
@@ -32,10 +33,13 @@ def migrate_to_targets(
     settings: Sequence[str],
     keep_bugs: bool,
     verify: bool,
+    reading: Demand | None,
     force: bool,
     json: bool,
 ) -> int:
     """Write the migrated scripts with a report; return the exit code.
+
+    `reading`: the program to execute for a proof of what was read, if any.
 
     Raises:
         DiagnosticError: the sources cannot be read or contain no training, a target cannot express
@@ -60,7 +64,14 @@ def migrate_to_targets(
     if verify:
         from crosscast.migrate.proof import diagnostics_of
 
-        data = report(across, _verified(across, root))
+        verification = _verified(across, root)
+        if reading is not None:
+            from crosscast.lift.run_proof import prove_by_run, run_diagnostics, run_json
+
+            proof = prove_by_run(across.lifted, reading)
+            verification["reading"] = run_json(proof)
+            diagnostics += run_diagnostics(proof, corrected=False)
+        data = report(across, verification)
         _write(across, data, root, force=True)
         diagnostics += diagnostics_of(data["verification"])
     if json:
@@ -70,7 +81,7 @@ def migrate_to_targets(
         _print_summary(data, root)
     if code := exit_code(diagnostics):
         return code
-    if any(diagnostic.code == "CC976" for diagnostic in diagnostics):
+    if any(diagnostic.code in ("CC976", "CC979") for diagnostic in diagnostics):
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if _is_open(data) else EXIT_OK
 
@@ -167,4 +178,8 @@ def _print_summary(data: Mapping[str, Any], root: Path) -> None:
         for verdict in dict.fromkeys(field["verdict"] for field in entry["fields"]):
             count = sum(field["verdict"] == verdict for field in entry["fields"])
             print(f"  {count} fields {verdict}")
+        if entry["outcome"] == "same":
+            print("  the emitted script does what this recipe says (proven)")
+    if (reading := (data["verification"] or {}).get("reading")) is not None:
+        print(reading["sentence"])
     print(root / "report.md")

@@ -23,6 +23,8 @@ from crosscast.targets.backend import harness_of
 if TYPE_CHECKING:
     from crosscast_parity.reading.verdict import FieldReading, Reading
 
+OF_RECIPES = "default of recipes"
+"""In the note of a field that no source and no library sets."""
 Status = Literal["proven", "contradicted", "found", "not exercised"]
 STATUSES: tuple[Status, ...] = ("proven", "contradicted", "found", "not exercised")
 
@@ -150,7 +152,7 @@ def prove_by_run(
     if ran.problem and not (ran.stopped and updates):
         hint = f"install {ran.missing} for {program.python}" if ran.missing else ""
         return replace(nothing, problem=ran.problem, hint=hint, printed=ran.printed)
-    reading = hold(lifted.recipe, observed.evidence, _open(lifted))
+    reading = hold(lifted.recipe, observed.evidence, open_fields(lifted))
     notes = [f"the run is used up to where {ran.problem}"] if ran.problem else []
     return replace(
         nothing,
@@ -172,14 +174,18 @@ def _framework(lifted: Lifted, script: str) -> str:
     return backend_for(str(found))
 
 
-def _open(lifted: Lifted) -> frozenset[str]:
-    """Return the fields that no source says."""
+def open_fields(lifted: Lifted) -> frozenset[str]:
+    """Return the fields of a recipe that no source says: placeholders, and defaults of recipes."""
     marks = {mark.dotted for mark in lifted.analysis.marks}
-    return frozenset((*lifted.unsaid, *marks))
+    unsaid = {*lifted.unsaid, *marks}
+    if lifted.fields and lifted.recipe is not None:
+        unsaid |= {path for path in flat(lifted.recipe) if path not in lifted.fields}
+        unsaid |= {path for path, filled in lifted.fields.items() if OF_RECIPES in filled.note}
+    return frozenset(unsaid)
 
 
 def _fields(lifted: Lifted, reading: Reading) -> dict[str, FieldProof]:
-    free = _open(lifted)
+    free = open_fields(lifted)
     return {
         field.path: FieldProof(
             status=_status(field, free),

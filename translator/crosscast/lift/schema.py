@@ -97,7 +97,7 @@ def _definitions() -> dict[str, Any]:
             "properties": {**fact, "others": others},
             "required": list(needed),
         },
-        "run": _run(),
+        "run": run_schema(),
         "unread": _object({"field": _TEXT, **fact}, "field", *needed),
         "field": _object(
             {
@@ -116,7 +116,7 @@ def _definitions() -> dict[str, Any]:
     }
 
 
-def _run() -> dict[str, Any]:
+def run_schema() -> dict[str, Any]:
     """Return the schema of what a run of the program says, with --run."""
     statuses = ("proven", "contradicted", "found", "not exercised")
     field = _object(

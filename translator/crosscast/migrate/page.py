@@ -147,6 +147,17 @@ def _verified(data: Mapping[str, Any]) -> Iterator[str]:
         rows = [(_code(f["field"]), f["verdict"], f["why"]) for f in target["fields"]]
         if rows:
             yield from _table(("field", "verdict", "why"), rows)
+        if target["outcome"] == "same":
+            yield "The emitted script does what this recipe says (proven)."
+            yield ""
+    reading = found["reading"]
+    if reading is not None:
+        sentence = reading["sentence"]
+        yield f"{sentence[0].upper()}{sentence[1:]}."
+        yield ""
+        fields = reading["fields"].items()
+        rows = [(_code(path), f["status"], f["why"]) for path, f in fields]
+        yield from _table(("field", "run", "why"), rows)
 
 
 def _at(place: Mapping[str, Any] | None) -> str:

@@ -53,7 +53,7 @@ def verify(
                 on_progress=on_progress,
             )
         )
-    return {"targets": [_plain(proof) for proof in proofs]}
+    return {"targets": [_plain(proof) for proof in proofs], "reading": None}
 
 
 def _proof_without_script(target: str) -> Proof:

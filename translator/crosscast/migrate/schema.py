@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from crosscast.lift.schema import run_schema
 from crosscast.targets.capability import Verdict
 
 _TEXT = {"type": "string"}
@@ -107,7 +108,10 @@ def _definitions() -> dict[str, Any]:
         ),
         "fill_in": _object(field=_TEXT, value=True, note=_TEXT, places=_list("quoted")),
         "left": _object(what=_TEXT, places=_list("quoted"), why=_TEXT),
-        "verification": _object(targets={"type": "array", "items": verified}),
+        "verification": _object(
+            targets={"type": "array", "items": verified},
+            reading={"anyOf": [{"type": "null"}, run_schema()]},
+        ),
     }
 
 

@@ -77,6 +77,8 @@ class Updates:
     """Description of what is not compared if a version counts skipped updates; otherwise empty."""
     rounds_betas: bool = False
     """Whether versions differ in the rounding order of the moments' decay."""
+    stand_ins: tuple[str, ...] = ()
+    """Packages of which the backend's folder `stand_ins` has one for programs that miss them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,11 @@ class Harness:
         assert spec is not None  # part of the backend's package
         assert spec.submodule_search_locations
         return Path(spec.submodule_search_locations[0])
+
+    def stand_in(self, package: str) -> Path | None:
+        """Return the folder of what stands in for a missing package; None without one."""
+        known = self.updates is not None and package in self.updates.stand_ins
+        return self.folder.parent / "stand_ins" / package if known else None
 
     def has(self, module: Module) -> bool:
         """Whether the package has a module."""
