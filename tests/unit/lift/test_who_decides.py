@@ -286,6 +286,29 @@ def test_epsilon_of_fluid(versions: dict[str, str], value: str, how: str) -> Non
     assert (filled.value, filled.how) == (value, how)
 
 
+def notes(run: str) -> list[str]:
+    program = LOOP.replace("BEFORE", "")
+    sources = [Source("run.sh", run), Source("train.py", program)]
+    return [d.message for d in lift(analyse(together(sources))).diagnostics if d.path == "model"]
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--init_checkpoint=bert.ckpt", "--init_pretraining_params params", "--pretrained"],
+)
+def test_trained_weights_that_a_launch_starts_from(flag: str) -> None:
+    (note,) = notes(f"python train.py {flag}\n")
+    assert note.startswith("it starts from trained weights")
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--init_checkpoint=", "--pretrained false", "--pretrained_config a.json", "--init_lr 0.1"],
+)
+def test_flags_that_name_no_weights(flag: str) -> None:
+    assert not notes(f"python train.py {flag}\n")
+
+
 GRAPH = """\
 import tensorflow as tf
 x = tf.placeholder(tf.float32, [None, 4])
