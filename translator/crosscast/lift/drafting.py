@@ -13,6 +13,7 @@ from crosscast.lift.annotated_yaml import recipe_yaml
 from crosscast.lift.completion import completed
 from crosscast.lift.conflicts import conflicts
 from crosscast.lift.implied_defaults import apis_of, imply
+from crosscast.lift.initial_weights import initial_weights
 from crosscast.lift.library_defaults import trainer_of
 from crosscast.lift.loop_coverage import Coverage
 from crosscast.lift.loss_section import loss
@@ -119,6 +120,7 @@ def fill(analysis: Analysis) -> Draft:
     step_sections.windows(look, draft)
     run_sections.course(draft)
     groups(look, draft)
+    initial_weights(analysis.subject, draft)
     if draft.value("optimizer.name") == "sgd" and not draft.value("optimizer.momentum"):
         draft.without("optimizer.nesterov", "optimizer.rate_in_momentum")
     return draft

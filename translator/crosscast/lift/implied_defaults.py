@@ -141,14 +141,14 @@ def _optimizer(
     if draft.is_assumed("optimizer.name"):
         return
     kind = str(draft.value("optimizer.name"))
+    if name.startswith(_OF_FLUID) and kind in ("adam", "adamw"):
+        _epsilon_of_fluid(draft, versions)
     found = _row(framework, name, versions)
     if found is None:
         if not name and draft.library.label:
             _formula(kind, draft, draft.library)
         return
     entry, whose = found
-    if name.startswith(_OF_FLUID) and kind in ("adam", "adamw"):
-        _epsilon_of_fluid(draft, versions)
     values = dict(_optimizer_values(entry))
     for field, value in values.items():
         if field in _KNOWN[kind] or field == "learning_rate":
@@ -171,8 +171,10 @@ def _epsilon_of_fluid(draft: Draft, versions: Mapping[str, str]) -> None:
     if not version:
         note = f"since Paddle {_CORRECTED_SINCE} after_correction"
         draft.stand_in(path, before, note)
-    elif version_number(version) < version_number(_CORRECTED_SINCE):
-        draft.default(path, before, Found(f"default of paddle {version}", certain=True))
+    else:
+        late = version_number(version) >= version_number(_CORRECTED_SINCE)
+        value = "after_correction" if late else before
+        draft.default(path, value, Found(f"default of paddle {version}", certain=True))
 
 
 def _row(

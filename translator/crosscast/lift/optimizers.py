@@ -17,6 +17,8 @@ _VAGUE = ("elsewhere", "caller", "library_default", "inherit", "selectable", Non
 _PLACEHOLDER_RATE = 0.001
 BETAS = ("beta1", "beta2")
 """What notes call the two decays."""
+_PARTS = {"weight_decay": ("weight_decay", "l2"), "betas": ("betas.0", "betas.1")}
+"""Fields of a recipe to the facts that they are made of, where these have other names."""
 NOT_IN_SOURCE = "is not in the source"
 """Note about the one of two decays that the call of an optimizer leaves out."""
 
@@ -110,14 +112,16 @@ def _computed_rate(settled: Settlement, chosen: str, draft: Draft) -> None:
     rate = draft.fields.get("optimizer.learning_rate")
     if changed is None or course is None or rate is None or ("schedule.peak", "") in settled:
         return
-    if course.fact.value == "custom" and changed.fact.value == "computed":
+    guessed = course.fact.value == "custom" or course.fact.confidence == "guess"
+    if guessed and changed.fact.value == "computed":
         draft.assume("optimizer.learning_rate", rate.value, changed.fact.expression, changed.fact)
 
 
 def _said(field: str, everyone: Sequence[str], settled: Settlement) -> set[object]:
-    """Return the different values that optimizers have in a field."""
-    found = (settled.get((f"optimizer.{field}", who)) for who in everyone)
-    return {(each.fact.value, each.fact.expression) if each else None for each in found}
+    """Return the different values that optimizers have in a field of a recipe."""
+    names = _PARTS.get(field, (field,))
+    facts = [[settled.get((f"optimizer.{name}", who)) for name in names] for who in everyone]
+    return {tuple((f.fact.value, f.fact.expression) if f else None for f in each) for each in facts}
 
 
 def _alternatives(settled: Settlement, name: str, other: str) -> bool:
