@@ -116,6 +116,7 @@ PARITY = {
     "scaling_law": "inside recordings checks recipes processes inputs levels planning runs weights",
     "memory": "inputs processes report runs scaling_law",
     "modules": "inputs levels weights",
+    "reading": "recordings checks levels evidence side_by_side exercise bisect",
 }
 CORE_FOR_BACKENDS = "messages recipe plan targets emit memory"
 CORE_FOR_PARITY = (
@@ -128,6 +129,7 @@ PARITY_FOR_CORE = {
         "commands run comparisons",
     ),
     "fit": ("recordings", "`plan --measured` reads the trace of a run"),
+    "lift": ("planning reading side_by_side", "a reading is proven by running its source"),
     "migrate": ("compare planning side_by_side", "a migration is proven by running it"),
 }
 """The harness is an extra: the core imports it in functions, or for its types, and only here."""
