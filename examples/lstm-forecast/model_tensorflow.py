@@ -65,5 +65,6 @@ def build_tiny() -> keras.Model:
 
 def absolute_errors(model: keras.Model, batch: dict[str, Any]) -> Any:
     """A metric: the mean absolute error of every row."""
-    errors = model({"past": batch["past"]}) - batch["future"]
+    forecast = ops.cast(model({"past": batch["past"]}), "float32")
+    errors = forecast - batch["future"]
     return ops.mean(ops.abs(errors), axis=-1)

@@ -70,6 +70,7 @@ def run_one(folder: Path, code: str) -> Outcome:
     [
         ("finished", 0, "finished"),
         ("stopped", 1, "stopped"),
+        ("failed", 1, "failed"),
         ("failed", 2, "failed"),
         ("cannot_run", 3, "cannot_run"),
         ("stopped", 130, "interrupted"),
@@ -81,6 +82,7 @@ def test_exit_code_and_status_together_say_the_end(
 ) -> None:
     outcome = run_one(tmp_path, f"{STATUS % status}; raise SystemExit({code})")
     assert (outcome.kind, outcome.exit_code) == (kind, code)
+    assert "contradicts" not in outcome.message
 
 
 @pytest.mark.parametrize(("status", "code"), [("finished", 1), ("stopped", 0), ("finished", 3)])

@@ -26,6 +26,8 @@ EXITS: dict[int, tuple[StatusKind, OutcomeKind]] = {
     130: ("stopped", "interrupted"),
 }
 """Exit code to the status that must go with it, and what both mean."""
+FAILED: tuple[StatusKind, OutcomeKind] = ("failed", "failed")
+"""The same for every other code."""
 
 TAIL_BYTES = 8192
 GRACE_SECONDS = 3.0
@@ -179,7 +181,8 @@ def judge_exit(
         if missing and code == 1:
             return "cannot_run", f"the Python package {missing[1]} is not installed"
         return "failed", f"exit code {code}; {problem}"
-    expected, kind = EXITS.get(code, ("failed", "failed"))
+    raised = code == 1 and status.status == "failed"  # Python's exit code after an exception
+    expected, kind = FAILED if raised else EXITS.get(code, FAILED)
     if status.status != expected:
         return "failed", f"exit code {code} contradicts status {status.status!r}"
     if kind != "failed" and status.exit_code not in (None, code):

@@ -183,3 +183,78 @@ model.fit(x, y)
 )
 def test_half_layers_without_a_policy(old: str, new: str, expected: list[str]) -> None:
     assert codes(FLOATX.replace(old, new) if old else FLOATX) == expected
+
+
+TESTED = """\
+import tensorflow as tf
+
+
+def make_update(loss, rate, step, use_fp16=False):
+    optimizer = tf.train.MomentumOptimizer(rate, 0.9)
+    pairs = optimizer.compute_gradients(loss)
+    gradients, variables = zip(*pairs)
+    if use_fp16:
+        ready = tf.reduce_all([tf.reduce_all(tf.is_finite(g)) for g in gradients])
+    else:
+        ready = tf.constant(True)
+    gradients, _ = tf.clip_by_global_norm(gradients, tf.cond(ready, lambda: 1.0, lambda: 0.0))
+    return optimizer.apply_gradients(zip(gradients, variables), global_step=step)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL717"]),
+        ("    if use_fp16:", "    if careful:", []),
+        ("    if use_fp16:", "    if not use_fp16:", []),
+        ("tf.is_finite(g)) for g in gradients", "tf.is_finite(w)) for w in weights", []),
+        ("compute_gradients(loss)", "compute_gradients(loss * loss_scale)", []),
+        ("optimizer = tf.train.MomentumOptimizer(rate, 0.9)", "optimizer = rate.optimizer", []),
+        ("optimizer.apply_gradients(zip(gradients, variables), global_step=step)", "gradients", []),
+    ],
+)
+def test_gradients_that_are_tested_with_float16(old: str, new: str, expected: list[str]) -> None:
+    assert old in TESTED
+    assert codes(TESTED.replace(old, new) if old else TESTED) == expected
+
+
+COMPILED = """\
+import tensorflow as tf
+
+from networks import build_network
+
+
+def run(config, rows):
+    network = build_network(config)
+    network.compile(optimizer=tf.keras.optimizers.Adam(1e-3), loss="mse")
+    if config.half:
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")
+    network.fit(rows, epochs=config.epochs)
+    network.load_weights(config.best)
+"""
+HALF = '        tf.keras.mixed_precision.set_global_policy("mixed_float16")\n'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL711"]),
+        ("    if config.half:\n", "    with config.log:\n", ["CL711"]),
+        ("    if config.half:\n", "    for config in configs:\n", []),
+        ("    network.fit", "    network = build_network(config)\n    network.fit", []),
+        ("    network.fit", "    network.compile('adam', loss='mse')\n    network.fit", []),
+        ("    network.fit", "    other.fit(rows)\n    network.fit", []),
+        ("    network.fit", "    warm_up(config)\n    network.fit", []),
+        ("network.compile", "network.prepare", []),
+        (
+            "    network = build_network",
+            f"    if config.half:\n{HALF}    network = build_network",
+            [],
+        ),
+        ('"mixed_float16"', '"float32"', []),
+    ],
+)
+def test_a_policy_behind_a_compiled_model(old: str, new: str, expected: list[str]) -> None:
+    assert old in COMPILED
+    assert codes(COMPILED.replace(old, new) if old else COMPILED) == expected

@@ -231,6 +231,9 @@ PREPARED = swap(
         ("args.max_train_steps * args.gradient_accumulation_steps", {"CL503"}),
         ("int(args.gradient_accumulation_steps * updates)", {"CL503"}),
         ("args.max_train_steps * args.epochs", {"CL505"}),
+        ("1 + 3 * math.ceil(len(rows) / (8 * accelerator.num_processes * 4))", {"CL505"}),
+        ("len(rows) // accelerator.num_processes * accelerator.num_processes", set()),
+        ("len(rows) // (8 / accelerator.num_processes)", set()),
     ],
 )
 def test_lengths_with_accelerate(length: str, expected: set[str]) -> None:

@@ -8,6 +8,8 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.rules.schedule_swapped import RULE as SWAPPED
 from crosscast.messages.source import Source
 
+from .lint_results import swap
+
 WATCHED = ("CL503", "CL509")
 
 
@@ -156,3 +158,32 @@ model.compile(optimizer, loss="mse")
 """
     assert codes(text.format("warmup_steps, train_steps")) == ["CL509"]
     assert codes(text.format("train_steps, warmup_steps")) == []
+
+
+TOLD = """\
+import lightning as L
+from modules import Reader
+
+module = Reader(lr=1e-3, num_epochs=20, warmup_epochs=2)
+trainer = L.Trainer(max_epochs=1, precision="16-mixed")
+trainer.fit(module, rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (("max_epochs=1", "max_epochs=1"), True),
+        (("max_epochs=1", "max_epochs=20"), False),
+        (("max_epochs=1", "max_epochs=-1"), False),
+        (("max_epochs=1", "max_epochs=args.epochs"), False),
+        (("max_epochs=1,", ""), False),
+        (("num_epochs=20", "num_epochs=args.epochs"), False),
+        (("num_epochs=20, ", ""), False),
+        (("trainer.fit(module, rows)", "trainer.test(module, rows)"), False),
+        (("trainer.fit(module", "trainer.fit(other"), False),
+        (("trainer.fit(module, rows)", "trainer.fit(module, a)\ntrainer.fit(module, b)"), False),
+    ],
+)
+def test_epochs_that_a_module_is_told(change: tuple[str, str], found: bool) -> None:
+    assert ("CL503" in codes(swap(TOLD, change))) is found

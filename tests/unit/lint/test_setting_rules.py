@@ -67,6 +67,45 @@ def test_parts_of_a_model_and_processes(head: str, sizes: str, expected: list[st
     assert codes(f"{head} pretrain.py {sizes} {MEGATRON}\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--loss-scale 12 --deepspeed --deepspeed_config ds.json", ["CL913?"]),
+        ("--loss-scale 0 --deepspeed --deepspeed_config ds.json", []),
+        ("--deepspeed --deepspeed_config ds.json", []),
+        ("--loss-scale 12", []),
+    ],
+)
+def test_a_scale_beside_an_engine(flags: str, expected: list[str]) -> None:
+    assert codes(f"torchrun --nproc_per_node 8 pretrain.py {flags} {MEGATRON}\n") == expected
+
+
+LEVELS = """\
+import pytorch_lightning as pl
+
+trainer = pl.Trainer(precision=16, amp_level="O2"{more})
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("", ["CL913"]),
+        (', amp_backend="native"', ["CL913"]),
+        (', amp_backend="apex"', []),
+        (", amp_backend=args.backend", []),
+        (", **options", []),
+    ],
+)
+def test_levels_of_apex_without_apex(more: str, expected: list[str]) -> None:
+    assert codes(LEVELS.format(more=more), "train.py") == expected
+
+
+def test_levels_that_are_not_given() -> None:
+    assert codes(LEVELS.format(more="").replace('"O2"', "None"), "train.py") == []
+    assert codes(LEVELS.format(more="").replace("pl.Trainer", "Trainer"), "train.py") == []
+
+
 def test_sizes_in_arrays() -> None:
     text = (
         "GPUS=8\nNODES=1\n"

@@ -284,3 +284,37 @@ def test_the_engines_own_file_says_how_losses_are_scaled() -> None:
     assert found["loss_scaling.init_scale"] == 4096.0
     assert "loss_scaling.scale" not in found
     assert best(command)["loss_scaling.mode"] == "static"
+
+
+INFERS = (
+    "torchrun --nproc_per_node 1 e.py --num-layers 2 --num-attention-heads 2 --seq-length 64 "
+    "--micro-batch-size 4 --tensor-model-parallel-size 1 --pipeline-model-parallel-size 1 "
+    "--inference --deepspeed --deepspeed_config ds.json --no-load-optim"
+)
+
+
+def test_an_engine_that_only_infers() -> None:
+    found = best(HEREDOC + INFERS)
+    assert found["api"] == "deepspeed"
+    assert not any(name.startswith(("clipping", "accumulation", "optimizer")) for name in found)
+    trains = best(HEREDOC + INFERS.replace("--inference", "--train-iters 10"))
+    assert trains["clipping.kind"] == "global_norm"
+    both = best(HEREDOC + INFERS + " --train-iters 10")
+    assert both["accumulation.present"] == "yes"
+
+
+def test_parts_of_a_model_that_is_not_divided() -> None:
+    kinds = [f.value for f in shell(HEREDOC + INFERS).facts if f.field == "parallel.kind"]
+    assert "megatron" not in kinds
+    divided = INFERS.replace("tensor-model-parallel-size 1", "tensor-model-parallel-size 2")
+    kinds = [f.value for f in shell(HEREDOC + divided).facts if f.field == "parallel.kind"]
+    assert "megatron" in kinds
+
+
+def test_a_flag_beside_its_value_in_a_variable() -> None:
+    text = f"ARGS='--clip-grad 0.7 --seed 3'\nLR=1e-3\npython t.py {MEGATRON} $ARGS --min-lr $LR"
+    origins = {f.field: f.origin for f in shell(text).facts}
+    assert origins["clipping.value"] == "literal"
+    inner = text.replace("ARGS='", 'CLIP=0.7\nARGS="').replace("0.7 --seed 3'", '$CLIP --seed 3"')
+    origins = {f.field: f.origin for f in shell(inner).facts}
+    assert origins["clipping.value"] == "shell_variable"

@@ -162,3 +162,17 @@ def test_a_loss_that_is_multiplied_by_hand() -> None:
     changing = text + "    def shrink(self):\n        self.loss_scale /= 2\n"
     assert read_by(BY_HAND, changing)["loss_scaling.mode"] == "dynamic"
     assert read_by(BY_HAND, "loss_scale = 2\n(loss * loss_scale).backward()\n") == {}
+
+
+def test_an_optimizer_that_clips_inside() -> None:
+    text = (
+        "from apex.optimizers import FP16_Optimizer, FusedAdam\n"
+        "inner = FusedAdam(model.parameters(), lr=1e-4, max_grad_norm=0.5)\n"
+        "optimizer = FP16_Optimizer(inner, dynamic_loss_scale=True)\n" + STEP
+    )
+    found = read_by(READER, text)
+    assert found["clipping.kind"] == "global_norm"
+    assert found["clipping.value"] == 0.5
+    assert "clipping.kind" not in read_by(READER, text.replace("0.5", "0.0"))
+    assert "clipping.kind" not in read_by(READER, text.replace(", max_grad_norm=0.5", ""))
+    assert read_by(READER, text.replace("FP16_Optimizer(", "wrap(")) == {}

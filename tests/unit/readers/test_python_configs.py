@@ -193,3 +193,27 @@ def test_deepspeed_within_a_strategy() -> None:
 )
 def test_other_modules_say_nothing(text: str) -> None:
     assert best(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "unit"),
+    [
+        ("step=[27, 33]", "multistep", "epoch"),
+        ("step=3", "step", "epoch"),
+        ("step=[900], by_epoch=False", "multistep", "step"),
+        ("min_lr=0", None, None),
+    ],
+)
+def test_milestones_of_a_policy_that_is_inherited(
+    given: str, name: str | None, unit: str | None
+) -> None:
+    found = best(
+        MMCV.replace("policy='step', warmup='linear', warmup_iters=500, step=[8, 11]", given)
+    )
+    assert (found.get("schedule.name"), found.get("schedule.stepped_per")) == (name, unit)
+
+
+def test_apex_by_a_hook() -> None:
+    hook = "optimizer_config = dict(type='DistOptimizerHook', use_fp16=True)\n"
+    found = best(MMCV.replace("fp16 = dict(loss_scale=512.)\n", hook))
+    assert found["loss_scaling.mode"] == "framework_default"

@@ -188,3 +188,44 @@ def test_half_precision_that_is_switched_off_beside_its_settings() -> None:
     found = read(paddle_yaml.READER, text, "c.yaml")
     assert value_of(found, "precision.enabled") == "never"
     assert value_of(found, "loss_scaling.mode") == "none"
+
+
+WINDOWS: list[tuple[str, dict[str, Any]]] = [
+    ("update_freq: 6", {"accumulation.present": "yes", "accumulation.steps": 6}),
+    ("update_freq: 1", {"accumulation.present": "no", "accumulation.steps": None}),
+    ("print_freq: 6", {"accumulation.present": None, "accumulation.steps": None}),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), WINDOWS)
+def test_the_windows_of_paddleclas(line: str, expected: dict[str, Any]) -> None:
+    found = read(paddle_yaml.READER, CLAS.replace("  epochs: 90", f"  epochs: 90\n  {line}"), "c")
+    assert {name: value_of(found, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "per"),
+    [
+        ("beta1: 0.9", "none", "step"),
+        ("clip_norm: 3.0", "global_norm", "step"),
+        ("clip_norm: ${limit}", None, "step"),
+        ("beta2: 0.9\n  clip_norm_all: True", None, "step"),
+    ],
+)
+def test_what_paddleclas_does_with_gradients(line: str, kind: str | None, per: str) -> None:
+    found = read(paddle_yaml.READER, CLAS.replace("beta1: 0.9", line), "c.yaml")
+    assert value_of(found, "clipping.kind") == kind
+    assert value_of(found, "schedule.stepped_per") == per
+    assert value_of(found, "parallel.kind") == "library"
+    epochs = CLAS.replace("warmup_epoch: 5}", "warmup_epoch: 5, by_epoch: True}")
+    by_epoch = read(paddle_yaml.READER, epochs, "c.yaml")
+    assert value_of(by_epoch, "schedule.stepped_per") == "epoch"
+
+
+@pytest.mark.parametrize(("given", "word"), [("True", "yes"), ("False", None)])
+def test_recomputing_in_a_model_of_paddle(given: str, word: str | None) -> None:
+    text = WARMED.format(on=True, clip="ClipGradByNorm", rate="CosineAnnealingDecay")
+    found = read(paddle_yaml.READER, f"{text}model:\n  use_recompute: {given}\n", "c.yaml")
+    assert value_of(found, "activation_checkpointing") == word
+    assert value_of(found, "clipping.per") == "step"
+    assert value_of(found, "clipping.unscaled_first") == "library"

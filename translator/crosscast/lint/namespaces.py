@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.names.containers import definitions
+
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
+    from crosscast.pysource.programs.scopes import Binding
 
-_NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
+NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "flags"})
+"""What namespaces of flags are called."""
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 _TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboard|\btb\b", re.I)
 """Calls that only display their arguments."""
+_ARRAYS = ("tensorflow.", "torch.", "numpy.", "paddle.", "jax.numpy.")
 _HARMLESS = frozenset({"str", "repr", "print", "type", "isinstance", "id", "len", "format"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "deepcopy", "copy"})
 
@@ -33,7 +38,7 @@ class Use:
 def use_of(program: Program) -> Use:
     """Return the uses of the namespaces of a program's flags."""
     use = Use()
-    names = {name for module in program.modules for name in _bound(module)} | _NAMES
+    names = {name for module in program.modules for name in _bound(module)} | NAMES
     names |= _parameters(program, names)
     for module in program.modules:
         for node in module.parents:
@@ -42,7 +47,7 @@ def use_of(program: Program) -> Use:
                     use.read.add(node.attr)
             elif isinstance(node, ast.Call):
                 _by_text(node, use)
-            if _is_namespace(node, names):
+            if _is_namespace(node, names) and not _is_other(node, module):
                 _follow(node, module, program, use)
     return use
 
@@ -89,6 +94,39 @@ def _is_namespace(node: ast.AST, names: set[str]) -> bool:
     if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return False
     return node.attr in names and isinstance(node.value, ast.Name) and node.value.id not in names
+
+
+def _is_other(node: ast.AST, module: Module) -> bool:
+    """Whether a variable only shares its name with a namespace.
+
+    `args = tf.range(8) * x`; a parameter of a method that no call of the program gives.
+    """
+    if not isinstance(node, ast.Name):
+        return False
+    found = definitions(node, module)
+    return bool(found) and all(
+        _is_left_out(binding) if binding.kind == "parameter" else _is_array(binding.value, module)
+        for binding in found
+    )
+
+
+def _is_array(value: ast.expr | None, module: Module) -> bool:
+    if isinstance(value, ast.BinOp):
+        return _is_array(value.left, module) or _is_array(value.right, module)
+    return isinstance(value, ast.Call) and module.resolve(value.func).startswith(_ARRAYS)
+
+
+def _is_left_out(binding: Binding) -> bool:
+    """Whether it is such a parameter of a method, which may override one of a library."""
+    function, name = binding.scope.node, getattr(binding.node, "arg", "")
+    program = binding.module.program
+    if program is None or not isinstance(function, ast.FunctionDef):
+        return False
+    if binding.module.class_of(function) is None:
+        return False
+    arguments = function.args
+    optional = [a.arg for a in arguments.args[len(arguments.args) - len(arguments.defaults) :]]
+    return name in optional and not program.arguments_for(binding, name)
 
 
 def _of_library(node: ast.Attribute, module: Module) -> bool:

@@ -22,6 +22,7 @@ _DECAYS = _patterns(
     ("polynomial", r"polynomial|poly_?(decay|lr|sched|warm|policy)"),
     ("inverse_sqrt", r"rsqrt|inv(erse)?_?sqrt|reciprocal_?sqrt"),
     ("linear", r"linear_?(warm_?up_?)?(and_?linear_?)?(decay|sched|lr|policy|with_?warm)"),
+    ("linear", r"linear_?anneal\w*warm"),
     ("linear", r"warm_?up_?(and_?)?linear|(?-i:^WarmupDecayLR$)"),
     ("exponential", r"exponential|exp_?(decay|lr|sched|policy)|natural_?exp|inverse_?time"),
     ("step", r"stepwise|step_?(decay|lr)"),

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+
 from crosscast.facts.vocabulary import HALVES
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import keyword
 from crosscast.pysource.values.value import Known, Symbol
 from crosscast.readers.words import TYPES
 from crosscast.trainstep.events import Context
 
+_DEPTH = 8
+"""Most expressions on the way to the name of a device."""
 
-def dtype_of(context: Context, *, defaults: bool = False) -> str:
+
+def dtype_of(context: Context, *, defaults: bool = False, module: Module | None = None) -> str:
     """Return `float16` or `bfloat16`; empty for another or an uncertain dtype.
 
     Args:
         context: a region of autocast.
         defaults: whether the default of a flag decides; otherwise it leaves the dtype open.
+        module: where it stands; if given, the device is that of a machine with CUDA.
     """
     given = context.detail.get("dtype")
     if given is None or (isinstance(given, Known) and given.value is None):
-        return _default(context)
+        return _default(context, module)
     if isinstance(given, Known) and given.flag and not defaults:
         return ""
     word = given.name if isinstance(given, Symbol) else getattr(given, "value", "")
@@ -25,12 +34,53 @@ def dtype_of(context: Context, *, defaults: bool = False) -> str:
     return dtype if dtype in HALVES else ""
 
 
-def _default(context: Context) -> str:
+def _default(context: Context, module: Module | None) -> str:
     if context.name.startswith(("torch.cuda.amp.", "paddle.amp.")):
         return "float16"
     if context.name in ("torch.autocast", "torch.amp.autocast"):
-        return {"cuda": "float16", "cpu": "bfloat16"}.get(device_of(context), "")
+        device = device_of(context) or (_where_available(context, module) if module else "")
+        return {"cuda": "float16", "cpu": "bfloat16"}.get(device, "")
     return ""
+
+
+def _where_available(context: Context, module: Module) -> str:
+    """Return the device type that a program chooses where there is CUDA; empty if unknown."""
+    node = context.node
+    if not isinstance(node, ast.Call):
+        return ""
+    given = keyword(node, "device_type") or (node.args[0] if node.args else None)
+    return _chosen(given, module, False)
+
+
+def _chosen(node: ast.expr | None, module: Module, available: bool, depth: int = 0) -> str:
+    """Follow `str(torch.device("cuda:0" if torch.cuda.is_available() else "cpu"))`.
+
+    `available`: whether it is within the branch for CUDA; outside, nothing is known.
+    """
+    if node is None or depth > _DEPTH:
+        return ""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text.partition(":")[0] if available else ""
+        case ast.IfExp(test=test, body=inner) if _asks_for_cuda(test, module):
+            return _chosen(inner, module, True, depth + 1)
+        case ast.Attribute(value=inner, attr="type"):
+            return _chosen(inner, module, available, depth + 1)
+        case ast.Call(func=ast.Name(id="str"), args=[inner]):
+            return _chosen(inner, module, available, depth + 1)
+        case ast.Call(args=[inner]) if module.call(node).name == "torch.device":
+            return _chosen(inner, module, available, depth + 1)
+        case ast.Call(func=ast.Attribute(attr="get"), args=[_, default]) if available:
+            return _chosen(default, module, True, depth + 1)
+        case ast.Name():
+            made = definitions(node, module)
+            if len(made) == 1 and made[0].kind == "assign" and not made[0].path:
+                return _chosen(made[0].value, made[0].module, available, depth + 1)
+    return ""
+
+
+def _asks_for_cuda(test: ast.expr, module: Module) -> bool:
+    return isinstance(test, ast.Call) and module.call(test).name == "torch.cuda.is_available"
 
 
 def device_of(context: Context) -> str:

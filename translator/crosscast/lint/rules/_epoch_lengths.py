@@ -8,16 +8,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rules._schedules import makers, spelled_out
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.values.value import Instance, Known
 from crosscast.readers.python.library_calls import calls_of, last
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
     from crosscast.trainstep.events import Event
 
 _EPOCHS = re.compile(
     r"([\w\[\]\"']+\.)*_?(n|num|max|total|train|all)?_?(train_)?epochs?(_num|s)?", re.I
 )
+_TRAINER = re.compile(r"(pytorch_lightning|lightning(\.pytorch)?)(\.trainer(\.trainer)?)?\.Trainer")
 _COUNTS_MORE = re.compile(r"len\(|step|iter|batch|\*|/", re.I)
 _PADDLE = {"CosineAnnealingDecay": "T_max", "PolynomialDecay": "decay_steps"}
 _KERAS = frozenset({"CosineDecay", "PolynomialDecay", "CosineDecayRestarts"})
@@ -65,3 +69,41 @@ def runs_over(event: Event, length: str) -> bool:
             if loop is not None
         )
     )
+
+
+def told_otherwise(program: Program) -> Iterator[tuple[Call, ast.expr, Call, ast.expr]]:
+    """Yield Lightning modules that are told another number of epochs than the Trainer runs.
+
+    Each with the number, the Trainer, and its number.
+    """
+    for module in program.modules:
+        fits = [call for call in module.calls if call.method == "fit"]
+        if len(fits) == 1:
+            yield from _told(fits[0])
+
+
+def _told(fit: Call) -> Iterator[tuple[Call, ast.expr, Call, ast.expr]]:
+    node, given = fit.node.func, fit.node.args
+    if isinstance(node, ast.Attribute) and given:
+        trainer, model = evaluate(node.value, fit.module), evaluate(given[0], fit.module)
+        if not isinstance(trainer, Instance) or not isinstance(model, Instance):
+            return
+        if not _TRAINER.fullmatch(trainer.made_by):
+            return
+        if not isinstance(trainer.call, Call) or not isinstance(model.call, Call):
+            return
+        runs = keyword(trainer.call.node, "max_epochs")
+        for told in model.call.node.keywords:
+            named = told.arg is not None and _EPOCHS.fullmatch(told.arg)
+            if named and runs is not None and _differ(told.value, model.call, runs, trainer.call):
+                yield model.call, told.value, trainer.call, runs
+
+
+def _differ(node: ast.expr, call: Call, other: ast.expr, there: Call) -> bool:
+    values = (evaluate(node, call.module), evaluate(other, there.module))
+    numbers = [
+        value.value
+        for value in values
+        if isinstance(value, Known) and not value.flag and isinstance(value.value, int | float)
+    ]
+    return len(numbers) == len(values) and numbers[0] != numbers[1] and min(numbers) > 0

@@ -105,11 +105,11 @@ def scales_losses(program: Program, *, wrappers: bool = False) -> bool:
     return any(
         _SCALES.search(word) and (wrappers or not _WRAPPER.search(word))
         for module in program.modules
-        for word in _words(module)
+        for word in words_of(module)
     )
 
 
-def _words(module: Module) -> Iterator[str]:
+def words_of(module: Module) -> Iterator[str]:
     """Yield the names and short strings of a module, without comments and docstrings."""
     for node in module.nodes:
         for name in ("id", "attr", "arg", "name"):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from crosscast.messages.diagnostics import Span
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Guard, TrainingStep
 
@@ -64,6 +65,18 @@ def own_windows(step: TrainingStep) -> bool:
         and step.by_hand
         and not any(event.context("accumulate") for event in step.of("backward"))
     )
+
+
+def place_in_loop(event: Event) -> Span:
+    """Return where the file of the innermost loop brings an event about.
+
+    That is the event itself, or the call of the function of another file that it happens in.
+    """
+    home = event.module.owner_of(event.loops[-1].node) if event.loops else event.module
+    if home is event.module:
+        return event.span
+    inside = [call for call in event.calls if event.module.owner_of(call) is home]
+    return home.span(inside[-1]) if inside else event.span
 
 
 # ---- conditions

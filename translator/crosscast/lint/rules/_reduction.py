@@ -8,6 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from crosscast.lint.rules._model_outputs import (
+    is_output,
+    reduction_of_entry,
+    runs_model,
+    uses_transformers,
+)
 from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.names.containers import definitions, entry
 from crosscast.pysource.programs.call import Call
@@ -17,19 +23,20 @@ from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Instance, Known
 from crosscast.trainstep.events import Event
-from crosscast.trainstep.frames.object_kinds import is_loss_name, is_model_name, last_name
+from crosscast.trainstep.frames.object_kinds import is_loss_name, last_name
 
 Reduction = Literal["mean", "sum", "unknown"]
 
 _LIBRARIES = ("torch.nn.", "paddle.nn.")
-_LAYERS = re.compile(r"^(torch|paddle)\.(?!nn\.parallel\.|DataParallel|compile|jit)")
-"""What makes layers of a library, whose output is no loss; wrappers of models are not among it."""
 _KERAS = re.compile(r"\bkeras\.losses\.[A-Z]\w+\.__call__$")
 _LOSS = re.compile(
     r"Loss$|^(cross_entropy|nll_loss|mse_loss|l1_loss|smooth_l1_loss|huber_loss|kl_div"
     r"|binary_cross_entropy(_with_logits)?|softmax_with_cross_entropy)$"
 )
-_NAMED = re.compile(r"^(self\.)?(criterion|loss_fn|loss_func|loss_function|loss_fct|criteria)$")
+_CRITERIA = ("criterion", "loss_fn", "loss_func", "loss_function", "loss_fct", "criteria")
+_NAMED = re.compile(rf"^(self\.)?({'|'.join(_CRITERIA)})$")
+_COMPUTES = re.compile(r"^_?(get|compute|calc|calculate|forward)_(the_)?loss$|^loss$")
+"""Functions that only compute a loss."""
 _SUMMED = re.compile(
     r"reduction\s*=\s*['\"](sum|none)['\"]|size_average\s*=\s*False|reduce\s*=\s*False"
     r"|num_tokens|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
@@ -123,6 +130,8 @@ def _of(node: ast.expr, module: Module, way: _Way) -> Iterator[str]:
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             yield from ["unknown"] if _may_be_window(right, module, way) else ()
             yield from _of(left, module, way)
+        case ast.UnaryOp(operand=operand):
+            yield from _of(operand, module, way)
         case ast.Constant():
             return
         case ast.Call():
@@ -159,8 +168,8 @@ def _of_attribute(node: ast.Name | ast.Attribute, module: Module) -> str:
     """`output.loss`."""
     if not isinstance(node, ast.Attribute) or not is_loss_name(node.attr):
         return "unknown"
-    by_library = node.attr == "loss" and _uses_transformers(module)
-    return "named" if by_library or _is_output(node.value, module) else "unknown"
+    by_library = node.attr == "loss" and uses_transformers(module)
+    return "named" if by_library or is_output(node.value, module) else "unknown"
 
 
 def _of_binding(binding: Binding, node: ast.Name | ast.Attribute, way: _Way) -> Iterator[str]:
@@ -213,9 +222,9 @@ def _of_entry(
             functions = _functions(module.call(node), way)
             for where, function in functions:
                 for returned in _returned(function, where):
-                    yield from _of_entry(returned, key, where, way.into(node))
+                    yield from _of_entry(returned, key, where, way.into(node), name)
             if not functions:
-                yield _of_output(node, key, module, name)
+                yield reduction_of_entry(node, key, module, name)
         case ast.Subscript(value=value, slice=ast.Slice(lower=None)):
             yield from _of_entry(value, key, module, way, name)
         case _:
@@ -235,51 +244,6 @@ def _of_named_entry(
         else:
             over = way.over(binding.node)
             yield from _of_entry(binding.value, key, binding.module, over, name)
-
-
-def _of_output(node: ast.Call, key: str | int, module: Module, name: str) -> str:
-    """Return the reduction of an entry of the output of a model of another file."""
-    told = is_loss_name(key) if isinstance(key, str) else is_loss_name(name)
-    if (told and _runs_model(node, module)) or (
-        key == 0 and _uses_transformers(module) and _calls_model(node, module)
-    ):
-        return "named"
-    if key == "loss" and module.call(node).method == "training_step":
-        return "named"
-    return "unknown"
-
-
-def _is_output(node: ast.expr, module: Module) -> bool:
-    """Whether it is certainly what a model returns."""
-    if isinstance(node, ast.Name):
-        made = definitions(node, module)
-        return bool(made) and all(
-            binding.kind == "assign"
-            and not binding.path
-            and isinstance(binding.value, ast.Call)
-            and _runs_model(binding.value, binding.module)
-            for binding in made
-        )
-    return isinstance(node, ast.Call) and _runs_model(node, module)
-
-
-def _runs_model(node: ast.Call, module: Module) -> bool:
-    """Whether a model is called that is no layer of a library and not in the program."""
-    return _calls_model(node, module) and not _LAYERS.search(module.call(node).name)
-
-
-def _calls_model(node: ast.Call, module: Module) -> bool:
-    """Whether something is called that has the name of a model and is not in the program."""
-    function = node.func
-    if isinstance(function, ast.Attribute) and function.attr == "forward":
-        function = function.value
-    if ":" in module.call(node).name or not (node.args or node.keywords):
-        return False
-    return isinstance(function, ast.Name | ast.Attribute) and is_model_name(last_name(function))
-
-
-def _uses_transformers(module: Module) -> bool:
-    return any("transformers" in name for name in module.imported)
 
 
 # ---- calls
@@ -311,8 +275,25 @@ def _of_call(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
         yield "named"  # the return value of a LightningModule is optimized directly
     elif _NAMED.search(module.text(node.func)) and ":" not in call.name:
         yield "named"
+    elif _COMPUTES.search(call.method) and ":" not in call.name:
+        yield _of_criteria(node, module)
     else:
-        yield "named" if _runs_model(node, module) else "unknown"
+        yield "named" if runs_model(node, module) else "unknown"
+
+
+def _of_criteria(node: ast.Call, module: Module) -> str:
+    """Return how the criterion reduces that an unseen function gets: `get_loss(y, x, mse)`."""
+    found = set()
+    for given in (*node.args, *(k.value for k in node.keywords)):
+        named = isinstance(given, ast.Name | ast.Attribute) and last_name(given) in _CRITERIA
+        for binding in definitions(given, module) if named else ():
+            made, where = binding.value, binding.module
+            if not isinstance(made, ast.Call) or binding.path:
+                return "unknown"
+            name = where.call(made).name
+            known = name.startswith(_LIBRARIES) and _LOSS.search(name.rpartition(".")[2])
+            found.add(_of_library(made, where, False) if known else "unknown")
+    return "named" if found == {"mean"} else "unknown"
 
 
 def _functions(call: Call, way: _Way) -> list[tuple[Module, Function]]:
@@ -323,6 +304,9 @@ def _functions(call: Call, way: _Way) -> list[tuple[Module, Function]]:
     found = program.function(call)
     if found is None and call.name.endswith(".__call__"):
         found = program.function_named(f"{_wrapped(call.node.func, call.module)}.forward")
+    if found is None and call.method == "apply" and isinstance(call.node.func, ast.Attribute):
+        made = call.module.resolve(call.node.func.value)  # a torch.autograd.Function
+        found = program.function_named(f"{made}.forward") if made else None
     return [found] if found is not None else []
 
 
@@ -356,7 +340,7 @@ def _of_sum(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
         given = given.generators[0].iter if isinstance(given.elt, ast.Name) else None
     match given:
         case ast.Call(func=ast.Attribute(value=ast.Name() as losses, attr="values")):
-            yield "named" if _is_output(losses, module) else "unknown"
+            yield "named" if is_output(losses, module) else "unknown"
         case _:
             yield "unknown"
 

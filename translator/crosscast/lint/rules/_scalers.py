@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import target_of
+from crosscast.readers.python.unused_scalers import are_unused
 from crosscast.sources.subject import Subject
 
 CLASSES = frozenset(
@@ -18,7 +14,6 @@ CLASSES = frozenset(
         *("paddle.amp.GradScaler",),
     }
 )
-_OF_CHECKPOINTS = ("state_dict", "load_state_dict", "get_scale")
 
 
 def scaler_calls(subject: Subject) -> list[Call]:
@@ -35,33 +30,9 @@ def scaler_calls(subject: Subject) -> list[Call]:
 
 
 def idle_scalers(subject: Subject) -> bool:
-    """Whether every scaler of a program is only created (and saved): nothing else reads it."""
-    program = subject.program
+    """Whether every scaler of a program is only created, saved, or scales what is only shown."""
     made = scaler_calls(subject)
-    if program is None or not made:
-        return False
-    names = {target_of(call.node, call.module).rpartition(".")[2] for call in made}
-    if not all(names):
-        return False
-    for module in program.modules:
-        for node in module.nodes:
-            if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-                continue
-            word = identifier(node)
-            named = "scaler" in word.lower() or word in names
-            if named and not _is_saved(node, module) and not _makes(node, made):
-                return False
-    return True
-
-
-def _is_saved(node: ast.AST, module: Module) -> bool:
-    parent = module.parent(node)
-    return isinstance(parent, ast.Attribute) and parent.attr in _OF_CHECKPOINTS
-
-
-def _makes(node: ast.AST, made: list[Call]) -> bool:
-    """Whether a node is the class in a call that creates a scaler."""
-    return any(inner is node for call in made for inner in ast.walk(call.node.func))
+    return subject.program is not None and are_unused(made, subject.program)
 
 
 def enabled_by_default(call: Call) -> bool:

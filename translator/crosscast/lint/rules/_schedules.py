@@ -19,6 +19,8 @@ _LENGTHS = ("num_training_steps", "total_steps", "T_max", "total_iters", "max_it
 _MAKERS = re.compile(
     r"get_\w*schedule(r|_with_\w+)?$|OneCycleLR$|CosineAnnealingLR$|LinearLR$|PolynomialLR$"
 )
+_PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
+_OF_PADDLE = re.compile(r"^(paddle\.optimizer\.lr\.|paddlenlp\.|ppdiffusers\.)")
 _DEPTH = 6
 
 
@@ -44,16 +46,29 @@ def is_schedule(event: Event) -> bool:
     return not event.module.source.text.count("import paddle")
 
 
+def is_paddle_schedule(event: Event) -> bool:
+    """Whether it is a schedule of Paddle or its libraries, which every call advances by one."""
+    expression, node = receiver(event), event.node
+    if expression is None or not isinstance(node, ast.Call) or node.args or node.keywords:
+        return False
+    called = node.func
+    if not isinstance(called, ast.Attribute) or called.attr != "step":
+        return False
+    names = made_by(event, expression)
+    return bool(names) and all(_OF_PADDLE.match(name) for name in names)
+
+
 def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the calls that create a schedule of known length, with the length."""
     for module in program.modules:
         for call in module.calls:
-            if not _MAKERS.search(call.name or call.method):
+            name = call.name or call.method
+            if not _MAKERS.search(name) and name.rpartition(".")[2] not in _PADDLENLP:
                 continue
             given = call.bound()
-            for name in _LENGTHS:
-                if name in given:
-                    yield call, given[name]
+            for length in _LENGTHS:
+                if length in given:
+                    yield call, given[length]
                     break
 
 

@@ -12,10 +12,11 @@ from crosscast.lint.rules._keras import accumulating, program_of
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
-from crosscast.readers.python.library_calls import calls_of, unwrapped, value_of
-from crosscast.readers.python.value_flow import flow_of, root_of
+from crosscast.readers.python.library_calls import unwrapped, value_of
+from crosscast.readers.python.value_flow import root_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, clips_before, gradient_sums
-from crosscast.readers.tensorflow.loops import gradient_clips
+from crosscast.readers.tensorflow.loops import gradient_clips, named_clips
+from crosscast.readers.tensorflow.micro_clips import clips_given_to, wrapper_steps
 from crosscast.readers.tensorflow.sum_division import is_divided
 from crosscast.readers.tensorflow.sum_windows import (
     SumWindow,
@@ -149,7 +150,7 @@ def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
     program = program_of(subject)
     if program is None:
         return
-    clips = {call.node for _, call in gradient_clips(program)}
+    clips = {call.node for _, call in (*gradient_clips(program), *named_clips(program))}
     yield from _before_accumulating(program, clips)
     seen: set[ast.AST] = set()
     for total, _ in windowed_sums(subject):
@@ -167,22 +168,20 @@ def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
 
 
 def _before_accumulating(program: Program, clips: Collection[ast.AST]) -> Iterator[Finding]:
-    """Find clips of what an optimizer of Keras gets that accumulates itself."""
-    made = {call.node for call in accumulating(program)}
-    for _, call in calls_of(program) if made else ():
-        if call.method not in ("apply_gradients", "apply") or call.receiver is None:
-            continue
-        if not any(part in made for part, _ in flow_of(call.receiver, call.module)):
-            continue
-        for part, module in flow_of(call.node.args[0], call.module) if call.node.args else ():
-            if part in clips:
-                yield Finding(
-                    span=module.span(part),
-                    message="the gradients are clipped after every micro-batch: the optimizer "
-                    "accumulates what it gets",
-                    hint="pass the limit to the optimizer: global_clipnorm=...",
-                    related=(call.module.span(call.node),),
-                )
+    """Find clips of what an optimizer gets that accumulates itself."""
+    of_keras = {call.node: "" for call in accumulating(program)}
+    for part, module, update, maker in clips_given_to(
+        of_keras | wrapper_steps(program), clips, program
+    ):
+        yield Finding(
+            span=module.span(part),
+            message="the gradients are clipped after every micro-batch: the optimizer "
+            "accumulates what it gets",
+            hint="pass the limit to the optimizer: global_clipnorm=..."
+            if maker in of_keras
+            else "clip the sum, right before the wrapped optimizer gets it",
+            related=(update.module.span(update.node),),
+        )
 
 
 def misaligned_sums(subject: Subject) -> Iterator[Finding]:

@@ -10,6 +10,9 @@ from crosscast.lint.rules._windows import end_tests, length_set
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.answers.opening import clears_first
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.windows.counters import life_of
+from crosscast.trainstep.windows.first_values import counter_path
 
 _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
 """Words of conditions that end every epoch after a given number of batches."""
@@ -96,9 +99,25 @@ def _counts(text: str) -> bool:
 
 
 def _ends_itself(step: TrainingStep) -> bool:
-    """Whether the program leaves the loop at a chosen batch."""
+    """Whether the program leaves the loop at a chosen batch of every epoch."""
     return any(
         isinstance(event.node, ast.Break)
         and any(guard.window is not None or _counts(guard.text) for guard in event.guards)
+        and not _ends_run(event, step)
         for event in step.inside("leave")
     )
+
+
+def _ends_run(event: Event, step: TrainingStep) -> bool:
+    """Whether a break waits for a counter of the whole run: `updates >= args.max_steps`."""
+    assert step.loop is not None
+    module = event.module
+    frame = Frame(module, module.function_of(event.node))
+    for guard in event.guards:
+        if guard.window is not None or not isinstance(guard.node, ast.Compare):
+            continue
+        name = counter_path(guard.node.left)
+        life = life_of(name, step.loop.node, frame) if name else None
+        if life is not None and life.grows and not life.resets and life.per_epoch is False:
+            return True
+    return False

@@ -6,7 +6,7 @@ import ast
 import re
 
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import keyword, walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
@@ -14,6 +14,8 @@ ACCUMULATES = re.compile(
     r"accum|iter_size|update_freq|virtual_batch|n_?accs?\b|micro_?batch|grad_steps", re.I
 )
 """Names of the number of micro-batches of a window."""
+_HOOKS = "torch.distributed.algorithms.ddp_comm_hooks."
+_LOSS_SCALE = re.compile(r"loss_?scale", re.I)
 _CHANGES = frozenset({"div_", "mul_", "multiply_grads", "div", "mul", "true_divide_"})
 
 
@@ -56,12 +58,27 @@ def _changes(module: Module) -> bool:
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             name = node.func.id if isinstance(node.func, ast.Name) else name
-            if name == "register_comm_hook" or "scale_grad" in name or name == "multiply_grads":
+            if name == "register_comm_hook" and not _is_librarys_hook(node, module):
+                return True
+            if "scale_grad" in name or name == "multiply_grads":
                 return True
             of = node.func.value if isinstance(node.func, ast.Attribute) else None
-            if name in _CHANGES and of is not None and _is_gradient(of, module):
+            changed = name in _CHANGES and of is not None and _is_gradient(of, module)
+            if changed and not _takes_out_scale(node, module):
                 return True
     return False
+
+
+def _is_librarys_hook(registered: ast.Call, module: Module) -> bool:
+    """Whether PyTorch's own hook is registered, which divides by the processes alone."""
+    hook = registered.args[1] if len(registered.args) > 1 else keyword(registered, "hook")
+    return hook is not None and module.resolve(hook).startswith(_HOOKS)
+
+
+def _takes_out_scale(change: ast.Call, module: Module) -> bool:
+    """Whether gradients are only freed of the loss scale: `p.grad.mul_(1 / loss_scale)`."""
+    text = module.text(change.args[0]) if len(change.args) == 1 else ""
+    return bool(_LOSS_SCALE.search(text)) and not ACCUMULATES.search(text)
 
 
 def _is_gradient(node: ast.expr, module: Module) -> bool:

@@ -2,31 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import re
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
+from crosscast.lint.rules._keras import program_of, words_of
 from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
 from crosscast.lint.rules._scalers import enabled_by_default, scaler_calls
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.syntax.nodes import keyword
+from crosscast.readers.tensorflow.half_inputs import half_inputs
+from crosscast.readers.tensorflow.keras import scales_by_hand
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scaled losses of a forward pass that runs in bfloat16 with the defaults of flags."""
+    yield from _of_tapes(subject)
     made = scaler_calls(subject)
-    if not made or not all(enabled_by_default(call) for call in made):
-        return
+    by_default = bool(made) and all(enabled_by_default(call) for call in made)
     for step in eager_steps(subject):
         scaled = [event for event in backward_of(step) if plain_scaler(event)]
-        if scaled and _bfloat(step) and len(scaled) == len(backward_of(step)):
+        if not scaled:
+            continue
+        all_of_them = len(scaled) == len(backward_of(step))
+        if (by_default and all_of_them and _bfloat(step)) or _one_switch(step, scaled[0], made):
             yield Finding(
                 span=scaled[0].span,
                 message=f"{scaled[0].scaler} scales the loss of a forward pass in bfloat16",
                 hint="remove the scaler, or create it with `enabled=False`",
-                related=(made[0].module.span(made[0].node),),
+                related=tuple(call.module.span(call.node) for call in made[:1]),
+            )
+
+
+def _one_switch(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> bool:
+    """Whether the switch that turns bfloat16 on is that under which the loss is scaled."""
+    on = {guard.text for guard in scaled.guards if guard.holds}
+    if not on or any({"enabled", "enable"} & call.bound().keys() for call in made):
+        return False
+    forward = [event for event in step.of("forward") if event.context("no_grad") is None]
+    return bool(forward) and all(_switched_by(event, on) for event in forward)
+
+
+def _switched_by(event: Event, on: set[str]) -> bool:
+    context = event.context("autocast")
+    if context is None or context.guards or not isinstance(context.node, ast.Call):
+        return False
+    switch = keyword(context.node, "enabled")
+    module = event.module.owner_of(context.node)
+    return switch is not None and module.text(switch) in on and dtype_of(context) == "bfloat16"
+
+
+def _of_tapes(subject: Subject) -> Iterator[Finding]:
+    """Find losses of Keras that are scaled although the model gets inputs in bfloat16."""
+    program = program_of(subject)
+    if program is None or any(_HALF.search(w) for m in program.modules for w in words_of(m)):
+        return  # the type may be chosen
+    casts = {call.module.function_of(call.node): call for call in half_inputs(program)}
+    for call in scales_by_hand(program) if casts else ():
+        cast = casts.get(call.module.function_of(call.node))
+        if cast is not None:
+            yield Finding(
+                span=call.module.span(call.node),
+                message="the loss is scaled, but the model gets its inputs in bfloat16",
+                hint="remove the loss scale",
+                related=(cast.module.span(cast.node),),
             )
 
 
@@ -41,6 +86,8 @@ def _context(event: Event) -> bool:
         return False
     return dtype_of(context, defaults=True) == "bfloat16"
 
+
+_HALF = re.compile(r"(?<!b)float16|fp16|half")
 
 _BARE = changed(
     PLAIN,

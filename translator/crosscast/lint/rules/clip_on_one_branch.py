@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._loop import backward_of, compatible, conditions, eager_steps, tape_steps
+from crosscast.lint.rules._loop import (
+    backward_of,
+    compatible,
+    conditions,
+    place_in_loop,
+    tape_steps,
+    window_steps,
+)
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.frames.object_kinds import kind_of_maker
 
-_PRECISION = re.compile(r"fp16|bf16|\bamp\b|_amp\b|amp_|half|mixed|scaler|apex|precision", re.I)
+_PRECISION = re.compile(
+    r"fp16|bf16|\bamp\b|_amp\b|amp_|half|mixed|scaler|loss_scal|apex|precision", re.I
+)
+_FUSED = re.compile(r"apex\.(contrib\.)?optimizers(\.fused_adam)?\.FusedAdam")
 _CLIP = "        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"
 _RIGHT = """\
 import torch
@@ -39,7 +54,9 @@ for inputs, targets in loader:
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips in one branch of a condition about precision where both branches step."""
-    for step in (*eager_steps(subject), *tape_steps(subject)):
+    yield from _in_optimizers(subject)
+    yield from _in_two_functions(subject)
+    for step in (*window_steps(subject), *tape_steps(subject)):
         clips = step.inside("clip")
         reported: set[str] = set()
         for clip in clips:
@@ -51,12 +68,93 @@ def check(subject: Subject) -> Iterator[Finding]:
                     continue
                 reported.add(text)
                 yield Finding(
-                    span=clip.span,
+                    span=place_in_loop(clip),
                     message=f"gradients are clipped {'if' if holds else 'unless'} {text}, but "
                     "not on the other path",
                     hint="clip on both paths or on neither",
                     related=(other.span,),
                 )
+
+
+def _in_optimizers(subject: Subject) -> Iterator[Finding]:
+    """Find apex optimizers that clip inside, where the optimizer of the other branch does not.
+
+    `if args.fp16: optimizer = FusedAdam(..., max_grad_norm=1.0)`, and no clip in any loop.
+    """
+    program = subject.program
+    if program is None or any(step.of("clip") for step in subject.steps):
+        return
+    for module in program.modules:
+        for call in module.calls:
+            limit = call.argument("max_grad_norm") if _FUSED.fullmatch(call.name) else None
+            branch = module.enclosing(call.node, ast.If)
+            if not isinstance(branch, ast.If) or not branch.orelse:
+                continue
+            if not isinstance(limit, Known) or not isinstance(limit.value, int | float):
+                continue
+            if not limit.value or not _PRECISION.search(module.text(branch.test)):
+                continue
+            inside = [node for statement in branch.body for node in walk(statement)]
+            others = [node for statement in branch.orelse for node in walk(statement)]
+            if call.node not in inside or not any(_plain(node, module) for node in others):
+                continue
+            yield Finding(
+                span=module.span(call.bound()["max_grad_norm"]),
+                message=f"the optimizer clips gradients itself if {module.text(branch.test)}, but "
+                "nothing clips them on the other path",
+                hint="clip on both paths or on neither",
+            )
+
+
+def _plain(node: ast.AST, module: Module) -> bool:
+    """Whether an optimizer is made that does not clip."""
+    if not isinstance(node, ast.Call):
+        return False
+    call = module.call(node)
+    made = kind_of_maker(call.name) == "optimizer" and not call.name.endswith("BertAdam")
+    return made and "max_grad_norm" not in call.bound() and not call.has_star
+
+
+def _in_two_functions(subject: Subject) -> Iterator[Finding]:
+    """Find clips in the step of one precision, if a step of its own is defined for the other."""
+    steps = list(tape_steps(subject))
+    for step in steps:
+        clip = next(iter(step.inside("clip")), None)
+        arms = list(_arms(clip)) if clip is not None else []
+        for other in steps:
+            update = next(iter(other.inside("step")), None)
+            if clip is None or update is None or other.inside("clip"):
+                continue
+            found = next((test for test, arm in arms if _is_in(update, test, arm)), None)
+            if found is not None:
+                yield Finding(
+                    span=clip.span,
+                    message=f"gradients are clipped in one mode of {clip.module.text(found.test)}, "
+                    "but not in the other",
+                    hint="clip in both steps or in neither",
+                    related=(update.span,),
+                )
+                break
+
+
+def _arms(event: Event) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
+    """Yield the conditions about precision around an event, each with its other arm."""
+    child: ast.AST = event.node
+    here = event.module.parent(child)
+    while here is not None:
+        switch = isinstance(here, ast.If) and _PRECISION.search(event.module.text(here.test))
+        if isinstance(here, ast.If) and switch and child is not here.test:
+            yield here, here.orelse if child in here.body else here.body
+        child, here = here, event.module.parent(here)
+
+
+def _is_in(event: Event, test: ast.If, arm: list[ast.stmt]) -> bool:
+    """Whether an event stands in one arm of a condition."""
+    child: ast.AST = event.node
+    here = event.module.parent(child)
+    while here is not None and here is not test:
+        child, here = here, event.module.parent(here)
+    return here is test and child in arm
 
 
 def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:
@@ -86,5 +184,5 @@ RULE = Rule(
     wrong=_RIGHT.replace(f"        loss.backward()\n{_CLIP}", "        loss.backward()\n"),
     right=_RIGHT,
     check=check,
-    hints=("clip", "clamp"),
+    hints=("clip", "clamp", "max_grad_norm"),
 )

@@ -9,6 +9,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.lint.rules._loop import known_word
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.evaluation.bindings import default_of
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event
@@ -33,6 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for clip in step.of("clip"):
             limit = _default(clip)
             if isinstance(limit, bool) or not isinstance(limit, int | float) or limit != 0:
+                yield from _left_out(clip)
                 continue
             if not _runs(clip):
                 continue
@@ -43,6 +46,41 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint=f"clip only `if {name} > 0`, or change the default to None",
                 severity=None if isinstance(clip.detail.get("max"), Known) else Severity.WARNING,
             )
+
+
+def _left_out(clip: Event) -> Iterator[Finding]:
+    """Find a parameter that is 0 if a call leaves it out, on its way to the clip."""
+    calls, module = list(clip.calls), clip.module
+    if not isinstance(clip.node, ast.Call) or module.call(clip.node).name not in _OURS:
+        return
+    node = module.call(clip.node).bound().get("max_norm")
+    while isinstance(node, ast.Name):
+        if any(node.id in g.text and "None" not in g.text for g in clip.guards):
+            return
+        made = definitions(node, module)
+        if len(made) != 1 or made[0].kind != "parameter":
+            return
+        if _is_zero(default_of(made[0])):
+            yield Finding(
+                span=module.span(node),
+                message=f"a call that leaves {node.id} out clips every gradient to 0",
+                hint="change the default to None",
+                related=(clip.span,),
+                severity=Severity.NOTE,
+            )
+            return
+        if not calls:
+            return
+        call = calls.pop()
+        given = module.owner_of(call).call(call).bound().get(node.id)
+        module, node = module.owner_of(call), given
+
+
+def _is_zero(node: ast.expr | None) -> bool:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return value == 0 and not isinstance(value, bool)
+    return False
 
 
 def _default(clip: Event) -> object:
@@ -57,7 +95,8 @@ def _runs(clip: Event) -> bool:
     """Whether it is a function of PyTorch that uses the limit directly."""
     node = clip.node
     if clip.library == "timm":  # its scaler clips unless the limit is None
-        return all(guard.by_default is not False for guard in clip.guards)
+        about = str(known_word(clip, "max_text"))
+        return all(g.by_default is not False or about not in g.text for g in clip.guards)
     if not isinstance(node, ast.Call) or clip.module.call(node).name not in _OURS:
         return False
     about = str(getattr(clip.detail.get("max_text"), "value", ""))

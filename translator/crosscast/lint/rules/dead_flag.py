@@ -7,14 +7,21 @@ import re
 import sys
 from collections.abc import Iterator
 
-from crosscast.lint.namespaces import use_of
+from crosscast.lint.namespaces import Use, use_of
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._stored_switches import stored_switches
+from crosscast.lint.rules._type_switches import type_switches
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import identifier
+from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.optimizers import family_of
 from crosscast.sources.subject import Subject
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
@@ -23,6 +30,8 @@ _READS_STEP = re.compile(
     r"optim|sched|amp\b|amp_|clip|scal|precis|step|apex|fp16|trainer|engine|solver|\*\*|vars|getattr",
     re.IGNORECASE,
 )
+_SETTINGS = re.compile(r"arg|opt|conf|cfg|flag|param|setting|self|namespace", re.IGNORECASE)
+"""Names of objects that may hold flags; `x.dtype` of a tensor is none."""
 _LIBRARIES = KNOWN | sys.stdlib_module_names | {"distutils"}
 """Modules whose functions are known; distutils belonged to Python until 3.11."""
 _BENIGN = re.compile(_DATA, re.IGNORECASE)
@@ -32,8 +41,19 @@ _BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
 def check(subject: Subject) -> Iterator[Finding]:
     """Find flags that no attribute, getattr or unknown function can read."""
     program = subject.program
-    if program is None or not _is_whole(subject):
+    if program is None:
         return
+    yield from _defaults_kept(program)
+    if not _is_whole(subject):
+        return
+    yield from _only_for_scaler(subject, program)
+    for node, where, names in stored_switches(subject):
+        yield Finding(
+            span=where.span(node),
+            message=f"{where.text(node)} has no effect: it only sets {', '.join(names)}, which "
+            "nothing reads",
+            hint="cast the forward pass and scale the loss under it, or remove it",
+        )
     flags = [
         known_flag
         for known_flag in program.all_flags
@@ -67,6 +87,63 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint="use it in the training step, or remove it: users who set it expect "
             f"{_expected(topic)}",
         )
+
+
+def _only_for_scaler(subject: Subject, program: Program) -> Iterator[Finding]:
+    """Find flags for a type that only switch the loss scaler: autocast never gets the type."""
+    for found in type_switches(subject):
+        name = identifier(found.chosen)
+        reads = [
+            node
+            for module in program.modules
+            for node in module.nodes
+            if isinstance(node, ast.Attribute) and node.attr == name
+            if isinstance(node.ctx, ast.Load) and module.parent(node) is not found.test
+            if _SETTINGS.search(module.text(node.value))
+        ]
+        for flag in program.all_flags if not reads else ():
+            outside = {*flag.choices} - {*found.values}
+            if flag.dest == name and (outside or not flag.choices):
+                yield Finding(
+                    span=flag.span,
+                    message=f"{flag.name} does not change the type of autocast, which is float16: "
+                    "it only switches the loss scaler",
+                    hint="pass it to autocast as `dtype`",
+                    related=(found.step.module.owner_of(found.context).span(found.context),),
+                )
+
+
+def _defaults_kept(program: Program) -> Iterator[Finding]:
+    """Find makers of optimizers that are called without the parameters which flags are for.
+
+    Several flags have the names of parameters, and nothing reads them: they were to be passed on.
+    """
+    flags = {flag.dest: flag for flag in program.all_flags if flag.parser == "argparse"}
+    makers = [call for name, call in calls_of(program) if family_of(last(name))] if flags else []
+    for call in makers:
+        module, function = call.module, call.module.function_of(call.node)
+        sites = program.sites(module, function) if function is not None else ()
+        if function is None or not sites or any(s.node.args or s.node.keywords for s in sites):
+            continue
+        named = sorted(_passed(call, function) & flags.keys())
+        use = use_of(program) if len(named) > 1 else Use()
+        dead = [flags[dest].name for dest in named if dest not in use.read]
+        if len(dead) > 1 and not use.escapes:
+            yield Finding(
+                span=sites[0].module.span(sites[0].node),
+                message=f"{', '.join(dead[:-1])} and {dead[-1]} have no effect: "
+                f"{function.name} is called without them",
+                hint=f"pass them to {function.name}, or remove them",
+                related=(module.span(call.node),),
+            )
+
+
+def _passed(call: Call, function: Function) -> set[str]:
+    """Return the parameters with defaults that a call in a function gets."""
+    given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+    names = {argument.id for argument in given if isinstance(argument, ast.Name)}
+    arguments = function.args.args
+    return names & {a.arg for a in arguments[len(arguments) - len(function.args.defaults) :]}
 
 
 def _is_known(module: Module) -> bool:
@@ -179,5 +256,5 @@ RULE = Rule(
         "    optimizer.step()",
     ),
     check=check,
-    hints=("add_argument", "add_arg(", "DEFINE_"),
+    hints=("add_argument", "add_arg(", "DEFINE_", "Scaler"),
 )

@@ -14,6 +14,7 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.python.precision import Site
+from crosscast.readers.tensorflow.late_policies import compiled_before
 from crosscast.sources.subject import Subject
 
 _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model)")
@@ -32,7 +33,10 @@ def check(subject: Subject) -> Iterator[Finding]:
         for call in module.calls
         if (found := program.function(call)) is not None and found[1] in makers
     ]
-    for policy in half_policies(program):
+    policies = half_policies(program)
+    if len(policies) == 1:
+        yield from _behind_compile(policies[0])
+    for policy in policies:
         statement = policy.module.statement_of(policy.node)
         mine = [
             call
@@ -47,6 +51,54 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="set the policy before the model is built",
                 related=(before[0].module.span(before[0].node),),
             )
+
+
+def _behind_compile(policy: Site) -> Iterator[Finding]:
+    """Find a policy that is set when a model is compiled already, and no other is trained."""
+    module = policy.module
+    function = module.function_of(policy.node)
+    statement = module.statement_of(policy.node)
+    while isinstance(parent := module.parent(statement) if statement else None, ast.If):
+        statement = parent
+    if function is None or statement is None:
+        return
+    if not isinstance(module.parent(statement), ast.FunctionDef | ast.With):
+        return
+    end = statement.end_lineno or statement.lineno
+    mine = [call for call in module.calls if module.function_of(call.node) is function]
+    later = [call for call in mine if call.node.lineno > end]
+    before = compiled_before(policy)
+    models = {call.receiver_text for call in before}
+    trained = {call.receiver_text for call in later if call.method in ("fit", "fit_generator")}
+    if trained and trained <= models and not any(_may_build(call, models) for call in later):
+        yield Finding(
+            span=module.span(policy.node),
+            message="the policy is set after the model was built and compiled: its layers remain "
+            "in float32",
+            hint="set the policy before the model is built",
+            related=(module.span(before[0].node),),
+        )
+
+
+def _may_build(call: Call, models: Collection[str]) -> bool:
+    """Whether a call may create a model: a function that is not the method of a compiled one.
+
+    What a call only gets or returns for logs, a path or a number cannot be trained any more.
+    """
+    if call.receiver_text in models:
+        return False
+    module = call.module
+    statement = module.statement_of(call.node)
+    if isinstance(statement, ast.Expr) and statement.value is call.node:
+        return not _takes(call, models)
+    if isinstance(statement, ast.Assign) and statement.value is call.node:
+        return module.text(statement.targets[0]) in models
+    return False
+
+
+def _takes(call: Call, models: Collection[str]) -> bool:
+    """Whether a call gets a compiled model, to log or to save it."""
+    return any(call.module.text(argument) in models for argument in call.node.args)
 
 
 def _is_within(call: Call, makers: Collection[Function | None]) -> bool:

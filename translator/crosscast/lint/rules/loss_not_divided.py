@@ -11,7 +11,13 @@ from crosscast.edits.node_edits import column_at, insert, insert_before
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, known_word, own_windows, window_steps
+from crosscast.lint.rules._loop import (
+    backward_of,
+    known_word,
+    own_windows,
+    place_in_loop,
+    window_steps,
+)
 from crosscast.lint.rules._paddle_merges import merged_not_averaged
 from crosscast.lint.rules._reduction import loss_expression, reduction_of
 from crosscast.lint.rules._summed_gradients import summed_not_averaged
@@ -22,6 +28,7 @@ from crosscast.lint.rules._windows import (
     library_divides,
 )
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Loop, TrainingStep
@@ -45,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if gradients_changed(step) or not _counted(step):
             continue
         backward = backward_of(step)
-        if any(known_word(event, "multiplied") for event in backward) or not backward:
+        if any(_weighted(event) for event in backward) or not backward:
             continue
         first = backward[0]
         if library_divides(step) or any(reduction_of(event) != "mean" for event in backward):
@@ -53,7 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         length = _length(step)
         end = step.of("step")
         yield Finding(
-            span=first.span,
+            span=place_in_loop(first),
             message=f"the gradients of {length or 'a window of'} micro-batches are summed, but the "
             "losses are not divided by their number",
             hint=f"divide before backward: `loss = loss / {length}`" if length else "",
@@ -70,6 +77,28 @@ def _counted(step: TrainingStep) -> bool:
     return all(micro) and all(
         ACCUMULATES.search(loops[-1].over) or _draws_batches(loops[-1], step) for loops in micro
     )
+
+
+def _weighted(event: Event) -> bool:
+    """Whether a factor of the loss may be the share of the micro-batch in its window.
+
+    Weights that are drawn together with what they belong to (`steps, weights = sampler.sample(n)`)
+    are of importance sampling, and are 1 on average.
+    """
+    factors = known_word(event, "multiplied")
+    if not isinstance(factors, tuple):
+        return bool(factors)
+    modules = {event.module, *(event.module.owner_of(call) for call in event.calls)}
+    drawn = {name for module in modules for name in _drawn(module)}
+    return any(factor not in drawn for factor in factors)
+
+
+def _drawn(module: Module) -> Iterator[str]:
+    for node in module.nodes:
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Call() as call):
+                if module.call(call).method == "sample":
+                    yield from (name.id for name in names if isinstance(name, ast.Name))
 
 
 def _draws_batches(loop: Loop, step: TrainingStep) -> bool:

@@ -12,6 +12,7 @@ from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._half_weights import conditional, halves
 from crosscast.lint.rules._loop import backward_of, eager_steps, uses_scaler
 from crosscast.lint.rules._scalers import idle_scalers
+from crosscast.lint.rules._type_switches import type_switches
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -31,6 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None or scales_nothing(program.modules):
         return
     if uses_scaler(subject) and not idle_scalers(subject):
+        yield from _switched_off(subject)
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))
@@ -44,6 +46,20 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="use a GradScaler, or bfloat16, which does not need one",
                 related=(backward[0].span,),
             )
+
+
+def _switched_off(subject: Subject) -> Iterator[Finding]:
+    """Find scalers that are off with some types, where autocast asks for none of them."""
+    for found in type_switches(subject):
+        module = found.scaler.module
+        chosen, values = module.text(found.chosen), ", ".join(map(str, found.values))
+        yield Finding(
+            span=found.step.module.owner_of(found.context).span(found.context),
+            message=f"the forward pass runs in float16 whatever {chosen} is, but the loss is "
+            f"scaled only with {values}",
+            hint=f"give autocast the type of {chosen}, or disable both",
+            related=(module.span(found.scaler.node),),
+        )
 
 
 def _half_weights(step: TrainingStep) -> ast.AST | None:
@@ -103,7 +119,7 @@ def _half(step: TrainingStep) -> ast.AST | None:
         context = event.context("autocast")
         if context is None or context.guards or not is_on(context):
             continue
-        if dtype_of(context) == "float16":
+        if dtype_of(context, module=step.module.owner_of(context.node)) == "float16":
             return context.node
     return None
 

@@ -11,10 +11,12 @@ from crosscast.lint.rules._epoch_lengths import (
     advanced_by_keras,
     counts_epochs,
     runs_over,
+    told_otherwise,
 )
 from crosscast.lint.rules._examples import SCHEDULE, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
 from crosscast.lint.rules._schedules import (
+    is_paddle_schedule,
     is_prepared,
     is_schedule,
     makers,
@@ -47,8 +49,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     yield from _of_keras(program)
+    yield from _of_lightning(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
+        yield from _of_updates(step, program)
         length, names = _window(step)
         ticks = [event for event in step.inside("schedule") if _per_update(event)]
         if not length or not ticks:
@@ -84,6 +88,18 @@ def _of_keras(program: Program) -> Iterator[Finding]:
             )
 
 
+def _of_lightning(program: Program) -> Iterator[Finding]:
+    """Find modules whose number of epochs is not that of the Trainer that runs them."""
+    for call, told, trainer, runs in told_otherwise(program):
+        yield Finding(
+            span=call.module.span(told),
+            message=f"the module counts {call.module.text(told)} epochs, but the Trainer runs "
+            f"{trainer.module.text(runs)}",
+            hint="give both the same number, or take `trainer.max_epochs` in the module",
+            related=(trainer.module.span(runs),),
+        )
+
+
 def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
     """Find lengths in epochs of schedules that advance for every batch, and the reverse."""
     inside = [event for event in step.inside("schedule") if _is_plain(event)]
@@ -106,6 +122,38 @@ def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
                 hint="count epochs, or step the schedule after every batch",
                 related=(ends[0].span,),
             )
+
+
+def _of_updates(step: TrainingStep, program: Program) -> Iterator[Finding]:
+    """Find lengths in updates of schedules that advance after every micro-batch."""
+    ends, backward = end_tests(step), backward_of(step)
+    if not own_windows(step) or not ends or len(ends) != len(step.inside("step")):
+        return
+    every = [
+        event
+        for event in step.inside("schedule")
+        if _is_plain(event)
+        and (is_schedule(event) or is_paddle_schedule(event))
+        and all(implies(other, event) and other.loops == event.loops for other in backward)
+    ]
+    window = ends[0][1].steps_text
+    for call, node in makers(program):
+        mine = [e for e in every if _same(e, target_of(call.node, call.module).rpartition(".")[2])]
+        if mine and _in_updates(spelled_out(node, call.module), window):
+            yield Finding(
+                span=call.module.span(node),
+                message=f"{call.module.text(node)} counts updates, but the schedule advances "
+                f"after every micro-batch, {window} times as fast",
+                hint="step the schedule with the optimizer",
+                related=(mine[0].span,),
+            )
+
+
+def _in_updates(text: str, window: str) -> bool:
+    """Whether a length is that of a loader divided by the micro-batches of a window."""
+    return bool(window) and bool(
+        re.search(rf"{_BATCHES.pattern}\)?\s*//?\s*{re.escape(window)}(?![\w.])", text, re.I)
+    )
 
 
 def _is_plain(event: Event) -> bool:
@@ -139,7 +187,11 @@ def _window(step: TrainingStep) -> tuple[str, list[str]]:
 
 
 def _per_update(event: Event) -> bool:
-    if not is_schedule(event) or "argument" in event.detail:
+    if "argument" in event.detail:
+        return False
+    if is_paddle_schedule(event):
+        return event.window is not None
+    if not is_schedule(event):
         return False
     if event.window is not None:
         return True

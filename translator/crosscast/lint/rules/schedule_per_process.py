@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
@@ -15,8 +16,12 @@ from crosscast.lint.rules._schedules import (
     times_window,
 )
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
 
+_DEPTH = 24
+_INVERSE = {"times": "over", "over": "times"}
 _RIGHT = changed(
     ACCELERATE,
     (
@@ -38,13 +43,27 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths in updates of schedules that Accelerate steps once per process."""
     program = subject.program
-    if program is None or any("split_batches" in module.source.text for module in program.modules):
+    if program is None:
         return
+    split = any("split_batches" in module.source.text for module in program.modules)
     for step in eager_steps(subject):
         ticks = [o for o in step.inside("schedule") if is_schedule(o) and is_prepared(o)]
         if not ticks:
             continue
         for call, node in makers(program):
+            if _processes_in(node, call.module) == {"over"}:
+                yield Finding(
+                    span=call.module.span(node),
+                    message=f"{call.module.text(node)} is divided by the number of processes, but "
+                    "a prepared schedule advances once for each of them (with split_batches, the "
+                    "batches do not become fewer)",
+                    hint="do not divide by `accelerator.num_processes`",
+                    related=(ticks[0].span,),
+                    severity=Severity.WARNING,
+                )
+                continue
+            if split:
+                continue
             text = spelled_out(node, call.module)
             if any(word in text for word in ("num_processes", "world_size", "len(")):
                 continue
@@ -57,6 +76,33 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="multiply by `accelerator.num_processes`",
                 related=(ticks[0].span,),
             )
+
+
+def _processes_in(node: ast.expr, module: Module, depth: int = 0) -> set[str]:
+    """Return how the number of processes enters a length: `times`, `over`."""
+    if depth > _DEPTH:
+        return {"unknown"}
+    match node:
+        case ast.Attribute(attr="num_processes"):
+            return {"times"}
+        case ast.BinOp(left=left, op=ast.Div() | ast.FloorDiv(), right=right):
+            inside = _processes_in(right, module, depth + 1)
+            turned = {_INVERSE.get(word, word) for word in inside}
+            return _processes_in(left, module, depth + 1) | turned
+        case ast.BinOp(left=left, right=right):
+            found = _processes_in(left, module, depth + 1)
+            return found | _processes_in(right, module, depth + 1)
+        case ast.Call(args=arguments):
+            return {word for one in arguments for word in _processes_in(one, module, depth + 1)}
+        case ast.Name() | ast.Attribute():
+            made = [b for b in definitions(node, module) if b.kind == "assign" and b.value]
+            return {
+                word
+                for binding in made
+                if binding.value is not None and not binding.path
+                for word in _processes_in(binding.value, binding.module, depth + 1)
+            }
+    return set()
 
 
 RULE = Rule(

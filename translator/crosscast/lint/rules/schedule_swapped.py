@@ -5,17 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
-from crosscast.readers.python.library_calls import last
 from crosscast.sources.subject import Subject
-
-if TYPE_CHECKING:
-    from crosscast.pysource.programs.call import Call
 
 _WARM = re.compile(r"warm_?up", re.I)
 _WHOLE = re.compile(
@@ -23,9 +18,6 @@ _WHOLE = re.compile(
     r"|t_total|t_max|total|num_steps|decay_steps)$",
     re.I,
 )
-_PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
-_ORDERS = dict.fromkeys(_PADDLENLP, ("learning_rate", "total_steps", "warmup"))
-"""Positional parameters of schedules of PaddleNLP."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -35,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for call in module.calls:
             if not _passes_warmup(call.node):
                 continue
-            given = _given(call)
+            given = call.bound()
             warm = next((n for p, n in given.items() if _WARM.search(p)), None)
             whole = next((n for p, n in given.items() if _WHOLE.match(p)), None)
             if warm is None or whole is None:
@@ -53,15 +45,6 @@ def _passes_warmup(node: ast.Call) -> bool:
     """Whether an argument is named after a warm-up: without one, nothing can be swapped."""
     given = (*node.args, *(k.value for k in node.keywords))
     return any(_WARM.search(identifier(argument)) for argument in given)
-
-
-def _given(call: Call) -> dict[str, ast.expr]:
-    """Return the arguments of a call by the names of its parameters."""
-    order = _ORDERS.get(last(call.name) or call.method)
-    if order is None:
-        return call.bound()
-    found = dict(zip(order, call.node.args, strict=False))
-    return found | {k.arg: k.value for k in call.node.keywords if k.arg}
 
 
 _RIGHT = """\

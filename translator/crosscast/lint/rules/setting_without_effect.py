@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._unread import reader_findings
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 
 _SEVERITIES = {
@@ -15,11 +21,37 @@ _SEVERITIES = {
     "CC933": Severity.WARNING,  # an entry that the program that reads the file does not look at
 }
 
+_TRAINER = re.compile(r"(pytorch_lightning|lightning(\.pytorch)?)(\.trainer(\.trainer)?)?\.Trainer")
+
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Report settings that readers of scripts and configurations found to have no effect."""
     hint = "remove it, or enable the feature it belongs to"
     yield from reader_findings(subject, _SEVERITIES, _SEVERITIES, hint)
+    if subject.program is not None:
+        yield from _levels(subject.program)
+
+
+def _levels(program: Program) -> Iterator[Finding]:
+    """Find levels of apex in a Trainer of Lightning that does not use apex."""
+    for module in program.modules:
+        for call in module.calls:
+            level = keyword(call.node, "amp_level") if _TRAINER.fullmatch(call.name) else None
+            if level is None or call.has_star or _is_none(level):
+                continue
+            backend = keyword(call.node, "amp_backend")
+            value = Known("native") if backend is None else evaluate(backend, module)
+            if isinstance(value, Known) and value.value == "native" and not value.flag:
+                yield Finding(
+                    span=module.span(level),
+                    message="amp_level has no effect: only apex has levels, and the backend is "
+                    "PyTorch's own",
+                    hint='remove it, or set `amp_backend="apex"`',
+                )
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 _LAUNCH = """\
@@ -40,5 +72,8 @@ RULE = Rule(
     wrong=_LAUNCH.format(schedule="constant"),
     right=_LAUNCH.format(schedule="constant_with_warmup"),
     check=check,
-    sources=("transformers: `constant` has no warm-up, `constant_with_warmup` has",),
+    sources=(
+        "transformers: `constant` has no warm-up, `constant_with_warmup` has",
+        "pytorch-lightning 1.2: only ApexMixedPrecisionPlugin gets amp_level",
+    ),
 )

@@ -1,16 +1,23 @@
-"""CL113: losses are divided for windows, but the optimizer steps after every micro-batch."""
+"""CL113: the program counts windows, but the optimizer steps after every micro-batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import re
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies, known_word
-from crosscast.lint.rules._windows import ACCUMULATES
+from crosscast.lint.rules._windows import ACCUMULATES, modules_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
+from crosscast.trainstep.events import Event, EventKind, TrainingStep
+from crosscast.trainstep.windows.linear import Remainder, take_apart
 
+_MERGES = re.compile(r"gradient_?merge|backward_passes_per_step", re.I)
+"""Words of libraries that accumulate within the step."""
+_UPDATE: tuple[EventKind, ...] = ("step", "zero_grad")
 _RIGHT = changed(
     ACCUMULATION,
     ("steps = 4", "accumulation_steps = 4"),
@@ -20,14 +27,13 @@ _RIGHT = changed(
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find divisions by a number of micro-batches in loops without windows."""
+    """Find loops without windows that divide losses, or hold the schedule, for windows."""
     for step in eager_steps(subject):
         applied, backward = step.of("step"), backward_of(step) or step.of("backward")
-        if (
-            step.windowed
-            or not applied
-            or any(event.library not in ("", "apex") for event in applied)
-        ):
+        if step.windowed or not applied:
+            continue
+        yield from _schedule_waits(step, backward)
+        if any(event.library not in ("", "apex") for event in applied):
             continue
         if not all(implies(event, other) for event in backward for other in applied):
             continue
@@ -43,13 +49,50 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
+def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[Finding]:
+    """Find schedules that advance once a window while every micro-batch is an update."""
+    if any(_MERGES.search(module.source.text) for module in modules_of(step)):
+        return
+    if not all(_updates(event, step) for event in backward):
+        return
+    for event in step.inside("schedule"):
+        for guard in event.guards:
+            parts = take_apart(guard.node)
+            if not isinstance(parts, Remainder) or isinstance(parts.divisor, ast.Constant):
+                continue
+            length = event.module.text(parts.divisor)
+            if ACCUMULATES.search(length) and guard.holds == parts.equal:
+                yield Finding(
+                    span=event.module.owner_of(guard.node).span(guard.node),
+                    message=f"the schedule waits for {length} micro-batches, but the optimizer "
+                    "steps and clears the gradients after every one",
+                    hint="step and clear under the same condition, and divide the loss",
+                    related=tuple(applied.span for applied in step.of("step")[:1]),
+                )
+
+
+def _updates(backward: Event, step: TrainingStep) -> bool:
+    """Whether a backward pass is always followed by a step and a clearing of the gradients."""
+    return all(
+        any(
+            event.order > backward.order
+            and event.library in ("", "paddle")
+            and implies(backward, event)
+            for event in step.inside(kind)
+        )
+        for kind in _UPDATE
+    )
+
+
 RULE = Rule(
     code="CL113",
     name="step-every-micro-batch",
     topic="accumulation",
     severity=Severity.WARNING,
-    title="The optimizer steps after every micro-batch although losses are divided",
-    why="Gradients are not accumulated: every batch causes an update with 1/N of its gradient.",
+    title="The optimizer steps after every micro-batch although the program counts windows",
+    why="Gradients are not accumulated. If losses are divided, every batch causes an update with "
+    "1/N of its gradient; if only the schedule waits for the window, there are N times as many "
+    "updates as intended.",
     wrong=changed(
         _RIGHT,
         ("    if (step + 1) % accumulation_steps == 0:\n", ""),

@@ -14,6 +14,7 @@ from crosscast.messages.diagnostics import Severity, Span
 from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.readers.tensorflow.keras import policy_sites
+from crosscast.readers.tensorflow.tested_halves import tested_halves
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = program_of(subject)
     if program is None or any(_OTHER.search(module.source.text) for module in program.modules):
         return
-    span = next(_halves(program), None)
+    span = next(_halves(program), None) or next(_tests(program), None)
     update = next((c for _, c in calls_of(program) if c.method in _UPDATES and c.receiver), None)
     if update is None:
         return
@@ -56,6 +57,12 @@ def _halves(program: Program) -> Iterator[Span]:
         getter = keyword(call.node, "custom_getter")
         if getter is not None and _casts_to_half(getter, call, program):
             yield call.module.span(getter)
+
+
+def _tests(program: Program) -> Iterator[Span]:
+    """Yield where a switch for float16 makes a program test its gradients for infinities."""
+    for call in tested_halves(program):
+        yield call.module.span(call.node)
 
 
 def _casts_to_half(getter: ast.expr, call: Call, program: Program) -> bool:
@@ -109,6 +116,6 @@ RULE = Rule(
     ),
     right=_RIGHT,
     check=check,
-    hints=("custom_getter", "float16"),
+    hints=("custom_getter", "float16", "is_finite", "is_inf", "is_nan"),
     sources=("NVIDIA, Training With Mixed Precision, TensorFlow example",),
 )

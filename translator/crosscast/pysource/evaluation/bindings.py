@@ -45,10 +45,29 @@ def of_binding(binding: Binding) -> Value:
         return _augmented(binding, module)
     if _carried(binding, module):
         return Unknown(module.text(binding.node)[:200], "it changes in every round of a loop")
+    if (field := _field_to_set(binding)) is not None:
+        return field
     value = evaluate(binding.value, module)
     for place in binding.path:
         value = _element(value, place, binding, module)
     return value
+
+
+def _field_to_set(binding: Binding) -> Unknown | None:
+    """Return `limit: float = None` of a dataclass: None is no float, whoever makes it sets it."""
+    node, owner = binding.node, binding.scope.node
+    if not isinstance(node, ast.AnnAssign) or not isinstance(owner, ast.ClassDef):
+        return None
+    match node:
+        case ast.AnnAssign(
+            target=ast.Name(id=name),
+            annotation=ast.Name(id="int" | "float" | "bool" | "str"),
+            value=ast.Constant(value=None),
+        ) if any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
+            return Unknown(
+                name, f"a field of {owner.name} without a value", "config", names=(name,)
+            )
+    return None
 
 
 def _element(value: Value, place: int, binding: Binding, module: Module) -> Value:

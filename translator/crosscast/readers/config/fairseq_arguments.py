@@ -45,6 +45,11 @@ def tell_fairseq(writer: SettingWriter, settings: Settings) -> None:
     writer.number("schedule.total_steps", get("total_num_update", "max_update"))
     writer.number("seed", get("seed"))
     writer.by_library("zero_grad.where")
+    if kind is not None:
+        writer.by_library("schedule.on_skip")
+    backend = get("distributed_backend")
+    if backend is not None and backend.text in ("nccl", "gloo"):
+        writer.tell("parallel.backend", backend.text, backend)
 
 
 def _betas(writer: SettingWriter, both: Setting | None) -> None:

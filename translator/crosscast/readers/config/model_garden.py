@@ -31,12 +31,14 @@ def tell_experiment(writer: SettingWriter, tree: Tree) -> None:
     trainer = tree.get("trainer") or Tree(tree.span)
     writer.tell("framework", "tensorflow", origin="presence")
     writer.tell("api", "tf_model_garden", origin="presence")
-    if (dtype := runtime.setting("mixed_precision_dtype")) is not None:
-        tell_precision(writer, dtype, scaled_by="framework_default")
     scale = runtime.setting("loss_scale")
-    if scale is not None and scale.value is not None:
-        dynamic = scale.text == "dynamic"
-        writer.tell("loss_scaling.mode", "dynamic" if dynamic else "static", scale)
+    stated = scale is not None and scale.value is not None
+    dynamic = scale is not None and scale.text == "dynamic"
+    mode = "dynamic" if dynamic else "static"
+    if (dtype := runtime.setting("mixed_precision_dtype")) is not None:
+        tell_precision(writer, dtype, scaled_by=mode if stated else "framework_default")
+    if scale is not None and stated:
+        writer.tell("loss_scaling.mode", mode, scale)
         if not dynamic:
             writer.number("loss_scaling.scale", scale)
     strategy = runtime.setting("distribution_strategy")

@@ -77,8 +77,8 @@ def tell_regularizer(
     writer.number("optimizer.l2", factor)
 
 
-def tell_limits(writer: SettingWriter, section: Tree) -> None:
-    """Record how gradients are clipped."""
+def tell_limits(writer: SettingWriter, section: Tree) -> bool:
+    """Record how gradients are clipped; return whether they are."""
     for name, word in (
         ("clip_grad_by_norm", "global_norm"),
         ("clip_norm", "global_norm"),
@@ -90,7 +90,8 @@ def tell_limits(writer: SettingWriter, section: Tree) -> None:
             writer.number("clipping.value", limit)
             writer.tell("clipping.per", "step", limit, origin="presence")
             writer.tell("clipping.unscaled_first", "library", limit, origin="presence")
-            return
+            return True
+    return False
 
 
 def items_of(tree: Tree | None) -> list[Tree]:

@@ -65,6 +65,7 @@ def _clas(writer: SettingWriter, tree: Tree) -> None:
         tell_amp(writer, on, amp.setting("scale_loss"), amp)
     elif (switch := general.setting("use_amp")) is not None:
         tell_amp(writer, switch, general.setting("scale_loss"), general)
+    _tell_frequency(writer, general.setting("update_freq"))
     writer.number("run.epochs", general.setting("epochs") or general.setting("epoch_num"))
     writer.number("seed", general.setting("seed"))
     optimizer = tree.get("Optimizer")
@@ -77,11 +78,25 @@ def _clas(writer: SettingWriter, tree: Tree) -> None:
         if rate is not None and rate.keys is not None:
             writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
             _named_schedule(writer, rate)
-        tell_limits(writer, optimizer)
+        clips = tell_limits(writer, optimizer) or "clip" in " ".join(optimizer.keys or ())
+        if not clips and kind is not None:
+            writer.tell("clipping.kind", "none", kind, origin="presence")
     writer.number(
         "batch.micro_batch_size", tree.setting("DataLoader", "Train", "sampler", "batch_size")
     )
-    writer.by_library("zero_grad.where")
+    writer.by_library("zero_grad.where", "parallel.kind")
+
+
+def _tell_frequency(writer: SettingWriter, setting: Setting | None) -> None:
+    """Record after how many batches PaddleClas updates the weights."""
+    if setting is None or setting.value is None:
+        return
+    if setting.number == 1:
+        writer.tell("accumulation.present", "no", setting)
+        return
+    writer.tell("accumulation.present", "yes", setting)
+    writer.number("accumulation.steps", setting)
+    writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
 
 
 def _named_schedule(writer: SettingWriter, rate: Tree) -> None:
@@ -91,6 +106,8 @@ def _named_schedule(writer: SettingWriter, rate: Tree) -> None:
         by_epoch = rate.setting("by_epoch")
         if by_epoch is not None and by_epoch.switch is not None:
             writer.tell("schedule.stepped_per", "epoch" if by_epoch.switch else "step", by_epoch)
+        elif by_epoch is None and "constant" not in kind.text.lower():
+            writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     tell_length(writer, rate.setting("warmup_epoch") or rate.setting("warmup_epochs"), "epochs")
     tell_length(writer, rate.setting("warmup_steps"), "steps")
 
@@ -112,6 +129,8 @@ def _seg(writer: SettingWriter, tree: Tree) -> None:
             word = words.get("" if kind is None else kind.text, "global_norm")
             writer.tell("clipping.kind", word, kind)
             writer.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
+            writer.tell("clipping.per", "step", kind, origin="presence")
+            writer.tell("clipping.unscaled_first", "library", kind, origin="presence")
     schedule = tree.get("lr_scheduler")
     if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
         _warmed(writer, schedule, inner)
@@ -123,7 +142,9 @@ def _seg(writer: SettingWriter, tree: Tree) -> None:
         tell_length(writer, schedule.setting("warmup_iters"), "steps")
     writer.number("schedule.total_steps", tree.setting("iters"))
     writer.number("batch.micro_batch_size", tree.setting("batch_size"))
-    writer.by_library("zero_grad.where")
+    if (recompute := tree.setting("model", "use_recompute")) is not None and recompute.switch:
+        writer.tell("activation_checkpointing", "yes", recompute)
+    writer.by_library("zero_grad.where", "parallel.kind")
     if (base := tree.setting("_base_")) is not None:
         writer.mention(base.text)
 

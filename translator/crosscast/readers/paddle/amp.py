@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.paddle.unseen import is_trained, unseen_casts, unseen_scalers
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.library_calls import calls_of, matching, plain, text_value
+from crosscast.readers.python.library_calls import calls_of, matching, plain, text_value, uses
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
 from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.python.scaler_switches import tell_idle_scalers
+from crosscast.readers.python.unused_scalers import are_unused
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ CAST = re.compile(
 )
 SCALER = re.compile(r"paddle\.(amp\.(GradScaler|AmpScaler)|fluid\.dygraph\.(amp\.)?AmpScaler)")
 DECORATE = re.compile(r"paddle\.amp\.(decorate|amp_decorate)")
+_LOADED = re.compile(r"(paddlenlp|paddleformers)\.transformers\.[\w.]*\.from_pretrained")
 _SETTINGS = scaling_words("paddle")
 
 
@@ -33,7 +37,10 @@ class PaddleAmpReader:
     """Reads auto_cast, GradScaler and decorate, and fluid's AmpScaler and amp_guard."""
 
     name = NAME
-    hints = ("autocast", "auto_cast", "GradScaler", "AmpScaler", "amp_guard", "amp.decorate")
+    hints = (
+        *("autocast", "auto_cast", "GradScaler", "AmpScaler", "amp_guard", "amp.decorate"),
+        *("from_pretrained", "scaler"),
+    )
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield the facts."""
@@ -44,12 +51,32 @@ class PaddleAmpReader:
             span = cast_site.module.span(cast_site.node)
             yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=NAME)
         scalers = [call for _, call in matching(program, SCALER)]
+        if is_trained(program) and are_unused(scalers, program):
+            places = [call.module.span(call.node) for call in scalers]
+            yield fact_of("loss_scaling.mode", Known("none"), *places, reader=NAME)
+            scalers = []
         for call in scalers:
             yield from _scaler(call)
         yield from tell_idle_scalers(((c, c.bound().get("enable")) for c in scalers), NAME)
         if sites:
             yield from own_bounds(program, NAME)
+        elif uses(program, "paddle", "paddlenlp", "paddleformers"):
+            yield from precision_facts(list(_half_models(program)), NAME)
+            yield from unseen_casts(program, NAME)
+        if uses(program, "paddle") and not any(matching(program, SCALER)):
+            yield from unseen_scalers(program, NAME)
         yield from _levels(program)
+
+
+def _half_models(program: Program) -> Iterator[Site]:
+    """Yield the trained models that are loaded with half weights."""
+    for name, call in calls_of(program):
+        if not _LOADED.fullmatch(name) or "dtype" not in call.bound() or not is_trained(program):
+            continue
+        found = types_in(call.argument("dtype"))
+        if any(kind in HALVES for kind in found):
+            chosen = call.bound()["dtype"]
+            yield site(call.node, call.module, found, chosen=chosen, mode="full")
 
 
 def _is_decorate(cast_site: Site) -> bool:

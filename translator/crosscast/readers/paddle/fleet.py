@@ -28,6 +28,8 @@ NAME = "paddle-fleet"
 _STRATEGY = re.compile(
     r"paddle\.(distributed\.fleet|fluid\.incubate\.fleet)\.[\w.]*DistributedStrategy"
 )
+_ENABLES = frozenset({"set_recompute", "enable_recompute", "recompute_enable"})
+"""Methods of models of PaddleNLP and ppdiffusers that switch recomputing on."""
 _HYBRID = ("mp_degree", "pp_degree", "sharding_degree", "sep_degree")
 Entries = Mapping[str, tuple[ast.expr, "Module"]]
 
@@ -43,6 +45,8 @@ class PaddleFleetReader:
         "DistributeTranspiler",
         "GradientMerge",
         "recompute",
+        "Recompute",
+        "with_data_parallel",
     )
 
     def read(self, program: Program) -> Iterator[Fact]:
@@ -197,6 +201,19 @@ def _wrapped(program: Program) -> Iterator[Fact]:
                 continue
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
             yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
+        elif call.method in _ENABLES and call.receiver is not None:
+            yield from _enabled(call)
+
+
+def _enabled(call: Call) -> Iterator[Fact]:
+    """Yield who decides about recomputing in `model.set_recompute(args.recompute)`."""
+    given = call.node.args[0] if call.node.args else None
+    around = branches(call.node, call.module)
+    decision = decide(around, given, call.module, RECOMPUTING, unnamed=given is not None)
+    if decision.who != "never":
+        word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
+        span = call.module.span(call.node)
+        yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
 
 
 def _fused(call: Call) -> Iterator[Fact]:
@@ -211,6 +228,11 @@ def _fused(call: Call) -> Iterator[Fact]:
         yield fact_of(f"accumulation.{field}", Known("library"), span, reader=NAME)
 
 
+def _trains(call: Call) -> bool:
+    """Whether a compiled program is one that trains: it gets the loss."""
+    return "loss_name" in {keyword.arg for keyword in call.node.keywords} or bool(call.node.args)
+
+
 def _kinds(program: Program) -> Iterator[Fact]:
     for name, call in calls_of(program):
         shown = last(name)
@@ -219,6 +241,7 @@ def _kinds(program: Program) -> Iterator[Fact]:
             name == "paddle.DataParallel"
             or name.endswith("dygraph.DataParallel")
             or name.endswith("dygraph.parallel.DataParallel")
+            or (shown == "with_data_parallel" and _trains(call))
         ):
             word = "paddle_dp"
         elif ".fleet." in name and shown in (

@@ -15,7 +15,16 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.decay_by_hand import DecayByHand, decay_by_hand
 from crosscast.readers.paddle.rates import rates
 from crosscast.readers.paddle.static import is_static
-from crosscast.readers.python.library_calls import calls_of, canonical, last, matching, uses
+from crosscast.readers.paddle.unseen import unseen_clips, unseen_processes
+from crosscast.readers.python.library_calls import (
+    calls_of,
+    canonical,
+    last,
+    matching,
+    text_value,
+    uses,
+    value_of,
+)
 from crosscast.readers.python.optimizers import (
     OptimizerCall,
     facts_of,
@@ -63,6 +72,7 @@ class PaddleOptimizerReader:
             return
         static = is_static(program)
         found = with_subjects(list(optimizers(program)))
+        told = False
         for place, optimizer in enumerate(found):
             by_hand = decay_by_hand(optimizer.call.module) if optimizer.family == "adam" else None
             if by_hand is not None:
@@ -72,27 +82,42 @@ class PaddleOptimizerReader:
             yield from _regularized(optimizer)
             yield from _decay_filter(optimizer)
             yield from _whole(optimizer, by_hand)
-            yield from schedule_facts(
-                optimizer,
-                NAME,
-                stepped=_stepped(optimizer, static),
-                under=only_under(optimizer, found),
+            scheduled = list(
+                schedule_facts(
+                    optimizer,
+                    NAME,
+                    stepped=_stepped(optimizer, static),
+                    under=only_under(optimizer, found),
+                )
             )
+            told = told or any(fact.field == "schedule.name" for fact in scheduled)
+            yield from scheduled
         yield from _clips(program)
+        if not found:
+            yield from unseen_clips(program, NAME)
+            yield from unseen_processes(program, NAME)
         yield from _clips_of_callers(program)
         yield from _by_call(program)
         yield from _half_masters(program)
-        yield from rates(program, NAME, static=static)
+        yield from rates(program, NAME, static=static, told=told)
 
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program creates."""
-    seen: set[ast.AST] = set()
+    seen: set[tuple[ast.AST, str]] = set()
     for name, call in matching(program, OPTIMIZER):
         family = family_of(last(name))
-        if family and call.node not in seen:
-            seen.add(call.node)
+        if family and (call.node, family) not in seen:
+            seen.add((call.node, family))  # a choice of two classes is two optimizers
             yield optimizer_call(call, name, family, coupled=family in _COUPLED)
+    for call in program.calls():
+        match call.node.func:
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, word, *_]):
+                if call.module.resolve(owner) == "paddle.optimizer":
+                    name = text_value(value_of(word, call.module))
+                    family = family_of(name) if name else "selectable"
+                    if family:
+                        yield optimizer_call(call, name, family, coupled=family in _COUPLED)
 
 
 def _decayed(optimizer: OptimizerCall, decay: DecayByHand) -> Iterator[Fact]:

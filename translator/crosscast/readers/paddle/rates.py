@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")
@@ -26,19 +29,22 @@ _BY_NAME = re.compile(r"(^|[._])(lr|lr_\w*|\w*_?sched\w*|\w*lr_sched\w*|lr_sche)
 _SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradScaler|AmpScaler")
 
 
-def rates(program: Program, reader: str, *, static: bool) -> Iterator[Fact]:
+def rates(program: Program, reader: str, *, static: bool, told: bool = False) -> Iterator[Fact]:
     """Yield what advances the learning rate, and whether another file defines the schedule.
 
     Args:
         program: the files.
         reader: name of the reader.
         static: whether the program builds a static graph.
+        told: whether the schedule behind an optimizer is known.
     """
     steps = list(_steps(program))
     if not steps:
+        if not told:
+            yield from _set(program, reader)
         return
     made = any(_SCHEDULE.fullmatch(name) for name, _ in calls_of(program))
-    if not made:
+    if not made or not told:
         spans = [call.module.span(call.node) for call in steps[:3]]
         yield fact_of(
             "schedule.name", Known("elsewhere"), *spans, reader=reader, confidence="guess"
@@ -52,11 +58,36 @@ def _steps(program: Program) -> Iterator[Call]:
     for name, call in calls_of(program):
         if call.method != "step" or call.receiver is None:
             continue
-        text = call.module.text(call.receiver)
+        text = call.module.text(call.receiver).partition("[")[0]
         if _SCHEDULE.match(name) or (
             _BY_NAME.search(text) and "optim" not in last(canonical(text))
         ):
             yield call
+
+
+def _set(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield who computes the rate that `optimizer.set_lr(rate)` gets."""
+    for _, call in calls_of(program):
+        owner, given = call.receiver, call.node.args[:1]
+        if call.method != "set_lr" or owner is None or not given:
+            continue
+        word = _computed_by(given[0], call.module)
+        if kind_by_name(last_name(owner)) == "optimizer" and word:
+            span = call.module.span(call.node)
+            yield fact_of("schedule.name", Known(word), span, reader=reader, confidence="guess")
+            return
+
+
+def _computed_by(rate: ast.expr, module: Module) -> str:
+    """Return `caller` for a parameter, `elsewhere` for a call of an unseen object, or nothing."""
+    for made in definitions(rate, module):
+        if made.kind == "parameter":
+            return "caller"
+        if made.kind == "assign" and isinstance(made.value, ast.Call):
+            call, program = made.module.call(made.value), made.module.program
+            if program is not None and program.function(call) is None:
+                return "elsewhere"
+    return ""
 
 
 def _runs_executor(program: Program) -> bool:

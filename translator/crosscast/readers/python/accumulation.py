@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.losses import losses_of
-from crosscast.readers.python.origins import by_words
+from crosscast.readers.python.origins import by_words, is_parsed
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
@@ -36,9 +38,17 @@ class Accumulation:
         """Yield the facts of the most informative loop; other loops fill in missing fields."""
         fields: set[str] = set()
         for step in by_weight(training_steps(program)):
-            found = list(_facts(step))
+            found = [_less_sure(fact, step) for fact in _facts(step)]
             yield from (fact for fact in found if fact.field not in fields)
             fields.update(fact.field for fact in found)
+
+
+def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
+    """Return a fact that the flow of gradients into a variable of TensorFlow may contradict."""
+    tape = any(event.library == "tensorflow" for event in step.of("backward"))
+    if tape and fact.field == "accumulation.loss_divided":
+        return replace(fact, confidence="likely")
+    return fact
 
 
 def _facts(step: TrainingStep) -> Iterator[Fact]:
@@ -99,10 +109,22 @@ def _windows(step: TrainingStep) -> Iterator[Fact]:
     yield from _said("accumulation.present", Answer("yes", places))
     value = windows.steps_value(step)
     if value is not None:
-        yield fact_of("accumulation.steps", by_words(value), *places, reader=NAME)
+        yield fact_of("accumulation.steps", _parsed(value, step), *places, reader=NAME)
     yield from _said("accumulation.loss_divided", division_of(step))
     yield from _said("accumulation.tail", windows.tail_of(step))
     yield from _said("accumulation.no_sync", windows.sync_of(step))
+
+
+def _parsed(value: Value, step: TrainingStep) -> Value:
+    """Return an unknown length with its origin: a flag, if a parser returned the owner."""
+    found = by_words(value)
+    if not isinstance(found, Unknown) or found.origin != "config":
+        return found
+    for event, test in windows.windows_of(step):
+        for node in walk(test.node):
+            if isinstance(node, ast.Attribute) and event.module.text(node) == found.text:
+                return replace(found, origin="flag") if is_parsed(node, event.module) else found
+    return found
 
 
 def _first(step: TrainingStep) -> tuple[Span, ...]:

@@ -75,7 +75,8 @@ def _precision(writer: SettingWriter, tree: Tree, hook: Tree | None) -> None:
         writer.tell("precision.enabled", "always", apex)
         writer.tell("precision.dtypes", "float16", apex)
         writer.tell("precision.compute_dtype", "float16", apex)
-        writer.tell("loss_scaling.mode", "library", apex, origin="presence")
+        # The runner calls `amp.initialize` without a scale, which means a dynamic one.
+        writer.tell("loss_scaling.mode", "framework_default", apex, origin="presence")
         writer.by_library("scaler_update.status")
         return
     if not half and not by_hook:
@@ -100,23 +101,34 @@ def _precision(writer: SettingWriter, tree: Tree, hook: Tree | None) -> None:
         writer.default("loss_scaling.scale", _HOOK.arguments["loss_scale"])
 
 
+def _of_steps(config: Tree) -> str:
+    steps = config.get("step")
+    return "step" if steps is not None and steps.items is None else "multistep"
+
+
+def _unit(config: Tree) -> str:
+    by_epoch = config.get("by_epoch")
+    return "step" if by_epoch is not None and by_epoch.value is False else "epoch"
+
+
 def _schedule(writer: SettingWriter, config: Tree | None) -> None:
     if config is None or config.keys is None:
         return
-    policy = config.setting("policy")
+    policy, milestones = config.setting("policy"), config.setting("step")
+    if policy is None and milestones is not None:  # the base has the policy; one has milestones
+        writer.tell("schedule.name", _of_steps(config), milestones)
+        writer.tell("schedule.stepped_per", _unit(config), config.setting("by_epoch") or milestones)
+        writer.by_library("schedule.on_skip")
     if policy is not None:
         word = _POLICIES.get(policy.text.lower()) or decay_of_schedule(policy.text)
-        steps = config.get("step")
-        if word == "multistep" and steps is not None and steps.items is None:
-            word = "step"
+        if word == "multistep" and milestones is not None:
+            word = _of_steps(config)
         if not word:
             reason = policy.reason or f"a policy called {policy.text!r}"
             writer.unknown("schedule.name", reason, policy)
         else:
             writer.tell("schedule.name", word, policy)
-        by_epoch = config.get("by_epoch")
-        unit = "step" if by_epoch is not None and by_epoch.value is False else "epoch"
-        writer.tell("schedule.stepped_per", unit, config.setting("by_epoch") or policy)
+        writer.tell("schedule.stepped_per", _unit(config), config.setting("by_epoch") or policy)
         writer.by_library("schedule.on_skip")
     warmup, length = config.setting("warmup"), config.setting("warmup_iters")
     if warmup is not None and warmup.value is not None:

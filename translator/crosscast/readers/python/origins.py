@@ -33,8 +33,11 @@ _CONFIGS = frozenset(
         *("c", "hyp", "h", "train_cfg", "fabric_config", "trainer_config"),
     }
 )
+_PARSES = frozenset({"parse_args", "parse_args_into_dataclasses"})
 _ORDER: tuple[Who, ...] = ("flag", "config", "caller")
 _LIBRARIES = ("torch.", "tensorflow.", "keras.", "tf_keras.", "paddle.")
+_SETTINGS = ("ml_collections.ConfigDict.", "easydict.EasyDict.", "addict.Dict.")
+"""Classes of settings whose attributes are entries of a file."""
 _DEPTH = 6
 
 
@@ -82,7 +85,9 @@ def located(value: Value | None, node: ast.expr, module: Module) -> Value | None
 
 def by_words(value: Value) -> Value:
     """Return an unknown value with the origin that the names in its text suggest."""
-    if not isinstance(value, Unknown) or value.origin != "derived" or value.has_default:
+    if not isinstance(value, Unknown) or value.origin != "derived":
+        return value
+    if value.has_default and not value.text.startswith("getattr("):
         return value
     try:
         node = ast.parse(value.text, mode="eval").body
@@ -121,7 +126,7 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
         return "flag"
     compound = isinstance(node, ast.Attribute | ast.Subscript)
     if root_of(node) in _FLAGS:
-        return "flag"
+        return "config" if _is_nested(node) else "flag"
     if isinstance(node, ast.Subscript) and depth < _DEPTH:
         by_key = origin(node.slice, module, depth + 1)  # `TYPES[args.dtype]`
         if by_key == "flag":
@@ -135,6 +140,8 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
         case Known(origin="literal" | "constant") if not compound:
             return "always"
     if compound and root_of(node) in _CONFIGS:
+        return "flag" if is_parsed(node, module) else "config"
+    if compound and module.resolve(node).startswith(_SETTINGS):
         return "config"
     if depth >= _DEPTH:
         return "always"
@@ -144,6 +151,29 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
         return "config"  # what a base class in another file sets
     found = {who for binding in bindings for who in _of_binding(binding, node, depth)}
     return next((who for who in _ORDER if who in found), "always")
+
+
+def _is_nested(node: ast.expr) -> bool:
+    """Whether it is an entry of a section: `args["meta"]["amp"]`, which no parser of flags has."""
+    match node:
+        case ast.Subscript(
+            value=ast.Subscript(slice=ast.Constant(value=str())), slice=ast.Constant(value=str())
+        ):
+            return True
+    return False
+
+
+def is_parsed(node: ast.expr, module: Module) -> bool:
+    """Whether it belongs to what a parser of the command line returned, whatever its name."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    made = [binding.value for binding in definitions(node, module)]
+    return bool(made) and all(
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in _PARSES
+        for value in made
+    )
 
 
 def _of_binding(binding: Binding, use: ast.expr, depth: int) -> list[Who]:

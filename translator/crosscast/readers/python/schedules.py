@@ -12,6 +12,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
+from crosscast.readers.python.origins import origin
 from crosscast.readers.schedule_names import decay_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _WARMUPS = (
 )
 _BASES = (
     *("initial_learning_rate", "learning_rate", "warmup_target", "peak_value", "max_learning_rate"),
-    *("base_lr", "init_value", "end_lr"),
+    *("base_lr", "init_value", "end_lr", "max_lr"),
 )
 _TOTALS = ("decay_steps", "T_max", "total_steps", "first_decay_steps")
 _WITH_WARMUP = re.compile(r"(with|and)_?warm_?up\w*$", re.I)
@@ -188,7 +189,15 @@ def _behind(call: Call) -> str:
     words = {str(k.arg) for k in call.node.keywords}
     if words & {"d_model", "model_dim", "dmodel"}:
         return "noam"
+    if call.method == "get_scheduler" and _is_chosen(call):
+        return "selectable"
     return "elsewhere" if any(_TOTAL.search(word) for word in words) else ""
+
+
+def _is_chosen(call: Call) -> bool:
+    """Whether a setting names the schedule that a library makes: `get_scheduler(args.kind)`."""
+    named = call.node.args[:1] or [k.value for k in call.node.keywords if k.arg == "name"]
+    return bool(named) and origin(named[0], call.module) in ("flag", "config")
 
 
 def _is_here(call: Call) -> bool:
@@ -256,7 +265,7 @@ def _total(call: Call) -> Value | None:
 
 
 def _length(call: Call) -> str:
-    for name in (*_WARMUPS, "transition_steps", "warmup"):
+    for name in (*_WARMUPS, "transition_steps", "warmup", "warmup_step"):
         node = call.bound().get(name)
         if node is not None:
             return _shown(call.argument(name), call.module.owner_of(node).text(node))

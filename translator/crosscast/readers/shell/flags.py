@@ -73,7 +73,14 @@ def _flag(name: str, word: Word, values: list[Word], equal: bool, started: Start
         return replace(unknown, places=places)
     texts = tuple(str(fact.value) for fact in facts)
     value = texts[0] if len(texts) == 1 else texts
-    return replace(facts[0], value=value, places=places)
+    origin = "literal" if _beside(word, values) else facts[0].origin
+    return replace(facts[0], value=value, places=places, origin=origin)
+
+
+def _beside(name: Word, values: list[Word]) -> bool:
+    """Whether a flag and its values are one text: `ARGS="--clip-grad 1.0"`, used as `$ARGS`."""
+    held = {(piece.origin, piece.via) for word in (name, *values) for piece in word}
+    return len(held) == 1 and name[0].origin == "shell_variable"
 
 
 def _options_of(word: Word) -> tuple[str, ...]:

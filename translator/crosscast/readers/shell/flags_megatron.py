@@ -36,7 +36,10 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     get = settings.get
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "megatron", get("micro_batch_size", "num_layers"), origin="presence")
-    writer.tell("parallel.kind", "megatron", get("tensor_model_parallel_size"), origin="presence")
+    parts = (get("tensor_model_parallel_size"), get("pipeline_model_parallel_size"))
+    whole = all(part is not None and part.number == 1 for part in parts)
+    if not whole or get("deepspeed") is None:  # else DeepSpeed alone reduces gradients
+        writer.tell("parallel.kind", "megatron", parts[0], origin="presence")
     _precision(writer, settings)
     _batch(writer, settings, launch)
     if not tell_clip(writer, get("clip_grad")):
@@ -53,6 +56,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     tell_numbers(writer, "megatron-core", get, "seed", "data")
     if get("deepspeed") is not None:
         writer.tell("api", "deepspeed", get("deepspeed"), origin="presence")
+    backend = get("distributed_backend")
+    if backend is not None and backend.text in ("nccl", "gloo"):
+        writer.tell("parallel.backend", backend.text, backend)
 
 
 def _precision(writer: SettingWriter, settings: Settings) -> None:
@@ -83,6 +89,10 @@ def _scaling(writer: SettingWriter, settings: Settings, on: Setting) -> None:
     writer.by_library("scaler_update.status")
     scale = settings.get("loss_scale")
     if scale is not None and (scale.number or 0) > 0:
+        if settings.get("deepspeed") is not None:
+            # Megatron-DeepSpeed returns from get_megatron_optimizer before it makes a scaler.
+            reason = "--loss-scale has no effect: DeepSpeed scales by its configuration"
+            writer.warn("CC927", reason, scale)
         writer.tell("loss_scaling.mode", "static", scale)
         writer.number("loss_scaling.scale", scale)
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
 from crosscast.readers.protocol import Reading
-from crosscast.readers.settings import SettingWriter
+from crosscast.readers.settings import SettingWriter, normal
 from crosscast.readers.shell.emitted_job import tell_start
 from crosscast.readers.shell.emitted_launch import tell_emitted
 from crosscast.readers.shell.environment import tell_environment
@@ -41,6 +41,12 @@ _STARTS = re.compile(
 _FOUR_BYTES = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 _LETTERS = "\u00e9\u00e9".encode()
 _PROGRAM = re.compile(r"\.py\b|\bpython|torchrun|deepspeed|accelerate|-train\b|-m \w")
+_OF_TRAINING = (
+    *("accumulation.", "batch.", "clipping.", "optimizer.", "schedule.", "scaler_update."),
+    *("zero_grad.", "loss_scaling."),
+)
+"""Fields that say nothing about a program that only infers."""
+_LENGTHS = frozenset({"train_iters", "train_samples", "max_steps", "num_train_epochs", "epochs"})
 
 
 @dataclass(slots=True)
@@ -94,6 +100,8 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
         tell_emitted(writer, launch, runner.scope)
     tell_start(writer, text)
     config_in(writer, runner.started)
+    if launches and all(_only_infers(launch) for launch in launches):
+        writer.facts[:] = [f for f in writer.facts if not f.field.startswith(_OF_TRAINING)]
     if root.has_error and not launches:
         writer.warn("CC921", f"{source.name}: not all of it is shell that can be parsed")
     return Reading(
@@ -102,6 +110,12 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
         diagnostics=(*odd, *lost, *writer.diagnostics),
         mentions=tuple(writer.mentions),
     )
+
+
+def _only_infers(launch: Launch) -> bool:
+    """Whether a program is told to infer and not how long to train."""
+    names = {normal(flag.expression) for flag in launch.command.flags}
+    return "inference" in names and not names & _LENGTHS
 
 
 def _parse(data: bytes) -> Node:

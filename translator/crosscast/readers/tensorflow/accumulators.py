@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, value_of
 from crosscast.readers.python.optimizers import family_of
-from crosscast.readers.tensorflow.gradient_sums import gradient_sums
+from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_sums
 from crosscast.readers.tensorflow.sum_division import is_divided
 from crosscast.readers.tensorflow.sum_windows import length_of
 
@@ -38,8 +38,14 @@ _WORDS = re.compile(
     r"gradient_accumulation_steps|accumulate_grad_batches|num_accum\w*|accum_step|steps_per_update",
     re.I,
 )
-_WRAPPER = re.compile(r"Accum\w*Optimizer|\w*Optimizer\w*Accum\w*|Accumulative\w*|\w+Accumulate")
-"""Classes of other files that wrap an optimizer: `AccumOptimizer(Adam(), 10)`."""
+_DERIVES = re.compile(r"\w*Grad\w*(Accum|Aggreg)\w*Optimizer|\w*grad\w*_accum\w*_optimizer")
+"""Classes and functions of a program's own files, which may divide the sum or not."""
+_WRAPPER = re.compile(
+    r"Accum\w*Optimizer|\w*Optimizer\w*Accum\w*|Accumulative\w*|\w+Accumulate"
+    rf"|{_DERIVES.pattern}"
+)
+"""Classes of other files that wrap an optimizer: `AccumOptimizer(Adam(), 10)`; functions that do,
+or that derive a class from that of an optimizer."""
 _HELPER = re.compile(r"(\w*Gradient\w*Accumulat\w*|GAModelWrapper|GAOptimizerWrapper|GradAccum\w*)")
 _SUM_NAME = re.compile(r"accum|(^|\.)ga$|grad_acc", re.I)
 
@@ -73,14 +79,14 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
         yield fact_of("accumulation.steps", steps, place, reader=reader)
     found = is_divided(applied[0]) if applied else None
     divided = {True: "yes", False: "no" if length is not None else None, None: None}[found]
-    if division is not None:
+    if division is not None and divided != "no":
         place, divided = division.module.span(division.node), "yes"
     if divided is not None:
         yield fact_of("accumulation.loss_divided", Known(divided), place, reader=reader)
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
-    where = _cleared(modules, program)
+    where = _cleared(modules, program) or _reset(applied)
     if where is not None:
         yield fact_of("zero_grad.where", Known(where[0]), where[1], reader=reader)  # type: ignore[arg-type]
 
@@ -98,10 +104,10 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
     for name, call in calls_of(program):
         words = {k.arg: k.value for k in call.node.keywords if k.arg}
         given = next((v for k, v in words.items() if _WORDS.fullmatch(k)), None)
-        shown = name.rpartition(".")[2].rpartition(":")[2]
+        shown = _class_name(name, call)
         helper = bool(_HELPER.fullmatch(shown))
         wraps = bool(_WRAPPER.fullmatch(shown))
-        if wraps and given is None and len(call.node.args) == 2:
+        if wraps and given is None and len(call.node.args) >= 2:
             given = call.node.args[1]
         if not helper and not wraps:
             if given is None:
@@ -120,8 +126,9 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
             if isinstance(value, Unknown) and not value.has_default:
                 value = Unknown(text, value.reason, value.origin)
             yield fact_of("accumulation.steps", value, span, reader=reader)
-        yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
-        yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
+        if not _DERIVES.fullmatch(shown):
+            yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
+            yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
         if any(
             other.method == "reset" and _SUM_NAME.search(other.receiver_text)
             for other in call.module.calls
@@ -131,6 +138,23 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         if sync:
             yield fact_of("accumulation.no_sync", Known(sync), span, reader=reader)
         return
+
+
+def accumulating_wrappers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+    """Yield the calls that wrap an optimizer so that it adds gradients up, with the steps."""
+    for name, call in calls_of(program):
+        if not _WRAPPER.fullmatch(_class_name(name, call)):
+            continue
+        given = next((k.value for k in call.node.keywords if _WORDS.fullmatch(k.arg or "")), None)
+        if given is None and len(call.node.args) >= 2:
+            given = call.node.args[1]
+        if given is not None and value_of(given, call.module) != Known(1):
+            yield call, given
+
+
+def _class_name(name: str, call: Call) -> str:
+    """Return what is called, without its module, which may not be known."""
+    return name.rpartition(".")[2].rpartition(":")[2] or call.method
 
 
 def _is_optimizer(name: str) -> bool:
@@ -260,6 +284,22 @@ def _cleared(modules: dict[Module, None], program: Program) -> tuple[str, object
                 return word, module.span(call.node)
             if _GRADIENT.search(given) and "+" not in given:
                 return "window_start", module.span(call.node)
+    return None
+
+
+def _reset(sums: Sequence[GradientSum]) -> tuple[str, object] | None:
+    """Return where a helper of another file is reset behind the update: `accumulator.reset()`."""
+    for total in sums:
+        holder, dot, _ = total.root.rpartition(".gradients")
+        if not dot or total.applied is None:
+            continue
+        module = total.applied.module
+        function = module.function_of(total.applied.node)
+        for call in module.calls:
+            if call.method == "reset" and call.receiver_text == holder:
+                behind = call.node.lineno > total.applied.node.lineno
+                if behind and module.function_of(call.node) is function:
+                    return "after_step", module.span(call.node)
     return None
 
 

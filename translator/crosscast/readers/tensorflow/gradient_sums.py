@@ -54,6 +54,8 @@ class GradientSum:
     """The call that applies it; None if the optimizer class itself does, in `get_updates`."""
     place: tuple[ast.AST, Module]
     """Where the program adds: `node`, or the call of the helper class that holds it."""
+    also: tuple[Call, ...] = ()
+    """Further calls that apply it, in other modes of the program."""
 
 
 def gradient_sums(program: Program) -> tuple[GradientSum, ...]:
@@ -101,7 +103,8 @@ def _find(program: Program) -> Iterator[GradientSum]:
         if node in seen or not _is_gradient(added, module):
             continue
         seen.add(node)
-        applied = next((call for call in applying if _gets(call, root, node, module)), None)
+        all_applied = [call for call in applying if _gets(call, root, node, module)]
+        applied = next(iter(all_applied), None)
         if applied is None and not _updates_itself(node, module, root):
             continue
         yield GradientSum(
@@ -111,6 +114,7 @@ def _find(program: Program) -> Iterator[GradientSum]:
             root=root,
             applied=applied,
             place=_place(node, module, applied, program),
+            also=tuple(all_applied[1:]),
         )
 
 

@@ -35,8 +35,11 @@ from crosscast.readers.python.precision import (
 )
 from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.python.scaler_switches import tell_idle_scalers
+from crosscast.readers.tensorflow.half_inputs import half_inputs
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
+from crosscast.readers.tensorflow.late_policies import is_behind_compile
+from crosscast.readers.tensorflow.tested_halves import tested_halves
 from crosscast.targets.defaults import version_number
 from crosscast.targets.parameter_words import scaling_words
 
@@ -59,6 +62,8 @@ _SCALER = re.compile(
 )
 _LAYER = re.compile(r"keras\.(layers\.\w+|Sequential|Model|models\.\w+)")
 _REWRITES = re.compile(r"tensorflow\.[\w.]*(graph_rewrite|LossScaleOptimizer)")
+_TRAINS = frozenset({"fit", "fit_generator", "compile", "minimize", "apply_gradients", "apply"})
+_MAY_TRAIN = re.compile(r"train|optimi|learn|\bmain\b|\brun\b|callback|experiment", re.I)
 _METHODS = ("get_scaled_loss", "get_unscaled_gradients")
 
 
@@ -78,6 +83,9 @@ class KerasReader:
             yield from _by_caller(program)
         if not sites:
             yield from by_scaler(program)
+            casts = [site(c.node, c.module, ("bfloat16",)) for c in half_inputs(program)]
+            tests = [site(c.node, c.module, ("float16",)) for c in tested_halves(program)]
+            yield from precision_facts([*casts, *tests][:1], NAME)
         yield from _scaling(program, sites)
         yield from own_bounds(program, NAME)
         yield from compiled_losses((call for _, call in calls_of(program)), NAME)
@@ -227,7 +235,7 @@ def _scaling(program: Program, sites: list[Site]) -> Iterator[Fact]:
         under = half.decision.under
         if policy is not None:
             yield from _given(policy, span, under)
-        elif not _own_loop(program):
+        elif not _own_loop(program) and _trains(program) and not is_behind_compile(half):
             yield fact_of("loss_scaling.mode", Known("library"), span, under=under, reader=NAME)
             yield fact_of("scaler_update.status", Known("library"), span, reader=NAME)
 
@@ -236,6 +244,10 @@ def _by_caller(program: Program) -> Iterator[Fact]:
     """Yield that the caller decides, if the optimizer that scales losses is created elsewhere."""
     for call in scales_by_hand(program):
         span = call.module.span(call.node)
+        switched = site(call.node, call.module, ("float16",))
+        if switched.decision.who != "always" and call.method == "get_scaled_loss":
+            yield from precision_facts([switched], NAME)
+            return
         yield fact_of("precision.enabled", Known("caller"), span, reader=NAME, confidence="likely")
         if call.method == "get_scaled_loss":
             yield fact_of("precision.dtypes", Known(("float16",)), span, reader=NAME)
@@ -246,6 +258,14 @@ def _own_loop(program: Program) -> bool:
     """Whether the program applies gradients itself, so that `compile` wraps nothing."""
     names = {call.method for _, call in calls_of(program)}
     return "apply_gradients" in names and "fit" not in names
+
+
+def _trains(program: Program) -> bool:
+    """Whether a program trains, or calls what may: with a policy alone, a model only predicts."""
+    return any(
+        call.method in _TRAINS or _MAY_TRAIN.search(call.module.text(call.node.func))
+        for _, call in calls_of(program)
+    )
 
 
 def _policy_scale(site: Site, program: Program) -> Value | None:

@@ -57,11 +57,14 @@ def is_given(call: Call, name: str) -> Value | None:
 
 def _clips(call: Call) -> Iterator[Fact]:
     span = call.module.span(call.node)
+    given = {argument: is_given(call, argument) for argument in _CLIPS}
+    several = sum(value is not None for value in given.values()) > 1
     for argument, word in _CLIPS.items():
-        value = is_given(call, argument)
+        value = given[argument]
         if value is None:
             continue
-        yield fact_of("clipping.kind", Known(word), span, reader=NAME)
+        kind = "selectable" if several else word  # a configuration leaves all but one None
+        yield fact_of("clipping.kind", Known(kind), span, reader=NAME)
         yield fact_of("clipping.value", value, span, reader=NAME)
         yield fact_of("clipping.per", Known("step"), span, reader=NAME)
         yield fact_of("clipping.unscaled_first", Known("library"), span, reader=NAME)

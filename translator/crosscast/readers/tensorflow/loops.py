@@ -16,12 +16,13 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.decisions import decide_recomputing
-from crosscast.readers.python.library_calls import calls_of, canonical, last, uses
+from crosscast.readers.python.library_calls import calls_of, canonical, last, uses, value_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.contrib_updates import contrib_clips
 from crosscast.readers.tensorflow.gradient_sums import clips_before, gradient_sums
 from crosscast.readers.tensorflow.horovod import horovod_windows
+from crosscast.readers.tensorflow.micro_clips import clips_given_to, wrapper_steps
 from crosscast.readers.tensorflow.parallel import parallel
 from crosscast.readers.tensorflow.sum_windows import length_of
 
@@ -39,6 +40,8 @@ _CLIPS = {
     "tensorflow.contrib.training.clip_gradient_norms": "per_param_norm",
 }
 _GRADIENT = re.compile(r"grad|(^|\W)g(vs?)?\b|\bdw\b", re.I)
+_NAMED_CLIP = re.compile(r"(adaptive_|agc_)?(clip_grad\w*|grad\w*_clip(ping)?)|(apply_)?agc", re.I)
+_FACTORS = ("clip_factor", "clipping", "clipping_factor")
 _REMAT = re.compile(
     r"(tensorflow|keras)\.(recompute_grad|remat|RematScope|contrib\.layers\.recompute_grad)"
 )
@@ -72,6 +75,20 @@ def gradient_clips(program: Program) -> Iterator[tuple[str, Call]]:
             continue
         if kind == "global_norm" or _GRADIENT.search(_clipped(call)):
             yield kind, call
+
+
+def named_clips(program: Program) -> Iterator[tuple[str, Call]]:
+    """Yield the calls of other functions that clip gradients, known by name, with the kind.
+
+    Adaptive clipping compares the norms of a gradient and of its weight, layer by layer.
+    """
+    for name, call in calls_of(program):
+        shown = last(name.rpartition(":")[2]) or call.method
+        if not _NAMED_CLIP.fullmatch(shown) or canonical(name).startswith(("tensorflow.", "keras")):
+            continue
+        given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        if any(_GRADIENT.search(call.module.text(argument)) for argument in given):
+            yield "layerwise" if "adaptive" in shown or "agc" in shown else "", call
 
 
 def _clipped(call: Call) -> str:
@@ -116,9 +133,12 @@ def _clipping(program: Program) -> Iterator[Fact]:
     found = list(gradient_clips(program))
     kinds = {kind for kind, call in found if is_used(call)}
     both = {"per_param_norm", "global_norm"} <= kinds and _same_function(found)
-    clips = {call.node for _, call in found}
+    by_name = list(named_clips(program))
+    clips = {call.node for _, call in (*found, *by_name)}
     summed = [total for total in gradient_sums(program) if length_of(total) is not None]
-    micro = {part for total in summed for part, _ in clips_before(total, clips)}
+    micro: set[ast.AST] = {part for total in summed for part, _ in clips_before(total, clips)}
+    micro |= {part for part, *_ in clips_given_to(wrapper_steps(program), clips, program)}
+    yield from _named(by_name, micro)
     for kind, call in found:
         span = call.module.span(call.node)
         if not is_used(call):
@@ -137,6 +157,21 @@ def _clipping(program: Program) -> Iterator[Fact]:
         word = _unscaled(program, call)
         if word:
             yield fact_of("clipping.unscaled_first", Known(word), span, reader=NAME)
+
+
+def _named(found: list[tuple[str, Call]], micro: set[ast.AST]) -> Iterator[Fact]:
+    """Yield what is known of clips by functions that are known by name: adaptive ones."""
+    for kind, call in found:
+        if not kind or not is_used(call):
+            continue
+        span = call.module.span(call.node)
+        yield fact_of("clipping.kind", Known(kind), span, reader=NAME, confidence="likely")
+        per = "micro" if call.node in micro else "step"
+        yield fact_of("clipping.per", Known(per), span, reader=NAME, confidence="likely")
+        limit = next((k for k in call.node.keywords if k.arg in _FACTORS), None)
+        value = value_of(limit.value, call.module) if limit is not None else None
+        if value is not None:
+            yield fact_of("clipping.value", value, span, reader=NAME)
 
 
 def _same_function(found: list[tuple[str, Call]]) -> bool:

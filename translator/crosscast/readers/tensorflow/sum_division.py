@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
@@ -16,14 +16,14 @@ from crosscast.readers.tensorflow.gradient_sums import (
     computes_gradients,
     gradient_flow,
 )
-from crosscast.readers.tensorflow.sum_windows import length_of
+from crosscast.readers.tensorflow.sum_windows import length_of, rounds_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _WINDOW = re.compile(
     r"accum|chunk|ga_steps|batch_split|iter_size|update_freq|micro|virtual|num_grads|n_grads"
-    r"|backward_passes|mini_?batch|sub_?div|n_?steps|num_steps",
+    r"|backward_passes|mini_?batch|sub_?div|(?<![a-z])n_?steps|num_steps",
     re.I,
 )
 _DIVIDES = frozenset(
@@ -47,7 +47,11 @@ def is_divided(total: GradientSum) -> bool | None:
     program = total.module.program
     assert program is not None
     names, number = _length_names(total), _length_number(total)
-    if any(_divides_by(node, module, names) for module in program.modules for node in module.nodes):
+    if any(
+        _divides_by(node, module, names) and not _is_report(node, module, total)
+        for module in program.modules
+        for node in module.nodes
+    ):
         return True
     if number is not None and any(
         _divides_by_number(node, module, number)
@@ -71,8 +75,14 @@ def _length_names(total: GradientSum) -> set[str]:
     found = length_of(total)
     if found is None:
         return set()
-    parts = flow_of(*found)[:60]
-    return {identifier(n) for n, _ in parts if isinstance(n, ast.Name | ast.Attribute)} - {"self"}
+    return _words(node for node, _ in flow_of(*found)[:60]) - {"self"}
+
+
+def _words(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names in nodes; of `args.steps` the last part."""
+    parts = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute)]
+    owners = {node.value for node in parts if isinstance(node, ast.Attribute)}
+    return {identifier(node) for node in parts if node not in owners}
 
 
 def _length_number(total: GradientSum) -> int | None:
@@ -98,13 +108,44 @@ def _divides_by_number(node: ast.AST, module: Module, number: int) -> bool:
 def _divides_by(node: ast.AST, module: Module, names: set[str]) -> bool:
     """Whether a gradient, a loss or 1 is divided by the length of a window (or times 1 / N)."""
     for operand, others in _operands(node):
-        words = {identifier(p) for p in walk(operand) if isinstance(p, ast.Name | ast.Attribute)}
+        words = _words(walk(operand))
         exact = words & names and not isinstance(getattr(node, "op", None), ast.Mult)
         if not exact and not any(_is_scaled(other, module) for other in others):
             continue
         if words & names or any(_WINDOW.search(w) and not _is_variable(w) for w in words):
             return not _is_number_of_steps(node, module)
     return False
+
+
+def _is_report(node: ast.AST, module: Module, total: GradientSum) -> bool:
+    """Whether the mean of a running sum is taken behind the window, when its gradients are known.
+
+    `shown += loss` in the loop over the micro-batches, and `shown /= n` behind it.
+    """
+    found = rounds_of(total)
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name)) | ast.BinOp(left=ast.Name(id=name)):
+            pass
+        case _:
+            return False
+    if found is None or found[1] is not module or total.root == name:
+        return False
+    loop = found[0]
+    function: ast.AST = module.function_of(loop) or module.tree
+    if (module.function_of(node) or module.tree) is not function:
+        return False
+    end = loop.end_lineno or loop.lineno
+    if node.lineno <= end or any(
+        computes_gradients(inner) and inner.lineno > end  # type: ignore[attr-defined]
+        for inner in walk(function)
+    ):
+        return False
+    return any(
+        isinstance(inner, ast.AugAssign)
+        and isinstance(inner.target, ast.Name)
+        and inner.target.id == name
+        for inner in walk(loop)
+    )
 
 
 def _is_scaled(node: ast.expr, module: Module) -> bool:
@@ -174,13 +215,32 @@ def _by_design(total: GradientSum, *, known: bool) -> bool:
     losses = list(_losses(total))
     if any(_is_foreign(loss, module) for loss, module in losses):
         return True
-    for part, module in (part for each in losses for part in flow_of(*each)):
+    parts = [part for each in losses for part in flow_of(*each)]
+    averaged = _of_means(parts)
+    for part, module in parts:
         text = module.text(part) if isinstance(part, ast.expr) else ""
-        if isinstance(part, ast.Call | ast.keyword | ast.Attribute) and _SUMMED.search(text):
+        named = isinstance(part, ast.Call | ast.keyword | ast.Attribute) and _SUMMED.search(text)
+        if named and part not in averaged:
             return True
         if not known and _operands(part):
             return True  # by a number that may be that of micro-batches
     return bool(_PER_EPISODE.search(total.module.source.text))
+
+
+def _of_means(parts: list[tuple[ast.AST, Module]]) -> set[ast.AST]:
+    """Return the nodes of weighted means: `tf.reduce_sum(w * x) / (tf.reduce_sum(w) + eps)`."""
+    found: set[ast.AST] = set()
+    for part, module in parts:
+        match part:
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                below, above = flow_of(right, module), flow_of(left, module)
+                if any(_is_sum(node) for node, _ in below) and any(_is_sum(n) for n, _ in above):
+                    found.update(node for node, _ in (*below, *above))
+    return found
+
+
+def _is_sum(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and identifier(node.func) == "reduce_sum"
 
 
 def _is_foreign(loss: ast.expr, module: Module) -> bool:

@@ -41,10 +41,11 @@ def window_of(total: GradientSum) -> SumWindow | None:
     if total.applied is None:
         owner = total.module.class_of(total.node)
         return next(_windows(owner, total.module), None) if owner is not None else None
-    for test, module in _tests(total.applied.node, total.applied.module, _LEVELS):
-        found = next(_windows(test, module), None)
-        if found is not None:
-            return found
+    for call in (total.applied, *total.also):
+        for test, module in _tests(call.node, call.module, _LEVELS):
+            found = next(_windows(test, module), None)
+            if found is not None:
+                return found
     return None
 
 
@@ -94,8 +95,18 @@ def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]
             continue
         parent = module.parent(node)
         given = isinstance(node.ctx, ast.Load) and isinstance(parent, ast.Call | ast.keyword)
-        if given and getattr(parent, "func", None) is not node:
+        called = getattr(parent, "func", None) is node
+        if given and not called and not _redefines(node, parent, module):
             yield node, module
+
+
+def _redefines(node: ast.expr, parent: ast.AST | None, module: Module) -> bool:
+    """Whether a function is only wrapped and gets its own name again: `step = compiled(step)`."""
+    statement = module.parent(parent) if parent is not None else None
+    match statement:
+        case ast.Assign(targets=[target]):
+            return module.text(target) == module.text(node)
+    return False
 
 
 def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
@@ -113,6 +124,8 @@ def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
         if pair is None:
             continue
         for counter, length in (pair, pair[::-1]):
+            if not _is_equal(node) and not _is_cleared(counter, where):
+                continue  # true forever from some step on
             if _advances(counter, where) and _is_length(length):
                 yield SumWindow(
                     test=node, module=where, counter=counter, length=length, repeats=False
@@ -132,6 +145,52 @@ def _compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
         case ast.Call(func=function, args=[left, right, *_]) if identifier(function) in _EQUALS:
             return left, right
     return None
+
+
+def _is_equal(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=[ast.Eq()]):
+            return True
+        case ast.Call(func=function):
+            return identifier(function) == "equal"
+    return False
+
+
+def _is_cleared(counter: ast.expr, module: Module) -> bool:
+    """Whether a counter that a condition compares is set to 0 again."""
+    while isinstance(counter, ast.BinOp):
+        counter = counter.left
+    text = module.text(counter)
+    for node in module.nodes:
+        match node:
+            case ast.Assign(targets=[target], value=value) if module.text(target) == text:
+                if _may_be_zero(value) and not _is_made(node, counter, module):
+                    return True
+            case ast.Call(func=ast.Attribute(value=of, attr="assign"), args=[value, *_]):
+                if module.text(of) == text and _may_be_zero(value):
+                    return True
+            case ast.Call(func=ast.Attribute(attr="assign"), args=[of, value, *_]):
+                if module.text(of) == text and _may_be_zero(value):
+                    return True
+    return False
+
+
+def _may_be_zero(value: ast.expr) -> bool:
+    """Whether a value is 0, or is so at the end of a window: `count % n`, `count * not_full`."""
+    return any(
+        (isinstance(part, ast.Constant) and part.value == 0)
+        or (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod | ast.Mult))
+        or (isinstance(part, ast.Name | ast.Attribute) and "zero" in identifier(part))
+        for part in walk(value)
+    )
+
+
+def _is_made(node: ast.Assign, counter: ast.expr, module: Module) -> bool:
+    """Whether an assignment creates a counter, before any window."""
+    if isinstance(counter, ast.Name):
+        return module.enclosing(node, ast.For, ast.While, ast.If) is None
+    function = module.function_of(node)
+    return function is None or function.name in ("__init__", "build")
 
 
 def _advances(node: ast.expr, module: Module) -> bool:
@@ -201,26 +260,66 @@ def _is_next(value: ast.expr, text: str, module: Module) -> bool:
     )
 
 
-def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
-    """Return N of `for _ in range(N):` around the addition, if the sum is applied behind it."""
+def rounds_of(total: GradientSum) -> tuple[ast.For, Module] | None:
+    """Return the loop over the micro-batches of a window, if the sum is applied behind it.
+
+    It stands around the addition, or around the call of the function that adds.
+    """
     node, module = total.place
-    if total.applied is None:
+    applied = total.applied
+    if applied is None:
         return None
     used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    here = module.enclosing(node, ast.For)
-    while here is not None:
-        rounds = here.iter
-        inside = any(inner is total.applied.node for inner in walk(here))
-        if inside:
-            return None
-        counts = isinstance(rounds, ast.Call) and identifier(rounds.func) == "range"
-        target = here.target.id if isinstance(here.target, ast.Name) else ""
-        if counts and target not in used and isinstance(rounds, ast.Call):
-            given = rounds.args[-1] if len(rounds.args) in (1, 2) else None
-            if given is not None and _is_length(given):
-                return given, module
-        here = module.enclosing(here, ast.For)
+    every = [applied, *total.also]
+    ends: set[ast.AST] = {call.node for call in every}
+    ends |= {site for c in every for site in _calls_of_function_of(c.node, c.module)}
+    for begin, where in ((node, module), *_sites_of_function_of(node, module)):
+        here = where.enclosing(begin, ast.For)
+        while isinstance(here, ast.For):
+            if any(inner in ends for inner in walk(here)):
+                break
+            target = here.target.id if isinstance(here.target, ast.Name) else ""
+            direct = begin is node
+            counts = target not in used if direct else _ends_behind(here, ends, where)
+            if counts and _number_of(here) is not None:
+                return here, where
+            here = where.enclosing(here, ast.For)
     return None
+
+
+def _number_of(loop: ast.For) -> ast.expr | None:
+    """Return N of `for _ in range(N):`."""
+    rounds = loop.iter
+    if not isinstance(rounds, ast.Call) or identifier(rounds.func) != "range":
+        return None
+    given = rounds.args[-1] if len(rounds.args) in (1, 2) else None
+    return given if given is not None and _is_length(given) else None
+
+
+def _ends_behind(loop: ast.For, ends: set[ast.AST], module: Module) -> bool:
+    """Whether the function of a loop applies the sum behind it."""
+    function: ast.AST = module.function_of(loop) or module.tree
+    after = loop.end_lineno or loop.lineno
+    return any(inner in ends and getattr(inner, "lineno", 0) > after for inner in walk(function))
+
+
+def _sites_of_function_of(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
+    """Return the calls of the function that a node stands in."""
+    function, program = module.function_of(node), module.program
+    if function is None or program is None:
+        return []
+    return [(site.node, site.module) for site in program.sites(module, function)]
+
+
+def _calls_of_function_of(node: ast.AST, module: Module) -> list[ast.AST]:
+    return [site for site, _ in _sites_of_function_of(node, module)]
+
+
+def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
+    """Return N of `for _ in range(N):` around the addition, if the sum is applied behind it."""
+    found = rounds_of(total)
+    number = _number_of(found[0]) if found is not None else None
+    return (number, found[1]) if found is not None and number is not None else None
 
 
 def _session_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:

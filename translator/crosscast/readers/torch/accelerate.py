@@ -132,7 +132,8 @@ def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], l
             word = word_of_type(content(option))
             if word:
                 found[word] = None
-    if flag is not None and not set(found) - {"float32"}:
+    open_to_all = flag is not None or (isinstance(value, Unknown) and not value.has_default)
+    if open_to_all and not set(found) - {"float32"}:
         found.update(dict.fromkeys(HALVES))
     return tuple(found), spans
 

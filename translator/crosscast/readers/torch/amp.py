@@ -20,7 +20,12 @@ from crosscast.readers.python.library_calls import calls_of, last, matching
 from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.python.scaler_switches import tell_idle_scalers
 from crosscast.readers.torch.precision import Use, tell_uses
-from crosscast.readers.torch.scalers import given_scalers, of_helper
+from crosscast.readers.torch.scalers import (
+    given_scalers,
+    of_helper,
+    returned_scalers,
+    scaled_under,
+)
 from crosscast.targets.parameter_words import scaling_words
 from crosscast.trainstep.steps.search import training_steps
 
@@ -208,6 +213,8 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
     uses = []
     for call in scalers:
         decision = _decision(call)
+        if decision.who == "always" and looped:
+            decision = scaled_under(program) or decision
         if decision.who == "always" and not looped:
             decision = Decision("caller", None, decision.under)
         elif decision.who == "always" and _for_a_type(call):
@@ -243,6 +250,8 @@ def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half
         )
     elif half and (brought := given_scalers(program)):
         writer.say("loss_scaling.mode", "caller", *brought, confidence="likely")
+    elif returned := returned_scalers(program):
+        writer.unknown("loss_scaling.mode", "a function of another file makes it", *returned)
 
 
 _HALF = re.compile(r"float16|fp16|\bhalf\b", re.I)

@@ -25,10 +25,11 @@ NAME = "apex"
 _INITIALIZE = re.compile(r"apex\.amp\.initialize")
 _SCALE_LOSS = re.compile(r"apex\.amp\.scale_loss")
 _OLD_HANDLE = re.compile(r"apex\.amp\.init")
-_WRAPPER = re.compile(
+WRAPPER = re.compile(
     r"apex\.((contrib\.)?optimizers(\.fp16_optimizer)?|fp16_utils(\.fp16_optimizer)?)"
     r"\.FP16_Optimizer"
 )
+_FUSED = re.compile(r"apex\.(contrib\.)?optimizers(\.fused_adam)?\.FusedAdam")
 
 
 class Apex:
@@ -48,7 +49,7 @@ class Apex:
             _only_scaled(writer, scaled)
         elif handles := calls_matching(program, _OLD_HANDLE):
             _initialize(writer, handles)
-        if wrappers := calls_matching(program, _WRAPPER):
+        if wrappers := calls_matching(program, WRAPPER):
             _wrapped(writer, wrappers)
         yield from writer.facts
 
@@ -144,10 +145,25 @@ def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
     if not tell_uses(writer, uses, "full"):
         return
     writer.say("api", "apex_amp", *(place_of(call) for call in calls))
+    writer.say("scaler_update.status", "library", *(place_of(call) for call in calls))
     for call in calls:
         package = "fp16_utils" if ".fp16_utils." in call.name else "contrib.optimizers"
         writer.say("loss_scaling.api", f"apex.{package}.FP16_Optimizer", place_of(call))
     tell_wrapper_scale(writer, calls)
+    _inner_clip(writer, calls[0].module.program)
+
+
+def _inner_clip(writer: FactWriter, program: Program | None) -> None:
+    """Record the limit of the old FusedAdam, which FP16_Optimizer steps with the norms."""
+    for call in calls_matching(program, _FUSED) if program is not None else ():
+        limit = call.argument("max_grad_norm") if "max_grad_norm" in call.bound() else None
+        if limit is None or (isinstance(limit, Known) and not limit.flag and not limit.value):
+            continue
+        place = call.module.span(call.bound()["max_grad_norm"])
+        writer.say("clipping.kind", "global_norm", place)
+        writer.number("clipping.value", limit, place)
+        writer.say("clipping.unscaled_first", "library", place)
+        writer.say("clipping.per", "step", place)
 
 
 def tell_wrapper_scale(writer: FactWriter, calls: Sequence[Call]) -> None:

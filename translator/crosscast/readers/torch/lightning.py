@@ -39,6 +39,7 @@ _KINDS = (
     (re.compile(r"fsdp|fully_sharded"), "fsdp"),
     (re.compile(r"deepspeed"), "deepspeed"),
     (re.compile(r"horovod"), "horovod"),
+    (re.compile(r"^ddp(_spawn|_sharded|_find_unused_parameters_\w+)?$"), "ddp"),
 )
 
 
@@ -68,7 +69,6 @@ class Lightning:
 def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
     place = place_of(call)
     writer.say("api", "lightning", place)
-    writer.say("parallel.kind", "library", place)
     writer.say("scaler_update.status", "library", place)
     bound = dict(call.bound())
     for keyword in call.node.keywords:
@@ -77,7 +77,8 @@ def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
     parsers = calls_matching(program, _PARSER)
     by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
     places = [place, *(place_of(parser) for parser in parsers)] if by_flags else [place]
-    _strategy(writer, bound, call)
+    if not _strategy(writer, bound, call):
+        writer.say("parallel.kind", "library", place)
     _processes(writer, bound, call)
     chosen = bound.get("precision") or _plugin(bound.get("plugins"), call)
     precision(writer, chosen, call, places, by_flags=by_flags)
@@ -97,7 +98,9 @@ def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
     return None
 
 
-def _strategy(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
+def _strategy(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> bool:
+    """Record a strategy that names how processes train together; return whether one does."""
+    named = False
     for name in ("strategy", "accelerator", "distributed_backend"):
         if name not in bound:
             continue
@@ -107,7 +110,9 @@ def _strategy(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> Non
             text = text if isinstance(content(value), str) else call.module.text(bound[name])
         for pattern, kind in _KINDS:
             if pattern.search(text.lower()):
+                named = True
                 writer.say("parallel.kind", kind, call.module.span(bound[name]))
+    return named
 
 
 def _processes(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
@@ -166,11 +171,11 @@ def _command_line(writer: FactWriter, call: Call) -> None:
 def _fabric(writer: FactWriter, call: Call) -> None:
     place = place_of(call)
     writer.say("api", "lightning_fabric", place)
-    writer.say("parallel.kind", "library", place)
     chosen = call.bound().get("precision") or _plugin(call.bound().get("plugins"), call)
     precision(writer, chosen, call, [place], by_flags=False)
     writer.say("scaler_update.status", "library", place)
-    _strategy(writer, dict(call.bound()), call)
+    if not _strategy(writer, dict(call.bound()), call):
+        writer.say("parallel.kind", "library", place)
     _processes(writer, dict(call.bound()), call)
 
 

@@ -15,7 +15,8 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import decide
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, word_of_type
-from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.python.library_calls import calls_matching, last, parts_of
+from crosscast.readers.torch.apex import WRAPPER as BY_APEX
 from crosscast.readers.torch.apex import tell_wrapper_scale
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.trainstep.frames.object_kinds import is_model_name, kind_by_name, last_name
@@ -81,7 +82,7 @@ class ManualFp16:
         if not byhand and {use.default for use in uses} == {"bfloat16"}:
             _without_masters(writer)
         live = [c for c, use in zip(found, uses, strict=True) if use.decision.who != "never"]
-        if wrappers or masters or scalers or stepping:
+        if wrappers or masters or scalers or (stepping and not calls_matching(program, BY_APEX)):
             writer.say("api", "custom_fp16", *(place_of(call) for call in live))
         tell_wrapper_scale(writer, wrappers)
         if not wrappers and not scalers:

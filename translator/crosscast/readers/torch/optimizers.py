@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Symbol
+from crosscast.pysource.values.value import Choice, Symbol, Value
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
@@ -94,14 +94,21 @@ def _as_optimizer(call: Call, program: Program) -> OptimizerCall | None:
     if any(WRAPPERS.search(last(n)) for n in call.names):
         for name in BASES:
             node = call.bound().get(name)
-            symbol = evaluate(node, call.module) if node is not None else None
-            if isinstance(symbol, Symbol) and is_optimizer(symbol.name):
-                return OptimizerCall(call, symbol.name, family(symbol.name))
+            named = _classes(evaluate(node, call.module)) if node is not None else []
+            if named and len({family(name) for name in named}) == 1:
+                return OptimizerCall(call, named[0], family(named[0]))
         return None
     if any(is_factory(n) for n in (*call.names, call.method)) and _is_outside(call, program):
         timm = any(n.startswith("timm.") for n in call.names)
         return OptimizerCall(call, call.name or call.method, "selectable" if timm else "elsewhere")
     return _by_caller(call)
+
+
+def _classes(value: Value) -> list[str]:
+    """Return the optimizers that a class is one of; none if it may be something else."""
+    options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
+    named = [option.name for option in options if isinstance(option, Symbol)]
+    return named if len(named) == len(options) and all(map(is_optimizer, named)) else []
 
 
 def _off_by_default(optimizer: OptimizerCall) -> bool:

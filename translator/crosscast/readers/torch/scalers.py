@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
-from crosscast.readers.python.conditions import conditions_of
+from crosscast.pysource.names.containers import definitions
+from crosscast.readers.python.conditions import Condition, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.trainstep.steps.search import training_steps
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
+    from crosscast.pysource.programs.scopes import Binding
 
 _SWITCHES = ("use_amp", "amp", "fp16", "use_fp16", "mixed_precision", "use_mixed_precision")
 """Arguments that pass a switch on."""
@@ -50,3 +53,39 @@ def given_scalers(program: Program) -> tuple[Span, ...]:
                     found.append(event.span)
                 function = event.module.function_of(function)
     return tuple(dict.fromkeys(found))
+
+
+def returned_scalers(program: Program) -> tuple[Span, ...]:
+    """Return the places where a loss is scaled by what a function of another file returned."""
+    found = []
+    for step in training_steps(program):
+        for event in step.of("backward"):
+            match event.node:
+                case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=scaler)))):
+                    made = definitions(scaler, event.module) if event.scaler else ()
+                    if made and all(_is_unseen(binding, program) for binding in made):
+                        found.append(event.span)
+    return tuple(dict.fromkeys(found))
+
+
+def _is_unseen(binding: Binding, program: Program) -> bool:
+    if binding.kind != "assign" or not isinstance(binding.value, ast.Call):
+        return False
+    call = binding.module.call(binding.value)
+    known = call.name.startswith(("torch.", "apex.", "paddle.", "tensorflow."))
+    return bool(call.name) and not known and program.function(call) is None
+
+
+def scaled_under(program: Program) -> Decision | None:
+    """Return who decides whether losses are scaled, in a loop that has passes of both kinds."""
+    for step in training_steps(program):
+        passes = step.of("backward")
+        scaled = [event for event in passes if event.scaler and not event.library]
+        if not scaled or len(scaled) == len(passes):
+            continue
+        event = scaled[0]
+        tests = [Condition(g.node, g.holds, event.module) for g in event.guards if g.window is None]
+        found = decide(tests, None, event.module)
+        if found.who != "always":
+            return found
+    return None

@@ -17,6 +17,8 @@ from crosscast.trainstep.answers.windows import (
     with_windows,
 )
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.library_settings import given_steps
 
 _NUMBERS = re.compile(
     r"tok|num_items|n_items|sample_size|valid|mask|weight_sum|ntok|len\(|count|num_"
@@ -37,6 +39,9 @@ def division_of(step: TrainingStep) -> Answer | None:
     tests = [test for _, test in windows_of(step)]
     if any(test.by_caller for test in tests):
         return answer("caller", *step.of("backward")[:1])
+    by_library = [e for e in step.of("backward") if _divides_itself(e)]
+    if by_library:
+        return answer("library", *by_library)
     divisions = {id(e.node): e for e in step.of("divide_loss")}
     plain = [e for e in step.of("backward") if "functional" not in e.detail]
     if not tests:  # passes outside the loop over micro-batches are those without a window
@@ -55,6 +60,15 @@ def division_of(step: TrainingStep) -> Answer | None:
     if not backward or (step.of("accumulate") and not tests):
         return None  # an object of which nothing is seen sums up
     return answer("no", *backward)
+
+
+def _divides_itself(backward: Event) -> bool:
+    """Whether an Accelerator that was given a number of micro-batches divides by it."""
+    match backward.node:
+        case ast.Call(func=ast.Attribute(value=library)) if backward.library == "accelerate":
+            given = given_steps(library, Frame(backward.module, None))
+            return given is not None and not (isinstance(given, Known) and given.value == 1)
+    return False
 
 
 def _divided(

@@ -13,11 +13,13 @@ from crosscast.trainstep.answers.windows import (
     in_micro_loop,
     with_windows,
 )
-from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.events import Event, Guard, TrainingStep
 
 _STATIC = frozenset({"paddle_static"})
 _DONE_BY_LIBRARY = frozenset({"deepspeed", "mmengine"})
 _SCALED_BY_LIBRARY = frozenset({"accelerate", "lightning_fabric", "deepspeed", "mmengine", "apex"})
+_SKIPS = frozenset({"fp16_optimizer"})
+"""Optimizers that leave out an update whose gradients overflow."""
 
 
 def libraries(step: TrainingStep) -> set[str]:
@@ -37,7 +39,8 @@ def cleared(step: TrainingStep) -> Answer | None:
         return answer("static_graph", *step.of("backward")[:1])
     if who & _DONE_BY_LIBRARY:
         return answer("library", *step.of("backward")[:1])
-    own = (e for e in step.inside("zero_grad") if e.library not in _DONE_BY_LIBRARY)
+    own = [e for e in step.inside("zero_grad") if e.library not in _DONE_BY_LIBRARY]
+    own = [e for e in own if not _at_first(e, step)] or own
     events = default_events(with_windows(step, own))
     if "tensorflow" in who and not step.of("accumulate"):
         return None
@@ -46,6 +49,13 @@ def cleared(step: TrainingStep) -> Answer | None:
         if where:
             return answer(where, event)
     return None
+
+
+def _at_first(event: Event, step: TrainingStep) -> bool:
+    """Whether something happens in the first round of a loop only: `if i == 0`."""
+    loop = step.loop
+    first = f"{loop.counter} == {loop.start}" if loop is not None and loop.counter else ""
+    return any(guard.text == first and guard.holds for guard in event.guards)
 
 
 def _where(zero: Event, step: TrainingStep) -> str:
@@ -160,7 +170,8 @@ def clip_per(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
 
 def _is_summed(clip: Event, step: TrainingStep) -> bool:
     """Whether gradients are clipped as values and then added to those of other micro-batches."""
-    if clip.library != "tensorflow" or clip.window is not None:
+    taped = any(event.library == "tensorflow" for event in step.of("backward"))
+    if not taped or clip.library not in ("tensorflow", "") or clip.window is not None:
         return False
     return any(e.order > clip.order and not e.excludes(clip) for e in step.of("accumulate"))
 
@@ -196,7 +207,20 @@ def scale_update(step: TrainingStep) -> Answer | None:
     if step.windowed and step.by_hand and any(_each_time(e, step) for e in updates):
         return answer("per_micro", *updates)
     pair = _twice(updates)
-    return answer("per_optimizer", *pair) if pair else answer("ok", *updates)
+    if pair is not None:
+        return answer("per_optimizer", *pair)
+    each = [e for e in updates if _beside_each_step(e, step)]
+    return answer("per_optimizer", *each) if each else answer("ok", *updates)
+
+
+def _beside_each_step(update: Event, step: TrainingStep) -> bool:
+    """Whether it stands with a step in a loop over optimizers, outside of the backward pass."""
+    around = {id(loop.node) for event in step.of("backward") for loop in event.loops}
+    inner = [loop for loop in update.loops if id(loop.node) not in around]
+    return bool(around and inner) and any(
+        event.scaler == update.scaler and event.loops == update.loops
+        for event in step.inside("step")
+    )
 
 
 def _twice(updates: Sequence[Event]) -> tuple[Event, Event] | None:
@@ -225,17 +249,29 @@ def rate_stepped(step: TrainingStep) -> Answer | None:
         ways.setdefault("epoch", []).extend(around)
     if not ways:
         return None
-    if len(ways) > 1 and set(ways) == {"step", "epoch"}:
+    if set(ways) == {"step", "epoch"} or (around and _alternate(inside, around)):
         return answer("selectable", *(e for events in ways.values() for e in events))
     way = "micro" if "micro" in ways else next(iter(ways))
     return answer(way, *ways[way])
+
+
+def _alternate(inside: Sequence[Event], around: Sequence[Event]) -> bool:
+    """Whether the rate moves in each round or once an epoch, as one condition decides."""
+    held, denied = ({_sign(g) for e in events for g in e.guards} for events in (inside, around))
+    return bool(inside) and any((text, not holds) in denied for text, holds in held)
+
+
+def _sign(guard: Guard) -> tuple[str, bool]:
+    """Return a condition without its negation, and what it has to be."""
+    plain = guard.text.removeprefix("not ")
+    return plain, guard.holds == (plain == guard.text)
 
 
 def _way(event: Event, step: TrainingStep) -> str:
     accumulates = any(e.context("accumulate") for e in step.of("backward"))
     if accumulates and "by_hand" not in event.detail:
         return "library"
-    if event.window is not None or not step.windowed or "by_hand" in event.detail:
+    if event.window is not None or not step.windowed:
         return "epoch" if _now_and_then(event) else "step"
     return "micro" if step.by_hand and _each_time(event, step) else "step"
 
@@ -254,7 +290,7 @@ def rate_on_skip(step: TrainingStep) -> Answer | None:
         return None
     if libraries(step) & {"accelerate"}:
         return answer("library", *inside)
-    scaled = [e for e in step.inside("step", "backward") if e.scaler]
+    scaled = [e for e in step.inside("step", "backward") if e.scaler or e.library in _SKIPS]
     if not scaled:
         return None
     guarded = [e for e in inside if any(_SKIP.search(g.text) for g in e.guards)]

@@ -14,7 +14,7 @@ from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Valu
 from crosscast.trainstep.answers.opening import clears_first
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 from crosscast.trainstep.frames.frame import Frame
-from crosscast.trainstep.frames.library_settings import library_steps
+from crosscast.trainstep.frames.library_settings import given_steps, library_steps
 from crosscast.trainstep.windows.validity import LIBRARY_KEYS
 
 _DATA_PARALLEL = re.compile(
@@ -74,7 +74,19 @@ def steps_value(step: TrainingStep) -> Value | None:
         return Unknown("", "it is no number")
     if isinstance(value, Unknown) and not value.has_default and not windows_of(step):
         return _by_library(step) or _by_division(step) or value
+    if isinstance(value, Unknown) and value.text.endswith(".gradient_accumulation_steps"):
+        return _given_to_library(step, value.text.rpartition(".")[0]) or value
     return value
+
+
+def _given_to_library(step: TrainingStep, owner: str) -> Value | None:
+    """Return the argument behind `accelerator.gradient_accumulation_steps`."""
+    for event in step.of("backward"):
+        match event.node:
+            case ast.Call(func=ast.Attribute(value=library)) if event.library == "accelerate":
+                if event.module.text(library) == owner:
+                    return given_steps(library, Frame(event.module, None))
+    return None
 
 
 def _by_library(step: TrainingStep) -> Value | None:
@@ -226,7 +238,7 @@ def _ended_early(step: TrainingStep, test: WindowTest) -> tuple[Span, ...] | Non
     if _cut(step.loop.over, step):
         return (step.module.span(step.loop.node),)
     for event in step.inside("leave"):
-        if not isinstance(event.node, ast.Break):
+        if not isinstance(event.node, ast.Break | ast.Continue):
             continue
         for guard in event.guards:
             if _counts_windows(guard.node, event.module, test):

@@ -19,15 +19,28 @@ def library_steps(node: ast.expr, frame: Frame) -> Value:
         return Unknown(text, f"the value of {text} is unknown")
     if not made.name.endswith("Accelerator"):
         return Unknown(text, "the configuration of the library says it", "config")
+    given = _given(made)
+    if given is not None:
+        return given
+    if made.has_star:
+        return Unknown(text, "its arguments are not to be seen")
+    return Known(1, "library_default")
+
+
+def given_steps(node: ast.expr, frame: Frame) -> Value | None:
+    """Return what an Accelerator was given as its number of micro-batches, known or not."""
+    made = maker_call(node, frame)
+    return _given(made) if made is not None and made.name.endswith("Accelerator") else None
+
+
+def _given(made: Call) -> Value | None:
     for name in _ARGUMENTS:
         given = made.argument(name)
         if isinstance(given, Instance) and isinstance(given.call, Call):
             given = given.call.argument("num_steps")
         if given is not None and not (isinstance(given, Known) and given.value is None):
             return given
-    if made.has_star:
-        return Unknown(text, "its arguments are not to be seen")
-    return Known(1, "library_default")
+    return None
 
 
 def maker_call(node: ast.expr, frame: Frame, depth: int = 0) -> Call | None:

@@ -40,7 +40,11 @@ _PATHS: tuple[tuple[str, Kind], ...] = (
     (r"Sampler$", "sampler"),
     (r"swa_utils|ModelEma|ExponentialMovingAverage|EMAModel|\bEMA\b|Ema\b", "average"),
     (r"(^|\.)(profiler|wandb|gym|gymnasium)\.", "other"),
-    (r"LRScheduler|LambdaLR|Scheduler|Schedule$|WarmUp\w*$|get_\w*schedule|LR$", "schedule"),
+    (
+        r"LRScheduler|LambdaLR|Scheduler|Schedule$|WarmUp\w*$|WithWarmup(Decay)?$"
+        r"|get_\w*schedule|LR$",
+        "schedule",
+    ),
     (r"LossScaleOptimizer", "optimizer"),
     (
         r"^(torch|apex|paddle|tensorflow|keras|tf|bitsandbytes|deepspeed|optax)\.[\w.]*optim",

@@ -44,6 +44,8 @@ def contexts_of(
         return _either(node, frame, heads, depth)
     if isinstance(node, ast.Call):
         kind = context_kind(last_name(node.func))
+        if kind == "no_grad" and _lets_learn(node):
+            kind = "other"
         if kind is not None:
             return [_made(node, kind, frame, heads)]
         if isinstance(node.func, ast.Name | ast.IfExp | ast.Attribute):
@@ -70,6 +72,13 @@ def contexts_of(
         if kind is not None:
             return [_made(node, kind, frame, heads)]
     return []
+
+
+def _lets_learn(node: ast.Call) -> bool:
+    """`torch.set_grad_enabled(training)`: with anything but False, gradients may be wanted."""
+    if last_name(node.func) != "set_grad_enabled" or not node.args:
+        return False
+    return not (isinstance(node.args[0], ast.Constant) and node.args[0].value is False)
 
 
 def context_kind(name: str) -> ContextKind | None:

@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from crosscast.pysource.values.value import Known
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.loops import AnyLoop
 
@@ -111,6 +112,10 @@ def _assigned(
             value = value.elts[place]
     if isinstance(value, ast.Constant) and isinstance(value.value, int):
         return Change(node, to=int(value.value))
+    if isinstance(value, ast.Attribute):  # `step = args.start_step`
+        by_default = frame.value(value)
+        if isinstance(by_default, Known) and by_default.flag and type(by_default.value) is int:
+            return Change(node, to=by_default.value)
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         for operand, other in ((value.left, value.right), (value.right, value.left)):
             if frame.module.text(operand) == text and isinstance(other, ast.Constant):

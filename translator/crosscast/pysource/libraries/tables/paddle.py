@@ -151,6 +151,8 @@ _REST: dict[str, Signature] = {
             ("ConstScheduleWithWarmup", "learning_rate warmup total_steps last_epoch verbose"),
             ("CosineDecayWithWarmup", "learning_rate total_steps warmup with_hard_restarts"),
             ("PolyDecayWithWarmup", "learning_rate total_steps warmup lr_end power"),
+            ("LinearAnnealingWithWarmupDecay", "max_lr min_lr warmup_step decay_step last_epoch"),
+            ("CosineAnnealingWithWarmupDecay", "max_lr min_lr warmup_step decay_step last_epoch"),
         )
     },
 }

@@ -1,0 +1,120 @@
+"""Wrapped optimizers of TensorFlow that never see the loss they should scale."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.messages.source import Source
+
+
+def lines(text: str) -> list[int]:
+    """Return the lines at which CL718 is found."""
+    found = lint_sources([Source("train.py", text)])
+    return [d.span.line for d in found if d.code == "CL718" and d.span]
+
+
+GRAPH = """\
+import tensorflow as tf
+
+
+def make(rate, half):
+    optimizer = tf.compat.v1.train.MomentumOptimizer(rate, 0.9)
+    if half:
+        scale = tf.compat.v1.train.experimental.DynamicLossScale(increment_period=100)
+        optimizer = tf.compat.v1.train.experimental.MixedPrecisionLossScaleOptimizer(
+            optimizer, scale
+        )
+    return optimizer
+
+
+def train_op(loss, rate, half):
+    variables = tf.compat.v1.trainable_variables()
+    gradients = tf.gradients(ys=0.5 * loss, xs=variables)
+    optimizer = make(rate, half)
+    return optimizer.apply_gradients(zip(gradients, variables))
+"""
+
+
+def test_a_wrapper_of_graphs() -> None:
+    assert lines(GRAPH) == [18]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "    gradients = tf.gradients(ys=0.5 * loss, xs=variables)\n",
+            "    gradients, _ = zip(*make(rate, half).compute_gradients(loss, variables))\n",
+        ),
+        ("optimizer.apply_gradients(zip(gradients, variables))", "optimizer.minimize(loss)"),
+        ("zip(gradients, variables)", "zip([g / 128.0 for g in gradients], variables)"),
+        ("ys=0.5 * loss", "ys=loss * loss_scale"),
+        ("ys=0.5 * loss", "ys=scaled(loss)"),
+        ("MixedPrecisionLossScaleOptimizer", "AveragingOptimizer"),
+        ("    if half:\n", "    with tf.device('bfloat16'):\n"),
+    ],
+)
+def test_look_alikes_of_graphs(old: str, new: str) -> None:
+    assert GRAPH.count(old) == 1
+    assert lines(GRAPH.replace(old, new)) == []
+
+
+TRAINER = """\
+import tensorflow as tf
+from tensorflow.keras import mixed_precision
+
+
+class Trainer:
+    def __init__(self, scaling, loss_fn):
+        self.scaling = scaling
+        self.loss_fn = loss_fn
+        self.optimizer = tf.keras.optimizers.Adam(1e-3)
+        if scaling:
+            self.optimizer = mixed_precision.LossScaleOptimizer(self.optimizer)
+
+    def fit(self, model, rows):
+        if self.scaling:
+
+            @tf.function
+            def step(x, y):
+                with tf.GradientTape() as tape:
+                    loss = self.loss_fn(y, model(x))
+                    scaled = self.optimizer.get_scaled_loss(loss)
+                gradients = tape.gradient(scaled, model.trainable_variables)
+                gradients = self.optimizer.get_unscaled_gradients(gradients)
+                self.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+        else:
+
+            @tf.function
+            def step(x, y):
+                with tf.GradientTape() as tape:
+                    loss = self.loss_fn(y, model(x))
+                gradients = tape.gradient(loss, model.trainable_variables)
+                self.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+        for x, y in rows:
+            step(x, y)
+
+    def fit_on_replicas(self, model, rows):
+        def step(x, y):
+            with tf.GradientTape() as tape:
+                loss = self.loss_fn(y, model(x))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+        for x, y in rows:
+            self.strategy.run(step, args=(x, y))
+"""
+
+
+def test_one_of_several_loops() -> None:
+    assert lines(TRAINER) == [42]
+    other = TRAINER.replace("            self.optimizer = mixed", "            self.other = mixed")
+    assert lines(other) == []
+    guarded = TRAINER.replace(
+        "    def fit_on_replicas(self, model, rows):\n",
+        "    def fit_on_replicas(self, model, rows):\n        assert not self.scaling\n",
+    )
+    assert lines(guarded) == []

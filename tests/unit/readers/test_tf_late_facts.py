@@ -1,0 +1,56 @@
+"""Facts of TensorFlow programs that depend on what else the program does."""
+
+from __future__ import annotations
+
+from crosscast.lint.engine import EVERYTHING
+from crosscast.messages.source import Source
+from crosscast.sources.subject_builder import subject_of
+
+
+def values(text: str, field: str) -> list[object]:
+    """Return the known values of a field."""
+    subject, _ = subject_of([Source("train.py", text)], EVERYTHING.versions)
+    return [fact.value for fact in subject.profile if fact.field == field and fact.known]
+
+
+POLICY = """\
+import keras
+
+keras.mixed_precision.set_global_policy("mixed_float16")
+painter = make_painter(height=512)
+painter.generate("a boat")
+"""
+
+
+def test_a_policy_without_training_scales_no_loss() -> None:
+    assert values(POLICY, "loss_scaling.mode") == []
+    trained = POLICY + "painter.fit(rows)\n"
+    assert values(trained, "loss_scaling.mode") == ["library"]
+
+
+SWITCHED = """\
+import tensorflow as tf
+
+
+class Net(tf.keras.Model):
+    def __init__(self, half=False):
+        self.half = half
+
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            loss = self.compiled_loss(data[1], self(data[0]))
+            if self.half:
+                loss = self.optimizer.get_scaled_loss(loss)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        if self.half:
+            gradients = self.optimizer.get_unscaled_gradients(gradients)
+        self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+"""
+
+
+def test_a_switch_of_the_caller_that_is_off() -> None:
+    assert values(SWITCHED, "precision.enabled") == ["config"]
+    assert values(SWITCHED, "precision.compute_dtype") == ["float32"]
+    assert values(SWITCHED.replace("half=False", "half=True"), "precision.compute_dtype") != [
+        "float32"
+    ]

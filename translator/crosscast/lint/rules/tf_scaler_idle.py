@@ -1,0 +1,166 @@
+"""CL718: an optimizer for loss scaling gets the gradients of a loss that is not scaled."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import (
+    LOOP,
+    half_policies,
+    possible_half_policies,
+    program_of,
+    scales_losses,
+)
+from crosscast.lint.rules._loop import literals
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import identifier
+from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.gradient_sums import gradient_flow
+from crosscast.sources.subject import Subject
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+
+_WRAPPERS = frozenset({"LossScaleOptimizer", "MixedPrecisionLossScaleOptimizer"})
+_PLAIN = frozenset({"gradient", "gradients"})
+"""Functions that compute gradients of the loss they get."""
+_SCALED = re.compile(r"scal(e|ed|er|ing)\b|scaled?_|unscal", re.I)
+_SWITCH = re.compile(r"scal|fp_?16|float16|half|mixed|amp\b|amp_|precision", re.I)
+_LIBRARIES = ("tensorflow.", "keras.")
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find updates by a wrapped optimizer whose gradients never see the loss scale."""
+    program = program_of(subject)
+    if program is None or not _runs_in_half(program):
+        return
+    if [*half_policies(program), *possible_half_policies(program)] and not scales_losses(program):
+        return  # keras-loop-not-scaled
+    seen: set[ast.AST] = set()
+    for name, call in calls_of(program):
+        if call.node in seen or call.method != "apply_gradients" or not call.node.args:
+            continue
+        wrapper = last(name.removesuffix(".apply_gradients"))
+        if wrapper not in _WRAPPERS or not name.startswith(_LIBRARIES):
+            continue
+        source = _unscaled(call)
+        if source is None or _is_other_mode(call.node, call.module):
+            continue
+        seen.add(call.node)
+        yield Finding(
+            span=call.module.span(call.node),
+            message=f"{wrapper} scales the loss in minimize and compute_gradients, not here: the "
+            "gradients come from a loss that is not scaled",
+            hint="differentiate get_scaled_loss(loss) and apply get_unscaled_gradients(gradients)"
+            if name.startswith("keras.")
+            else "compute the gradients with compute_gradients of the wrapped optimizer",
+            related=(source[1].span(source[0]),),
+        )
+
+
+def _runs_in_half(program: Program) -> bool:
+    """Whether nothing but float16 can be meant: bfloat16 needs no loss scale."""
+    return not any("bfloat16" in module.source.text for module in program.modules)
+
+
+def _unscaled(call: Call) -> tuple[ast.AST, Module] | None:
+    """Return the computation of the applied gradients, if no scale goes into it or out of it."""
+    found: tuple[ast.AST, Module] | None = None
+    for part, module in gradient_flow(call.node.args[0], call.module):
+        if isinstance(part, ast.Call) and identifier(part.func) in _PLAIN:
+            if found is not None or _is_scaled(part, module):
+                return None
+            found = part, module
+        elif _changes_scale(part):
+            return None
+    return found
+
+
+def _changes_scale(node: ast.AST) -> bool:
+    """Whether a node multiplies or divides, or has a name about scaling."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Div | ast.Mult)
+    return isinstance(node, ast.Name | ast.Attribute) and bool(_SCALED.search(identifier(node)))
+
+
+def _is_scaled(gradients: ast.Call, module: Module) -> bool:
+    """Whether a word about scaling is in the flow of a loss.
+
+    A factor alone is a weight: a scale would be taken off the gradients again.
+    """
+    named = [k.value for k in gradients.keywords if k.arg in ("target", "ys")]
+    losses = [*gradients.args[:1], *named]
+    if not losses:
+        return True
+    for part, _ in flow_of(losses[0], module, _changes_a_loss):
+        if isinstance(part, ast.Name | ast.Attribute) and _SCALED.search(identifier(part)):
+            return True
+    return False
+
+
+def _changes_a_loss(call: ast.Call, module: Module) -> bool:
+    """Whether a function gets a loss: what else computes one, a model, scales nothing."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(re.search(r"loss|cost", module.text(argument)) for argument in given)
+
+
+def _is_other_mode(node: ast.AST, module: Module) -> bool:
+    """Whether a condition about precision is false here: the optimizer is then not wrapped."""
+    child, here = node, module.parent(node)
+    while here is not None:
+        if isinstance(here, ast.If) and child is not here.test:
+            if _denies(here.test, holds=child in here.body):
+                return True
+        elif isinstance(here, ast.FunctionDef) and any(map(_refuses, here.body)):
+            return True
+        child, here = here, module.parent(here)
+    return False
+
+
+def _refuses(statement: ast.stmt) -> bool:
+    """Whether a function does not go on with scaling: `assert not half`, `if half: return`."""
+    match statement:
+        case ast.Assert(test=test):
+            return _denies(test, holds=True)
+        case ast.If(test=test, body=[*_, ast.Raise() | ast.Return()]):
+            return _denies(test, holds=False)
+    return False
+
+
+def _denies(test: ast.expr, *, holds: bool) -> bool:
+    return any(_SWITCH.search(text) and not true for text, true in literals(test, holds))
+
+
+RULE = Rule(
+    code="CL718",
+    name="tf-scaler-idle",
+    topic="loss scaling",
+    severity=Severity.WARNING,
+    title="A loss-scaling optimizer that scales no loss",
+    why="LossScaleOptimizer multiplies the loss in `minimize`, in `compute_gradients` of "
+    "TensorFlow 1 and in `get_scaled_loss` (`scale_loss` of Keras 3). `apply_gradients` only tests "
+    "for infinities, so gradients of a plain `tape.gradient` or `tf.gradients` underflow as "
+    "without a wrapper.",
+    wrong=changed(
+        LOOP,
+        ('tf.keras.mixed_precision.set_global_policy("mixed_float16")\n', ""),
+        ("        scaled = optimizer.get_scaled_loss(loss)\n", ""),
+        ("tape.gradient(scaled", "tape.gradient(loss"),
+        ("    gradients = optimizer.get_unscaled_gradients(gradients)\n", ""),
+    ),
+    right=changed(LOOP, ('tf.keras.mixed_precision.set_global_policy("mixed_float16")\n', "")),
+    check=check,
+    hints=("LossScaleOptimizer",),
+    sources=(
+        "TensorFlow 2.15, keras/mixed_precision/loss_scale_optimizer.py",
+        "TensorFlow 2.15, python/training/experimental/loss_scale_optimizer.py",
+    ),
+)

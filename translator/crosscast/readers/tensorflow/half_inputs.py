@@ -1,0 +1,51 @@
+"""Steps with a tape that give a model inputs in bfloat16."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.readers.python.library_calls import calls_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
+
+
+def half_inputs(program: Program) -> Iterator[Call]:
+    """Yield the casts to bfloat16 of what a function passes to a model under a tape.
+
+    A model in float32 would cast them back: such a cast means that the model runs in bfloat16.
+    """
+    for name, call in calls_of(program):
+        named = [keyword.value for keyword in call.node.keywords if keyword.arg == "dtype"]
+        given = [*call.node.args[1:2], *named]
+        if name != "tensorflow.cast" or not given:
+            continue
+        if call.module.resolve(given[0]).rpartition(".")[2] != "bfloat16":
+            continue
+        statement = call.module.parent(call.node)
+        function = call.module.function_of(call.node)
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)]) if function is not None:
+                if _is_modelled(target, function, call.node.lineno):
+                    yield call
+
+
+def _is_modelled(name: str, function: ast.AST, line: int) -> bool:
+    """Whether a variable is the first argument of a call under a tape: `model(x)`."""
+    for node in walk(function):
+        if not isinstance(node, ast.With) or not any(
+            isinstance(item.context_expr, ast.Call)
+            and identifier(item.context_expr.func) == "GradientTape"
+            for item in node.items
+        ):
+            continue
+        for inner in walk(node):
+            match inner:
+                case ast.Call(args=[ast.Name(id=given), *_]) if given == name:
+                    if inner.lineno > line and identifier(inner.func) != "cast":
+                        return True
+    return False

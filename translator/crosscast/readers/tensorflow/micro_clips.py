@@ -1,0 +1,56 @@
+"""Clips of the gradients of single micro-batches, which an optimizer adds up afterwards."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from crosscast.readers.python.library_calls import calls_of
+from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.accumulators import accumulating_wrappers
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+
+
+def wrapper_steps(program: Program) -> dict[ast.AST, str]:
+    """Return the calls that make an optimizer accumulate, each with its steps as text."""
+    return {call.node: call.module.text(n) for call, n in accumulating_wrappers(program)}
+
+
+def clips_given_to(
+    makers: Mapping[ast.AST, str], clips: Collection[ast.AST], program: Program
+) -> Iterator[tuple[ast.AST, Module, Call, ast.AST]]:
+    """Yield the clips whose results an accumulating optimizer gets.
+
+    Args:
+        makers: the calls that create such optimizers, with their steps as text.
+        clips: the calls that clip.
+        program: the program.
+
+    Yields:
+        The clip and its module, the call that gets the gradients, and the maker of its optimizer.
+    """
+    for _, call in calls_of(program) if makers else ():
+        if call.method not in ("apply_gradients", "apply") or call.receiver is None:
+            continue
+        behind = flow_of(call.receiver, call.module)
+        maker = next((part for part, _ in behind if part in makers), None)
+        if maker is None or not call.node.args:
+            continue
+        for part, module in flow_of(call.node.args[0], call.module):
+            if part in clips and not _depends_on(part, makers[maker], module):
+                yield part, module, call, maker
+
+
+def _depends_on(clip: ast.AST, steps: str, module: Module) -> bool:
+    """Whether a condition about the length of windows decides about a clip."""
+    here = module.enclosing(clip, ast.If, ast.IfExp) if steps else None
+    while isinstance(here, ast.If | ast.IfExp):
+        if steps in module.text(here.test):
+            return True
+        here = module.enclosing(here, ast.If, ast.IfExp)
+    return False
