@@ -22,7 +22,7 @@ TINY: dict[str, Any] = {
     "seed": 7,
     "model": {
         "kind": "bert",
-        "layers": 2,
+        "layers": 1,
         "hidden_size": 32,
         "attention_heads": 2,
         "intermediate_size": 64,

@@ -77,7 +77,7 @@ def test_a_run_leaves_trace_weights_and_status(lab: Lab) -> None:
     with np.load(lab.train, allow_pickle=False) as file:
         order = np.random.default_rng([recipe.seed, 0]).permutation(44)[:16]
         first = {name: file[name][order] for name in file.files}
-    logits = bert_oracle.logits(start, first, layers=2, heads=2, eps=1e-12)
+    logits = bert_oracle.logits(start, first, layers=recipe.model.layers, heads=2, eps=1e-12)
     assert rows[0]["loss"] == pytest.approx(
         bert_oracle.cross_entropy(logits, first["labels"]), 1e-6
     )

@@ -83,7 +83,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def run_all(target: str, root: Path) -> dict[str, dict[str, Any]]:
-    recipe = tiny_recipe(precision=BFLOAT16, model=TINY["model"])
+    recipe = tiny_recipe(precision=BFLOAT16, model=TINY["model"] | {"layers": SHAPE.layers})
     faults = [m for m in (*FAULTS, *TYPE_FAULTS) if m.target == target]
     folders = ["whole", *(m.name for m in faults)]
     for name in folders:
