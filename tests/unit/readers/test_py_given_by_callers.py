@@ -42,6 +42,10 @@ def test_clips_of_an_accelerator() -> None:
         "            if accelerator.sync_gradients:\n                accelerator.clip",
     )
     assert read_by(LOOP, tested)["clipping.per"] == "step"
+    alone = ACCELERATED.replace("accelerator: Accelerator", "").replace(
+        "    for inputs", "    accelerator = Accelerator()\n    for inputs"
+    )
+    assert read_by(LOOP, alone)["clipping.per"] == "step"
 
 
 BATCH = """

@@ -174,12 +174,13 @@ def _unscaled(step: TrainingStep, clip: Event) -> str:
 def clip_per(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
     """Return whether gradients are clipped once a window or for every micro-batch."""
     counted = step.windowed and step.by_hand
+    single = isinstance(step.steps, Known) and step.steps.value == 1 and not step.steps.flag
     micro = [
         e
         for e in events
         if _is_summed(e, step)
         or (counted and _each_time(e, step))
-        or (step.windowed and e.window is None and e.context("accumulate") is not None)
+        or (not (single or e.window) and e.context("accumulate") is not None)
     ]
     return answer("micro", *micro) if micro else answer("step", *events)
 
