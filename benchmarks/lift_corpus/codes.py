@@ -21,6 +21,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL104": ("OFF_BY_ONE_WINDOW",),
     "CL105": ("TAIL_LEAK",),
     "CL106": ("TAIL_DROP",),
+    "CL108": ("ACCUM_WEIGHTS_WRONG",),
     "CL109": ("ACCUM_NOT_WIRED",),
     "CL110": ("ACCUM_NEVER_STEPS",),
     "CL111": ("DOUBLE_STEP",),

@@ -144,6 +144,8 @@ def test_what_deepspeed_refuses_is_an_error() -> None:
     found = read(READER, text, "ds.json")
     assert codes(found) == ["CC922"]
     assert value_of(found, "parallel.kind") == "deepspeed_zero1"
+    assert value_of(ds(zero_optimization=True), "parallel.kind") == "deepspeed_zero1"
+    assert value_of(ds(zero_optimization=False), "parallel.kind") == "deepspeed_zero0"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from crosscast.lint.rules._loop import (
     eager_steps,
     known_word,
     plain_scaler,
-    unscaled_before,
 )
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -27,7 +26,7 @@ def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, E
             if "masters" in clip.detail or "scale" in str(known_word(clip, "max_text")).lower():
                 continue
             applied = _applied(step, clip)
-            if applied is not None and not unscaled_before(step, clip):
+            if applied is not None:
                 yield clip, applied
 
 
@@ -49,19 +48,30 @@ def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[E
 
 
 def _applied(step: TrainingStep, clip: Event) -> Event | None:
-    """Return the following step of a scaler, if the preceding backward was scaled."""
-    before = [
-        event
-        for event in step.of("backward")
-        if event.order < clip.order and compatible(event, clip) and "functional" not in event.detail
-    ]
-    if not before or not plain_scaler(before[-1]):
-        return None
-    if any(not event.scaler and event.library for event in before):
-        return None
-    for event in step.of("step"):
-        if event.order > clip.order and compatible(clip, event):
-            return event if event.scaler and plain_scaler(event) else None
+    """Return the step of a scaler that applies the clipped gradients, still scaled.
+
+    Every step is looked at on its own way through the loop: what happens under conditions that
+    exclude the step says nothing about it, such as a backward pass without half precision.
+    """
+    after = [o for o in step.of("step") if o.order > clip.order and compatible(clip, o)]
+    for place, applied in enumerate(after):
+        if any(compatible(other, applied) for other in after[:place]):
+            continue  # the clip is of the step before
+        if not applied.scaler or not plain_scaler(applied):
+            continue
+        before = [
+            event
+            for event in step.of("backward", "unscale")
+            if event.order < clip.order
+            and compatible(event, clip)
+            and compatible(event, applied)
+            and "functional" not in event.detail
+        ]
+        backward = [event for event in before if event.kind == "backward"]
+        if not backward or len(backward) < len(before) or not plain_scaler(backward[-1]):
+            continue
+        if all(event.scaler or not event.library for event in backward):
+            return applied
     return None
 
 

@@ -13,7 +13,7 @@ from crosscast.trainstep.events import Event, Guard, TrainingStep
 _EAGER = frozenset({"backward", "manual_backward"})
 _WHOLE = frozenset({"tensorflow", "jax", "paddle_static", "deepspeed", "mmengine", "timm"})
 """Libraries that implement what the rules check, or do so differently."""
-_SCALERS = ("GradScaler", "AmpScaler")
+_SCALERS = ("GradScaler", "AmpScaler", "ShardedGradScaler")
 
 
 def eager_steps(subject: Subject) -> Iterator[TrainingStep]:

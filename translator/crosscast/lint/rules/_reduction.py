@@ -39,7 +39,7 @@ _COMPUTES = re.compile(r"^_?(get|compute|calc|calculate|forward)_(the_)?loss$|^l
 """Functions that only compute a loss."""
 _SUMMED = re.compile(
     r"reduction\s*=\s*['\"](sum|none)['\"]|size_average\s*=\s*False|reduce\s*=\s*False"
-    r"|num_tokens|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
+    r"|num_tokens(?!\s*=\s*[1-9])|n_tokens|ntokens|num_items|sample_size|loss_sum|sum_loss|\.sum\(\)\s*/"
 )
 _SCALER = re.compile(r"(GradScaler|AmpScaler)\.scale$")
 _WRAPPER = re.compile(r"^(torch|paddle|apex)\..*DataParallel$")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.unused_scalers import are_unused
@@ -11,7 +13,7 @@ CLASSES = frozenset(
     {
         *("torch.amp.GradScaler", "torch.cuda.amp.GradScaler", "torch.cpu.amp.GradScaler"),
         *("torch.cuda.amp.grad_scaler.GradScaler", "torch.amp.grad_scaler.GradScaler"),
-        *("paddle.amp.GradScaler",),
+        *("torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler", "paddle.amp.GradScaler"),
     }
 )
 
@@ -33,6 +35,17 @@ def idle_scalers(subject: Subject) -> bool:
     """Whether every scaler of a program is only created, saved, or scales what is only shown."""
     made = scaler_calls(subject)
     return subject.program is not None and are_unused(made, subject.program)
+
+
+def tests_around(call: Call) -> list[ast.expr]:
+    """Return the conditions under which a scaler is made, within its function."""
+    module, found = call.module, []
+    here: ast.AST | None = call.node
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.Module):
+        here = module.parent(here)
+        if isinstance(here, ast.If | ast.IfExp):
+            found.append(here.test)
+    return found
 
 
 def enabled_by_default(call: Call) -> bool:

@@ -16,6 +16,8 @@ from crosscast.trainstep.windows.first_values import counter_path
 
 _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
 """Words of conditions that end every epoch after a given number of batches."""
+_ONE_EPOCH = re.compile(r"^_?(train|fit|run)(ing)?_(one_|an_|single_)?epoch$|^_?train_one_ep", re.I)
+"""Names of functions that are called once for every epoch."""
 
 
 def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
@@ -73,16 +75,29 @@ def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, Window
 
 
 def _outer(step: TrainingStep, event: Event) -> ast.AST | None:
-    """Return the loop over epochs, if it encloses the loop over batches."""
+    """Return the loop over epochs, if it encloses the loop over batches.
+
+    If no caller is seen of a function that trains one epoch (`train_epoch`), it is the function.
+    """
     assert step.loop is not None
     for place, loop in enumerate(event.loops):
         if loop.node is step.loop.node:
-            return event.loops[place - 1].node if place else None
+            return event.loops[place - 1].node if place else _epoch_function(step)
     return None
+
+
+def _epoch_function(step: TrainingStep) -> ast.AST | None:
+    assert step.loop is not None
+    module = step.module.owner_of(step.loop.node)
+    function = module.function_of(step.loop.node)
+    names = {step.function.rpartition(".")[2], function.name if function is not None else ""}
+    return function if any(_ONE_EPOCH.search(name) for name in names) else None
 
 
 def _per_epoch(step: TrainingStep, outer: ast.AST | None) -> bool:
     """Whether gradients are cleared in a loop around the batches (in this one, if given)."""
+    if isinstance(outer, ast.FunctionDef):
+        return any(not event.guards for event in step.around("zero_grad"))
     return any(
         not event.guards and any(outer is None or loop.node is outer for loop in event.loops)
         for event in step.around("zero_grad")
@@ -104,8 +119,25 @@ def _ends_itself(step: TrainingStep) -> bool:
         isinstance(event.node, ast.Break)
         and any(guard.window is not None or _counts(guard.text) for guard in event.guards)
         and not _ends_run(event, step)
+        and not _never_leaves(event, step)
         for event in step.inside("leave")
     )
+
+
+def _never_leaves(event: Event, step: TrainingStep) -> bool:
+    """Whether a break waits for a round that the loop does not have: `for i in range(n)`, i >= n.
+
+    Such a loop ends by its range alone.
+    """
+    assert step.loop is not None
+    counter = step.loop.counter
+    for guard in event.guards:
+        match guard.node:
+            case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Name(id=end)]):
+                beyond = isinstance(op, ast.Gt | ast.GtE | ast.Eq)
+                if beyond and name == counter != "" and f"range({end})" in step.loop.over:
+                    return True
+    return False
 
 
 def _ends_run(event: Event, step: TrainingStep) -> bool:
@@ -116,7 +148,10 @@ def _ends_run(event: Event, step: TrainingStep) -> bool:
     for guard in event.guards:
         if guard.window is not None or not isinstance(guard.node, ast.Compare):
             continue
-        name = counter_path(guard.node.left)
+        counted = guard.node.left
+        if isinstance(counted, ast.BinOp) and isinstance(counted.op, ast.Mod):
+            counted = counted.left  # `updates % args.max_steps == 0`
+        name = counter_path(counted)
         life = life_of(name, step.loop.node, frame) if name else None
         if life is not None and life.grows and not life.resets and life.per_epoch is False:
             return True

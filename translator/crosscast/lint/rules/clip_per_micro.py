@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
@@ -10,6 +11,7 @@ from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
 from crosscast.lint.rules._summed_gradients import clipped_before_the_sum
 from crosscast.lint.rules._windows import accelerator_steps
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
@@ -28,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     message="the gradients are clipped after every micro-batch, before the "
                     "window is complete",
                     hint="clip once, right before the optimizer step"
-                    if waiting.window is not None
+                    if clip.context("accumulate") is None
                     else "clip only `if accelerator.sync_gradients:`",
                     related=(waiting.span,),
                 )
@@ -42,6 +44,9 @@ def _waits(step: TrainingStep, clip: Event) -> Event | None:
         return None
     if any(event.context("accumulate") for event in backward_of(step)):
         return None if accelerator_steps(step) == 1 else applied[-1]
+    micro = [loop for loop in clip.loops if loop.role == "micro"]
+    if micro and step.by_hand and not any(loop in o.loops for o in applied for loop in micro):
+        return applied[-1]  # behind the loop over the micro-batches of one window
     if not step.by_hand or any(event.window is None or event.window.by_caller for event in applied):
         return None
     return applied[-1]
@@ -59,6 +64,9 @@ def _each(clip: Event, step: TrainingStep) -> bool:
     same = [event for event in backward if event.loops == clip.loops]
     nodes = {id(guard.node) for event in backward for guard in event.guards}
     own = [guard for guard in clip.guards if id(guard.node) not in nodes]
+    counters = {loop.counter for loop in clip.loops[-1:] if loop.role == "micro"}
+    if any(identifier(n) in counters for g in own for n in ast.walk(g.node) if identifier(n)):
+        return False
     return bool(same) and not any(_may_end(guard.text) for guard in own)
 
 

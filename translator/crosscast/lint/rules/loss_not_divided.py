@@ -13,6 +13,7 @@ from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import (
     backward_of,
+    eager_steps,
     known_word,
     own_windows,
     place_in_loop,
@@ -45,6 +46,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find windows in which no loss is divided, if the losses are means."""
     yield from summed_not_averaged(subject)
     yield from merged_not_averaged(subject)
+    for step in eager_steps(subject):
+        yield from _divided_too_late(step)
     for step in window_steps(subject):
         if not own_windows(step) or step.of("divide_loss"):
             continue
@@ -67,6 +70,58 @@ def check(subject: Subject) -> Iterator[Finding]:
             related=tuple(event.span for event in end[:1]),
             edits=_edits(first, backward, length),
         )
+
+
+def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
+    """Find losses that are divided by the length of a window only behind the backward pass."""
+    if gradients_changed(step):
+        return
+    divisions = {id(event.node): event for event in step.of("divide_loss")}
+    for event in backward_of(step):
+        loss = loss_expression(event)
+        before = known_word(event, "divided_at")
+        texts = [
+            str(known_word(divisions[node], "by_text"))
+            for node in (before if isinstance(before, tuple) else ())
+            if node in divisions
+        ]
+        if not isinstance(loss, ast.Name) or any(ACCUMULATES.search(text) for text in texts):
+            continue
+        for late, by in _divisions_behind(event, loss.id):
+            if id(late) not in divisions and ACCUMULATES.search(by):
+                yield Finding(
+                    span=event.span,
+                    message=f"{loss.id} is divided by {by} only after its backward pass: the "
+                    "gradients are summed",
+                    hint="divide before backward",
+                    related=(event.module.span(late),),
+                )
+
+
+def _divisions_behind(event: Event, loss: str) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield the divisions of a loss that follow a backward pass in its block, with the divisor."""
+    module = event.module
+    statement = module.statement_of(event.node)
+    around = module.parent(statement) if statement is not None else None
+    for block in (getattr(around, "body", ()), getattr(around, "orelse", ())):
+        if not isinstance(block, list) or statement not in block:
+            continue
+        behind = block[block.index(statement) + 1 :]
+        for node in (inner for part in behind for inner in (part, *getattr(part, "body", ()))):
+            match node:
+                case ast.AugAssign(target=ast.Name(id=name), op=ast.Div(), value=by):
+                    pass
+                case ast.Assign(
+                    targets=[ast.Name(id=name)],
+                    value=ast.BinOp(left=ast.Name(id=old), op=ast.Div(), right=by),
+                ) if old == name:
+                    pass
+                case ast.Assign(targets=[ast.Name(id=name)]) if name == loss:
+                    return
+                case _:
+                    continue
+            if name == loss:
+                yield node, module.text(by)
 
 
 def _counted(step: TrainingStep) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._unread import reader_findings
@@ -28,8 +29,31 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Report settings that readers of scripts and configurations found to have no effect."""
     hint = "remove it, or enable the feature it belongs to"
     yield from reader_findings(subject, _SEVERITIES, _SEVERITIES, hint)
+    yield from _schedules(subject)
     if subject.program is not None:
         yield from _levels(subject.program)
+
+
+def _schedules(subject: Subject) -> Iterator[Finding]:
+    """Find schedules of a Hugging Face Trainer whose DeepSpeed file has one of its own."""
+    facts = [fact for fact in subject.profile if fact.places and not fact.under]
+    named = [fact for fact in facts if fact.field == "schedule.name" and fact.origin == "literal"]
+    trainers = {f.places[0].file for f in facts if (f.field, f.value) == ("api", "hf_trainer")}
+    given = [fact for fact in facts if (fact.field, fact.value) == ("parallel.kind", "deepspeed")]
+    for chosen in named:
+        home = chosen.places[0].file
+        for own in named if home in trainers and chosen.known else ():
+            file = PurePath(own.places[0].file).name
+            if own.reader != "deepspeed_json" or not own.known or own.value == chosen.value:
+                continue
+            if any(fact.places[0].file == home and file in fact.places[0].text for fact in given):
+                yield Finding(
+                    span=chosen.places[0],
+                    message=f"the schedule {chosen.value} has no effect: DeepSpeed uses that of "
+                    f"{file}, {own.value}",
+                    hint="remove the scheduler section there, or choose the same schedule here",
+                    related=own.places[:1],
+                )
 
 
 def _levels(program: Program) -> Iterator[Finding]:

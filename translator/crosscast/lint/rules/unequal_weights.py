@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._comm_hooks import hook_divisions, syncs_every_micro
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import eager_steps, own_windows
+from crosscast.lint.rules._loop import backward_of, eager_steps, known_word, own_windows
+from crosscast.lint.rules._reduction import reduction_of
 from crosscast.lint.rules._windows import ACCUMULATES, end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
@@ -32,6 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         if not own_windows(step):
             continue
+        yield from _short_slices(step)
         related = tuple(event.span for event in step.of("step")[:1])
         for module, call, length in hook_divisions(step):
             if syncs_every_micro(step):
@@ -50,6 +52,48 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="divide the loss, or the gradients once before the step",
                 related=related,
             )
+
+
+def _short_slices(step: TrainingStep) -> Iterator[Finding]:
+    """Find slices of a batch whose mean losses are all weighted by the rows of a full slice."""
+    for event in backward_of(step):
+        factors = known_word(event, "multiplied")
+        loop = event.loops[-1] if event.loops else None
+        if loop is None or loop.role != "micro" or not isinstance(factors, tuple):
+            continue
+        match loop.node:
+            case ast.For(
+                target=ast.Name(id=first),
+                iter=ast.Call(func=ast.Name(id="range"), args=[_, ast.Call(), by]),
+            ):
+                size = ast.unparse(by)
+            case _:
+                continue
+        rest = f"{first}:{first} + {size}"
+        body = [ast.unparse(part) for part in loop.node.body]
+        divided = [e for e in step.of("divide_loss") if e.loops and e.loops[-1] is loop]
+        weights = {*factors, *(str(w) for e in divided if (w := known_word(e, "times")))}
+        if weights != {size} or not any(rest in text for text in body):
+            continue
+        places = [e.span for e in divided]
+        if not _asks_for_rest(step, size) and reduction_of(event) != "sum":
+            yield Finding(
+                span=places[0] if places else event.span,
+                message=f"a last slice of fewer than {size} rows gets the weight of a full one",
+                hint="multiply by the number of rows of the slice",
+                related=(event.span,),
+                severity=Severity.WARNING,
+            )
+
+
+def _asks_for_rest(step: TrainingStep, size: str) -> bool:
+    """Whether the program looks at what is left over: `assert len(rows) % size == 0`."""
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod)
+        and ast.unparse(node.right) == size
+        for node in step.module.nodes
+    )
 
 
 def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
@@ -109,5 +153,5 @@ RULE = Rule(
     ),
     right=_RIGHT,
     check=check,
-    hints=("grad", "register_comm_hook"),
+    hints=("grad", "register_comm_hook", "backward"),
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._windows import accelerator_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -20,6 +21,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         for cleared in step.inside("zero_grad"):
             if "accumulator" in cleared.detail or not _clears_all(cleared, step):
+                continue
+            if _as_last_begins(cleared, step):
+                yield Finding(
+                    span=cleared.span,
+                    message="accumulate() lets zero_grad act when the last micro-batch of a window "
+                    "begins: the gradients of all others are lost",
+                    hint="call it right after the step of the optimizer",
+                    related=tuple(event.span for event in step.inside("step")[:1]),
+                )
                 continue
             applied = _between(cleared, step) or _each_micro(cleared, step)
             if applied is not None:
@@ -49,6 +59,25 @@ def _between(cleared: Event, step: TrainingStep) -> Event | None:
     if any(event.order < cleared.order for event in step.inside("step", "accumulate")):
         return None
     return applied[0] if all(implies(event, cleared) for event in applied) else None
+
+
+def _as_last_begins(cleared: Event, step: TrainingStep) -> bool:
+    """Whether Accelerate's `zero_grad` stands before the backward pass of its window.
+
+    It acts when `sync_gradients` is set, and `accumulate()` sets that as it enters the last round.
+    """
+    context = cleared.context("accumulate")
+    if context is None or accelerator_steps(step) == 1:
+        return False
+    backward = backward_of(step)
+    return bool(backward) and all(
+        event.library == "accelerate"
+        and cleared.order < event.order
+        and (around := event.context("accumulate")) is not None
+        and around.node is context.node
+        and implies(event, cleared)
+        for event in backward
+    )
 
 
 def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:

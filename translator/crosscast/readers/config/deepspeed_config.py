@@ -17,6 +17,9 @@ from crosscast.readers.words import (
 
 _COMPRESSED = frozenset({"onebitadam", "zerooneadam"})
 
+_LIMITS = frozenset({"max_grad_norm", "clip_grad", "grad_clip", "clip_grad_norm", "max_norm"})
+"""Names of the largest norm in other libraries, for which DeepSpeed has a name of its own."""
+
 
 def looks_like_deepspeed(tree: Tree) -> bool:
     """Return whether a mapping can only be a DeepSpeed configuration."""
@@ -46,6 +49,7 @@ def tell_deepspeed(writer: SettingWriter, tree: Tree, world: Setting | None = No
     tell_precision_sections(writer, tree)
     tell_batch(writer, tree, world)
     _clip(writer, tree)
+    _misnamed_clip(writer, tree)
     _optimizer(writer, tree)
     _schedule(writer, tree)
     tell_zero(writer, tree)
@@ -125,6 +129,19 @@ def _clip(writer: SettingWriter, tree: Tree) -> None:
         writer.tell("clipping.unscaled_first", "library", limit, origin="presence")
 
 
+def _misnamed_clip(writer: SettingWriter, tree: Tree) -> None:
+    """Report limits of gradients under names of other libraries, which DeepSpeed never reads."""
+    for name in sorted(_LIMITS & tree.names()) if tree.get("gradient_clipping") is None else ():
+        limit = tree.setting(name)
+        if limit is not None and limit.number:
+            writer.warn(
+                "CC933",
+                f"{name} has no effect: DeepSpeed reads gradient_clipping, so nothing is clipped",
+                limit,
+                hint=f"rename it to gradient_clipping, or remove it if the program reads {name}",
+            )
+
+
 def _optimizer(writer: SettingWriter, tree: Tree) -> None:
     kind = tree.setting("optimizer", "type")
     if kind is None or not kind.text:
@@ -188,6 +205,9 @@ def tell_zero(writer: SettingWriter, tree: Tree) -> None:
     """Record the ZeRO stage of a configuration."""
     stage = tree.setting("zero_optimization", "stage")
     number = None if stage is None else stage.number
+    whole = tree.setting("zero_optimization")
+    if stage is None and whole is not None and isinstance(whole.value, bool):
+        stage, number = whole, int(whole.value)  # the oldest form: on is stage 1
     if number in (0, 1, 2, 3) and stage is not None:
         writer.tell("parallel.kind", f"deepspeed_zero{int(number)}", stage)
     else:

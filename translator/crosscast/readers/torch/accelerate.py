@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "accelerate"
 _ACCELERATOR = re.compile(r"accelerate\.(accelerator\.)?Accelerator")
+_METHOD = re.compile(r"accelerate\.(accelerator\.)?Accelerator\.(backward|accumulate)")
 _SCALER = re.compile(r"accelerate\.(utils\.)?GradScalerKwargs")
 
 
@@ -37,6 +38,7 @@ class Accelerate:
         writer = FactWriter(NAME)
         calls = calls_matching(program, _ACCELERATOR)
         if not calls:
+            yield from _of_caller(writer, program)
             return
         places = [place_of(call) for call in calls]
         writer.say("api", "accelerate", *places)
@@ -46,6 +48,18 @@ class Accelerate:
             _scaling(writer, program, places)
         writer.say("scaler_update.status", "library", *places)
         yield from writer.facts
+
+
+def _of_caller(writer: FactWriter, program: Program) -> Iterator[Fact]:
+    """Yield what holds for every Accelerator, of a module whose functions receive one."""
+    places = [place_of(call) for call in calls_matching(program, _METHOD)]
+    if places:
+        writer.say("api", "accelerate", *places[:1], origin="presence")
+        writer.say("parallel.kind", "library", *places[:1], origin="presence")
+        writer.say("precision.enabled", "caller", *places[:1], confidence="likely")
+        writer.unknown("precision.compute_dtype", "the caller decides", *places[:1])
+        writer.say("loss_scaling.mode", "library", *places[:1], confidence="likely")
+    yield from writer.facts
 
 
 def _precision(writer: FactWriter, calls: list[Call]) -> bool:

@@ -248,7 +248,7 @@ def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half
             *(place_of(call) for call in helpers),
             confidence="likely",
         )
-    elif half and (brought := given_scalers(program)):
+    elif brought := given_scalers(program):
         writer.say("loss_scaling.mode", "caller", *brought, confidence="likely")
     elif returned := returned_scalers(program):
         writer.unknown("loss_scaling.mode", "a function of another file makes it", *returned)

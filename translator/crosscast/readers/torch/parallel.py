@@ -14,10 +14,13 @@ from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.trainstep.frames.object_kinds import is_model_name, last_name
+from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
+    from crosscast.trainstep.events import Event
 
 NAME = "torch_parallel"
 _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -49,6 +52,8 @@ _OWN = {
     "FSDP": "fsdp",
 }
 _BACKENDS = frozenset({"dist_backend", "ddp_backend", "distributed_backend", "dist_url_backend"})
+_PROCESSES = re.compile(r"(is_)?(main|master)_process|get_(rank|world_size)|is_dist\w*initialized")
+_FLAGS = frozenset({"multiprocessing_distributed", "distributed", "local_rank", "world_size"})
 _PREPARE = frozenset({"prepare_distributed", "wrap_ddp", "setup_ddp", "to_ddp", "wrap_model_ddp"})
 
 
@@ -56,7 +61,19 @@ class TorchParallel:
     """Reads data parallelism."""
 
     name = NAME
-    hints = ("arallel", "horovod", "hvd", "fsdp", "FSDP", "init_process_group", "xla", "istributed")
+    hints = (
+        "arallel",
+        "process",
+        "module",
+        "rank",
+        "horovod",
+        "hvd",
+        "fsdp",
+        "FSDP",
+        "init_process_group",
+        "xla",
+        "istributed",
+    )
 
     def read(self, program: Program) -> Iterator[Fact]:
         """Yield how training is distributed."""
@@ -186,6 +203,47 @@ def _prepared(writer: FactWriter, program: Program) -> None:
         for call in module.calls:
             if call.method in _PREPARE:
                 writer.say("parallel.kind", "ddp", place_of(call), confidence="likely")
+    if not any(fact.field == "parallel.kind" for fact in writer.facts):
+        _of_caller(writer, program)
+
+
+def _of_caller(writer: FactWriter, program: Program) -> None:
+    """Record that functions train a model they receive, which may be one of several copies."""
+    for step in training_steps(program):
+        forward = [e for e in step.of("forward") if e.context("no_grad") is None]
+        if not forward or not all(_is_given(event) for event in forward):
+            continue
+        module = forward[0].module
+        signs = [node for node in module.nodes if _is_sign(node, module)]
+        if signs:
+            span = module.span(signs[0])
+            writer.say("parallel.kind", "caller", span, confidence="likely")
+            return
+
+
+def _is_given(event: Event) -> bool:
+    """Whether the model is a parameter of the function that trains it."""
+    function = event.module.function_of(event.node)
+    name = event.subject.partition(".")[0]
+    arguments = function.args if function is not None else None
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs) if arguments else ()
+    return any(argument.arg == name for argument in every) and name not in ("self", "cls")
+
+
+def _is_sign(node: ast.AST, module: Module) -> bool:
+    """Whether code speaks of several processes, or of a model in a wrapper (`model.module`)."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[of, named, *_]):
+            wrapped = isinstance(named, ast.Constant) and named.value in ("module", "no_sync")
+            return wrapped and is_model_name(last_name(of))
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as of, attr="module"):
+            return is_model_name(last_name(of))
+        case ast.Call():
+            call = module.call(node)
+            return bool(_PROCESSES.fullmatch(last(call.name) or call.method))
+        case ast.Attribute(attr=name):
+            return name in _FLAGS
+    return False
 
 
 READER = TorchParallel()

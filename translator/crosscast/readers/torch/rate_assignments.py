@@ -112,8 +112,9 @@ def stepped_rates(program: Program) -> Iterator[SchedulePart]:
     """Yield the facts of steps of schedules that the files do not create."""
     for step in training_steps(program):
         for event in step.of("schedule"):
-            if event.loops and not event.library:
-                yield SchedulePart(_decided_by(event), (event.span,), confidence="likely")
+            decided = "" if event.library else _decided_by(event)
+            if decided and (event.loops or decided == "caller"):
+                yield SchedulePart(decided, (event.span,), confidence="likely")
 
 
 def _decided_by(event: Event) -> str:

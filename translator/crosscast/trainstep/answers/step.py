@@ -29,6 +29,9 @@ def libraries(step: TrainingStep) -> set[str]:
 
 # ---- clearing
 
+_BROKEN = re.compile(r"isnan|isinf|\bnan\b|overflow", re.I)
+_SOUND = re.compile(r"is_?finite", re.I)
+
 
 def cleared(step: TrainingStep) -> Answer | None:
     """Return where gradients are cleared."""
@@ -41,6 +44,7 @@ def cleared(step: TrainingStep) -> Answer | None:
         return answer("library", *step.of("backward")[:1])
     own = [e for e in step.inside("zero_grad") if e.library not in _DONE_BY_LIBRARY]
     own = [e for e in own if not _at_first(e, step)] or own
+    own = [e for e in own if not any(map(_gives_up, e.guards))] or own
     events = default_events(with_windows(step, own))
     if "tensorflow" in who and not step.of("accumulate"):
         return None
@@ -49,6 +53,12 @@ def cleared(step: TrainingStep) -> Answer | None:
         if where:
             return answer(where, event)
     return None
+
+
+def _gives_up(guard: Guard) -> bool:
+    """Whether a round is given up under a condition, as its loss is not a number."""
+    holds = guard.holds != guard.text.startswith("not ")
+    return bool((_BROKEN if holds else _SOUND).search(guard.text))
 
 
 def _at_first(event: Event, step: TrainingStep) -> bool:
@@ -164,7 +174,14 @@ def _unscaled(step: TrainingStep, clip: Event) -> str:
 def clip_per(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
     """Return whether gradients are clipped once a window or for every micro-batch."""
     counted = step.windowed and step.by_hand
-    micro = [e for e in events if _is_summed(e, step) or (counted and _each_time(e, step))]
+    single = isinstance(step.steps, Known) and step.steps.value == 1 and not step.steps.flag
+    micro = [
+        e
+        for e in events
+        if _is_summed(e, step)
+        or (counted and _each_time(e, step))
+        or (not (single or e.window) and e.context("accumulate") is not None)
+    ]
     return answer("micro", *micro) if micro else answer("step", *events)
 
 

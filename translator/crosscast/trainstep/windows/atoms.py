@@ -12,7 +12,7 @@ from crosscast.trainstep.frames.expression_keys import key_of
 from crosscast.trainstep.frames.frame import Frame, counter_name
 from crosscast.trainstep.frames.loops import LoopHead
 from crosscast.trainstep.frames.object_kinds import last_name
-from crosscast.trainstep.windows.counters import life_of
+from crosscast.trainstep.windows.counters import Change, Life, life_of
 from crosscast.trainstep.windows.first_values import any_precedes, counter_path, start_of
 from crosscast.trainstep.windows.linear import Comparison, Remainder, take_apart
 
@@ -89,7 +89,7 @@ def _by_comparison(
         return None
     life = life_of(name, heads[-1].loop.node, frame)
     if not life.grows:
-        return None
+        return _by_turns(node, parts, life, frame)
     before = any_precedes(life.grows, node, frame)
     if not life.resets:
         small = isinstance(parts.right.core, ast.Constant) and parts.right.core.value in (0, 1)
@@ -104,6 +104,29 @@ def _by_comparison(
         gap_ = start + before + parts.left.offset - offset - 1
     test = _test(node, parts.left.core, parts.right.core, gap_, frame, modular=False)
     return replace(test, positive=positive, restarts=life.per_epoch)
+
+
+def _by_turns(node: ast.expr, parts: Comparison, life: Life, frame: Frame) -> WindowTest | None:
+    """`counter == 0` behind `counter = (counter + 1) % n`."""
+    zero = isinstance(parts.right.core, ast.Constant) and parts.right.core.value == 0
+    if len(life.resets) != 1 or not zero or parts.op not in ("==", "!=") or parts.right.offset:
+        return None
+    turn = life.resets[0].node
+    match turn:
+        case ast.Assign(
+            value=ast.BinOp(
+                left=ast.BinOp(left=counter, op=ast.Add(), right=ast.Constant(value=1)),
+                op=ast.Mod(),
+                right=length,
+            )
+        ) if ast.unparse(counter) == ast.unparse(parts.left.core):
+            pass
+        case _:
+            return None
+    if parts.left.offset or not any_precedes((Change(turn, add=1),), node, frame):
+        return None
+    test = _test(node, parts.left.core, length, life.before, frame)
+    return replace(test, positive=parts.op == "==", restarts=life.per_epoch)
 
 
 def _since_last(

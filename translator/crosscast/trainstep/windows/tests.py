@@ -25,6 +25,8 @@ _BY_CALLER = re.compile(
     r"|accum\w*_(end|boundary|done|finished)|boundary|is_accumulat|grad_sync",
     re.I,
 )
+_CONTINUES = re.compile(r"^(do_|should_)?accumulate(_the)?_?grad(ient)?s?$", re.I)
+"""Parameters of functions that say that the window does not end yet."""
 
 
 def window_of(
@@ -128,6 +130,8 @@ def _named(
             return None
     if _BY_CALLER.search(node.id) and _is_parameter(node.id, frame):
         return _caller_decides(node, node.id)
+    if _CONTINUES.search(node.id) and _is_parameter(node.id, frame):
+        return replace(_caller_decides(node, node.id), positive=False)
     return None
 
 

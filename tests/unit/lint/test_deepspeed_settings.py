@@ -1,0 +1,70 @@
+"""CL913: settings that DeepSpeed does not read, and those that its file takes the place of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.messages.source import Source
+
+RUN = """\
+deepspeed train.py --deepspeed conf/zero.json --per_device_train_batch_size 4 \\
+    --learning_rate 1e-5 --num_train_epochs 2 --lr_scheduler_type cosine --output_dir out
+"""
+FILE = {
+    "train_micro_batch_size_per_gpu": 4,
+    "zero_optimization": {"stage": 2},
+    "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 100}},
+}
+
+
+def found(*sources: tuple[str, str]) -> list[str]:
+    """Return the files and lines of settings without effect."""
+    results = lint_sources([Source(name, text) for name, text in sources])
+    return [f"{d.span.file}:{d.span.line}" for d in results if d.code == "CL913" and d.span]
+
+
+def test_a_schedule_that_the_file_of_deepspeed_replaces() -> None:
+    files = ("run.sh", RUN), ("conf/zero.json", json.dumps(FILE))
+    assert found(*files) == ["run.sh:2"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        (("run.sh", RUN), ("conf/zero.json", json.dumps({**FILE, "scheduler": {}}))),
+        (("run.sh", RUN), ("conf/other.json", json.dumps(FILE))),
+        (
+            ("run.sh", RUN.replace("cosine", "constant_with_warmup")),
+            ("conf/zero.json", json.dumps(FILE)),
+        ),
+        (
+            ("run.sh", RUN.replace("--lr_scheduler_type cosine ", "")),
+            ("conf/zero.json", json.dumps(FILE)),
+        ),
+    ],
+)
+def test_schedules_that_hold(files: tuple[tuple[str, str], ...]) -> None:
+    assert found(*files) == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ({"max_grad_norm": 0.5}, ["zero.json:3"]),
+        ({"grad_clip": 1.0}, ["zero.json:3"]),
+        ({"max_grad_norm": 0.5, "gradient_clipping": 0.5}, []),
+        ({"gradient_clipping": 0.5}, []),
+        ({"optimizer": {"type": "Adam", "params": {"max_grad_norm": 0.5}}}, []),
+        ({"max_grad_norm": 0}, []),
+    ],
+)
+def test_limits_under_the_name_of_another_library(
+    entries: dict[str, object], expected: list[str]
+) -> None:
+    text = json.dumps(
+        {"train_micro_batch_size_per_gpu": 4, **entries, "fp16": {"enabled": True}}, indent=1
+    )
+    assert found(("zero.json", text)) == expected
