@@ -34,6 +34,8 @@ def check(subject: Subject) -> Iterator[Finding]:
                     continue
                 if _of(first) != _of(second) or not implies(first, second):
                     continue
+                if first.scaler and second.scaler and first.scaler != second.scaler:
+                    continue  # one of both is no scaler: a layer that updates its own weights
                 yield Finding(
                     span=second.span,
                     message=f"{subject_name} has already applied these gradients",

@@ -10,6 +10,7 @@ from crosscast.lint.rules._epoch_lengths import (
     advanced,
     advanced_by_keras,
     counts_epochs,
+    moves_with_count,
     runs_over,
     told_otherwise,
 )
@@ -102,10 +103,10 @@ def _of_lightning(program: Program) -> Iterator[Finding]:
 
 def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
     """Find lengths in epochs of schedules that advance for every batch, and the reverse."""
-    inside = [event for event in step.inside("schedule") if _is_plain(event)]
     around = [event for event in step.around("schedule") if _is_plain(event)]
     for call, node in advanced(program):
         name = target_of(call.node, call.module).rpartition(".")[2]
+        inside = [e for e in step.inside("schedule") if _is_plain(e) or moves_with_count(e, call)]
         mine, ends = ([e for e in found if _same(e, name)] for found in (inside, around))
         text = call.module.text(node)
         if mine and not ends and counts_epochs(call, node) and _run_over(mine, text):
