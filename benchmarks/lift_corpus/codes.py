@@ -80,5 +80,6 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL805": ("LOSS_SCALE_MISSING",),
     "CL808": ("ACCUM_NOT_WIRED",),
     "CL809": ("DEAD_FLAG",),
+    "CL810": ("CLIP_BEFORE_UNSCALE",),
 }
 """A code that is missing here matches nothing."""

@@ -16,6 +16,7 @@ from crosscast.lint.rules._epoch_lengths import (
 )
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._paddle_graphs import lengths_in_rounds
 from crosscast.lint.rules._schedules import (
     is_paddle_schedule,
     is_prepared,
@@ -50,6 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     yield from _of_keras(program)
+    yield from _of_workers(program)
     yield from _of_lightning(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
@@ -87,6 +89,18 @@ def _of_keras(program: Program) -> Iterator[Finding]:
                 "every update",
                 hint="multiply by the updates per epoch",
             )
+
+
+def _of_workers(program: Program) -> Iterator[Finding]:
+    """Find lengths that a loop reaches early, as it counts a step for every worker."""
+    for module, length, raised in lengths_in_rounds(program):
+        yield Finding(
+            span=module.span(length),
+            message=f"the loop counts one step per worker up to {module.text(length)}, but the "
+            "schedule advances once per round: with N workers it ends after 1/N of the schedule",
+            hint="count rounds in the loop, or divide the length by the number of workers",
+            related=(module.span(raised),),
+        )
 
 
 def _of_lightning(program: Program) -> Iterator[Finding]:
@@ -212,7 +226,7 @@ RULE = Rule(
     wrong=changed(_RIGHT, (" // steps\n", "\n")),
     right=_RIGHT,
     check=check,
-    hints=("len(", "accum", "epoch", "EPOCH"),
+    hints=("len(", "accum", "epoch", "EPOCH", "_steps"),
     sources=(
         "accelerate 1.15 scheduler.py",
         "PyTorch docs, CosineAnnealingLR",
