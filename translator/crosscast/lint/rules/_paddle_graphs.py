@@ -40,7 +40,7 @@ def schedules_before_runs(program: Program) -> Iterator[tuple[Call, Call]]:
                 yield tick, runs[0]
 
 
-def lengths_in_rounds(program: Program) -> Iterator[tuple[Module, ast.expr, ast.AugAssign]]:
+def lengths_in_rounds(program: Program) -> Iterator[tuple[Module, ast.expr, ast.AST]]:
     """Yield lengths of schedules that a loop reaches by counting every worker in a round.
 
     `while steps < total: steps += fleet.worker_num()` makes `total / workers` updates.
