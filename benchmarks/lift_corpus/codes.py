@@ -50,6 +50,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL308": ("CLIP_BEFORE_UNSCALE",),
     "CL309": ("CLIP_ZERO_TRAP",),
     "CL401": ("BACKWARD_IN_AUTOCAST",),
+    "CL405": ("DEAD_FLAG",),
     "CL501": ("SCHED_BEFORE_OPT",),
     "CL502": ("SCHED_PER_MICRO",),
     "CL503": ("SCHED_LENGTH_MISMATCH",),
@@ -58,6 +59,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL506": ("DECAY_INVERTED",),
     "CL509": ("SCHED_LENGTH_MISMATCH",),
     "CL510": ("SCHED_LENGTH_MISMATCH", "OFF_BY_ONE_WINDOW"),
+    "CL511": ("CONFIG_CONFLICT",),
     "CL601": ("NO_SYNC_MISSING",),
     "CL908": ("SYNTAX_ERROR",),
     "CL910": ("ARGPARSE_BOOL",),
@@ -78,5 +80,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL804": ("LOSS_SCALE_MISSING",),
     "CL805": ("LOSS_SCALE_MISSING",),
     "CL808": ("ACCUM_NOT_WIRED",),
+    "CL809": ("DEAD_FLAG",),
+    "CL810": ("CLIP_BEFORE_UNSCALE",),
 }
 """A code that is missing here matches nothing."""

@@ -364,3 +364,23 @@ def test_a_switch_that_is_only_stored() -> None:
 @pytest.mark.parametrize("name", READ)
 def test_a_switch_that_is_read(name: str) -> None:
     assert "CL912" not in codes(swap(STORED, *READ[name]))
+
+
+OWN = """\
+import paddle
+
+scaler = paddle.amp.GradScaler(init_loss_scaling=1024)
+optimizer = paddle.optimizer.SGD(0.1, parameters=model.parameters())
+for x, y in rows:
+    with paddle.amp.auto_cast():
+        loss = head(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    {}
+    optimizer.clear_grad()
+"""
+
+
+def test_a_layer_that_updates_its_own_weights_applies_no_gradients_twice() -> None:
+    assert "CL111" not in codes(OWN.format("head.step(optimizer)"))
+    assert "CL111" in codes(OWN.format("scaler.step(optimizer)"))

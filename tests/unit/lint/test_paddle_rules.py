@@ -289,3 +289,34 @@ HELPER = """
 )
 def test_a_loss_that_another_file_computes(first: str, what: str, expected: list[str]) -> None:
     assert codes(HELPER.format(first=first, what=what)) == expected
+
+
+SPLIT = """
+import paddle
+from paddle.distributed import fleet
+
+paddle.enable_static()
+loss = build_program()
+windows = {length}
+strategy = fleet.DistributedStrategy()
+if {test}:
+    print("one card")
+else:
+    strategy.pipeline_configs = {{"accumulate_steps": windows, "micro_batch_size": 2}}
+optimizer = paddle.optimizer.AdamW(learning_rate=1e-4)
+optimizer = fleet.distributed_optimizer(optimizer, strategy)
+optimizer.minimize(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("length", "test", "expected"),
+    [
+        ("args.global_batch // 2", "args.num_mp == 1 and args.num_pp == 1", ["CL808"]),
+        ("args.global_batch // 2", "args.num_mp == 1 and args.stages == 4", []),
+        ("args.accumulate", "args.num_mp == 1 and args.num_pp == 1", []),
+        ("args.global_batch // 2", "args.no_pipeline", []),
+    ],
+)
+def test_windows_of_a_split_model(length: str, test: str, expected: list[str]) -> None:
+    assert codes(SPLIT.format(length=length, test=test)) == expected

@@ -274,3 +274,31 @@ def test_gradients_of_a_tape_that_are_applied_at_once() -> None:
     once = "    optimizer.apply_gradients(zip(gradients, model.trainable_variables))\n"
     assert "CL101" not in codes(head.split("    for one")[0] + once)
     assert "if (i" not in rest
+
+
+UNSEEN = "from models import make, build_criterion\nmodel, criterion = make(), build_criterion()"
+
+
+@pytest.mark.parametrize(
+    ("loss", "found"),
+    [
+        ("total, avg_loss, tokens = criterion(model(x), y)\n    loss = avg_loss", True),
+        ("sums, mean_cost, n = criterion(model(x), y, sample_size=4)\n    loss = mean_cost", True),
+        ("total, loss, sample_size = criterion(model(x), y)", False),
+        ("total, avg_loss, tokens = prepare(model(x), y)\n    loss = avg_loss", False),
+        ("out = model(x)\n    parts = out['losses']\n    loss = parts['loss']", True),
+        ("out = model(x)\n    parts = out['losses']\n    loss = parts['weights']", False),
+        ("out = prepare(x)\n    parts = out['losses']\n    loss = parts['loss']", False),
+    ],
+)
+def test_what_names_say_of_a_container_of_losses(loss: str, found: bool) -> None:
+    assert ("CL101" in codes(program(loss, UNSEEN))) is found
+
+
+def test_a_name_that_a_round_assigns_anew_has_no_value_of_the_round_before() -> None:
+    renewed = "if flag:\n        loss = F.cross_entropy(model(x), y)\n        loss.backward()"
+    text = program(renewed, UNSEEN).replace("    loss.backward()\n    if", "    if")
+    assert "CL101" in codes(text + "    loss, other = meter.update(loss)\n")
+    kept = text.replace("        loss = F.cross_entropy(model(x), y)\n", "")
+    kept = kept.replace("for i,", "loss = F.cross_entropy(model(0), 1)\nfor i,")
+    assert "CL101" not in codes(kept + "    loss, other = meter.update(loss)\n")

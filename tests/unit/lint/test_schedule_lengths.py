@@ -187,3 +187,37 @@ trainer.fit(module, rows)
 )
 def test_epochs_that_a_module_is_told(change: tuple[str, str], found: bool) -> None:
     assert ("CL503" in codes(swap(TOLD, change))) is found
+
+
+COUNTED = """\
+import paddle
+from paddle.optimizer.lr import CosineAnnealingDecay, NoamDecay
+
+scheduler = CosineAnnealingDecay(0.1, T_max=epochs)
+optimizer = paddle.optimizer.SGD(scheduler, parameters=model.parameters())
+count = 0
+for epoch in range(epochs):
+    for x, y in loader:
+        loss = paddle.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        if isinstance(scheduler, (CosineAnnealingDecay, NoamDecay)):
+            scheduler.step(count)
+        count += 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (("count += 1", "count += 1"), True),
+        (("step(count)", "step()"), True),
+        (("step(count)", "step(epoch)"), False),
+        (("(CosineAnnealingDecay, NoamDecay)):", "NoamDecay):"), False),
+        (("if isinstance(scheduler, (CosineAnnealingDecay, NoamDecay)):", "if other:"), False),
+        (("T_max=epochs", "T_max=epochs * len(loader)"), False),
+    ],
+)
+def test_schedules_that_are_set_to_a_count(change: tuple[str, str], found: bool) -> None:
+    assert ("CL503" in codes(swap(COUNTED, change))) is found

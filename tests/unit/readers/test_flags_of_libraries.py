@@ -173,6 +173,15 @@ def best(text: str) -> dict[str, Any]:
             },
         ),
         (
+            "python -m paddle.distributed.launch t.py --lr 2e-5",
+            {"framework": "paddle", "parallel.kind": "paddle_dp", "precision.enabled": None},
+        ),
+        (
+            "python paddle_tools/t.py --amp --update-freq 4",
+            {"framework": "paddle", "precision.enabled": "always", "accumulation.steps": 4},
+        ),
+        ("python tools/t.py --amp --update-freq 4", {"framework": None}),
+        (
             "export TF_ENABLE_AUTO_MIXED_PRECISION=1\npython t.py",
             {
                 "framework": "tensorflow",

@@ -314,6 +314,7 @@ KINDS = [
     ("model = paddle.DataParallel(model)", "paddle_dp"),
     ("t = paddle.fluid.DistributeTranspiler()", "paddle_transpiler"),
     ("model = paddle.distributed.fleet.distributed_model(model)", "fleet"),
+    ("paddle.distributed.fleet.init(is_collective=True)", "fleet"),
 ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.lint.rules._schedules import makers, spelled_out
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.pysource.values.value import Instance, Known
 from crosscast.readers.python.library_calls import calls_of, last
 
@@ -68,6 +68,46 @@ def runs_over(event: Event, length: str) -> bool:
             for loop in around
             if loop is not None
         )
+    )
+
+
+def moves_with_count(event: Event, made: Call) -> bool:
+    """Whether a schedule of a known class is set to a count that every batch raises by one.
+
+    The only condition may be that it is of that class, as where several are to choose from.
+    """
+    node = event.node
+    match node:
+        case ast.Call(func=ast.Attribute(value=schedule), args=[] | [ast.Name()]):
+            tests = [guard.node for guard in event.guards if guard.holds]
+            if len(tests) < len(event.guards) or event.window is not None:
+                return False
+            text, name = ast.unparse(schedule), last(made.name)
+            of_class = all(_asks_class(test, text, name) for test in tests)
+            counted = not node.args or _is_raised(node.args[0], event)
+            return of_class and counted and "by_hand" not in event.detail
+    return False
+
+
+def _asks_class(test: ast.expr, text: str, name: str) -> bool:
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, classes]):
+            names = classes.elts if isinstance(classes, ast.Tuple) else [classes]
+            return ast.unparse(asked) == text and name in [identifier(each) for each in names]
+    return False
+
+
+def _is_raised(count: ast.expr, event: Event) -> bool:
+    """Whether the body of the innermost loop adds 1 to a count."""
+    body = event.loops[-1].node.body if event.loops else []
+    return isinstance(count, ast.Name) and any(
+        isinstance(each, ast.AugAssign)
+        and isinstance(each.op, ast.Add)
+        and isinstance(each.target, ast.Name)
+        and each.target.id == count.id
+        and isinstance(each.value, ast.Constant)
+        and each.value.value == 1
+        for each in body
     )
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from crosscast.lint.rules._model_outputs import (
     is_output,
     reduction_of_entry,
+    reduction_within,
     runs_model,
     uses_transformers,
 )
@@ -227,6 +228,8 @@ def _of_entry(
                 yield reduction_of_entry(node, key, module, name)
         case ast.Subscript(value=value, slice=ast.Slice(lower=None)):
             yield from _of_entry(value, key, module, way, name)
+        case ast.Subscript(slice=ast.Constant(value=str())):
+            yield reduction_within(node, key, module)
         case _:
             yield "unknown"
 

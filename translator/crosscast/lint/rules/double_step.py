@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -12,6 +13,8 @@ from crosscast.lint.rules._summed_gradients import applied_again
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event
+
+_SCALERS = re.compile(r"scal|amp|accelerat", re.I)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -34,12 +37,23 @@ def check(subject: Subject) -> Iterator[Finding]:
                     continue
                 if _of(first) != _of(second) or not implies(first, second):
                     continue
+                if _may_be_layer(first, second):
+                    continue
                 yield Finding(
                     span=second.span,
                     message=f"{subject_name} has already applied these gradients",
                     hint="step once",
                     related=(first.span,),
                 )
+
+
+def _may_be_layer(first: Event, second: Event) -> bool:
+    """Whether one of both steps may be of a layer that updates weights of its own.
+
+    `head.step(optimizer)` reads as a step by a scaler, as long as the class of `head` is unknown.
+    """
+    names = {first.scaler, second.scaler}
+    return len(names) > 1 and ("" not in names or not _SCALERS.search("".join(names)))
 
 
 def _of(event: Event) -> str:

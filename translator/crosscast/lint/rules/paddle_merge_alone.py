@@ -11,7 +11,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.readers.python.conditions import Condition, branches
 from crosscast.sources.subject import Subject
 
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 _WORKERS = re.compile(
     r"worker_num|world_size|\bnranks|trainers?_num|num_trainers|TRAINERS_NUM|device_count"
     r"|trainer_count|n_?gpus?\b|num_gpus|num_cards"
+    r"|(^|[._])(num|n)_(mp|pp|tp|sharding)\b|\b(mp|pp|tp|sharding)(\.size|_degree|_size)\b"
 )
+_LENGTHS = frozenset({"gradient_merge_acc_step", "accumulate_steps"})
+"""Lengths of windows in the settings of a split model."""
 _SEVERAL = re.compile(r"(^|[._])(is_)?(distributed|multi_(gpu|card|node)s?)$")
+_SPLITS = ("sharding_configs", "pipeline_configs")
 _MORE = {(ast.Gt, 1), (ast.GtE, 2), (ast.NotEq, 1)}
 _ONE = {(ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2)}
 
@@ -57,10 +61,28 @@ def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
             if not isinstance(node, ast.Assign):
                 continue
             target = node.targets[0]
-            if not isinstance(target, ast.Attribute) or target.attr != "gradient_merge":
+            if not isinstance(target, ast.Attribute):
+                continue
+            if target.attr in _SPLITS and _has_derived_length(node.value, module):
+                yield node, module
+            if target.attr != "gradient_merge":
                 continue
             if not (isinstance(node.value, ast.Constant) and not node.value.value):
                 yield node, module
+
+
+def _has_derived_length(value: ast.expr, module: Module) -> bool:
+    """Whether settings have a window whose length is what a global batch leaves for it."""
+    pairs = zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ()
+    return any(
+        isinstance(key, ast.Constant)
+        and key.value in _LENGTHS
+        and any(
+            isinstance(made, ast.BinOp) and isinstance(made.op, ast.FloorDiv | ast.Div)
+            for made, _ in chase(length, module)
+        )
+        for key, length in pairs
+    )
 
 
 def _for_several(node: ast.AST, module: Module) -> Condition | None:
@@ -97,6 +119,8 @@ def _tests_several(condition: Condition) -> bool:
     parts = [node]
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) and holds:
         parts = node.values
+    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):  # not all of them are one
+        return all(_means_several(part, condition.module, holds=False) for part in node.values)
     return any(_means_several(part, condition.module, holds=holds) for part in parts)
 
 
@@ -166,5 +190,5 @@ RULE = Rule(
     ),
     right=_RIGHT,
     check=check,
-    hints=("gradient_merge",),
+    hints=("gradient_merge", "accumulate_steps"),
 )

@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.rules._paddle import program_of
+from crosscast.lint.rules._paddle_graphs import schedules_before_runs
 from crosscast.lint.rules._schedules import is_schedule
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules that advance before the optimizer steps in every iteration or epoch."""
+    if program_of(subject) is not None and subject.program is not None:
+        yield from _before_runs(subject.program)
     for step in eager_steps(subject):
         backward = backward_of(step)
         for event in step.of("schedule"):
@@ -30,6 +35,17 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint="step the optimizer first",
                     related=(later.span,),
                 )
+
+
+def _before_runs(program: Program) -> Iterator[Finding]:
+    """Find schedules that advance before the static program of Paddle that reads their rate."""
+    for tick, run in schedules_before_runs(program):
+        yield Finding(
+            span=tick.module.span(tick.node),
+            message=f"{tick.receiver_text} advances before the program runs, which reads its rate",
+            hint="run the program first",
+            related=(run.module.span(run.node),),
+        )
 
 
 def _later(event: Event, step: TrainingStep) -> Event | None:

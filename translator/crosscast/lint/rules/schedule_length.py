@@ -10,11 +10,13 @@ from crosscast.lint.rules._epoch_lengths import (
     advanced,
     advanced_by_keras,
     counts_epochs,
+    moves_with_count,
     runs_over,
     told_otherwise,
 )
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._paddle_graphs import lengths_in_rounds
 from crosscast.lint.rules._schedules import (
     is_paddle_schedule,
     is_prepared,
@@ -49,6 +51,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     yield from _of_keras(program)
+    yield from _of_workers(program)
     yield from _of_lightning(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
@@ -88,6 +91,18 @@ def _of_keras(program: Program) -> Iterator[Finding]:
             )
 
 
+def _of_workers(program: Program) -> Iterator[Finding]:
+    """Find lengths that a loop reaches early, as it counts a step for every worker."""
+    for module, length, raised in lengths_in_rounds(program):
+        yield Finding(
+            span=module.span(length),
+            message=f"the loop counts one step per worker up to {module.text(length)}, but the "
+            "schedule advances once per round: with N workers it ends after 1/N of the schedule",
+            hint="count rounds in the loop, or divide the length by the number of workers",
+            related=(module.span(raised),),
+        )
+
+
 def _of_lightning(program: Program) -> Iterator[Finding]:
     """Find modules whose number of epochs is not that of the Trainer that runs them."""
     for call, told, trainer, runs in told_otherwise(program):
@@ -102,10 +117,10 @@ def _of_lightning(program: Program) -> Iterator[Finding]:
 
 def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
     """Find lengths in epochs of schedules that advance for every batch, and the reverse."""
-    inside = [event for event in step.inside("schedule") if _is_plain(event)]
     around = [event for event in step.around("schedule") if _is_plain(event)]
     for call, node in advanced(program):
         name = target_of(call.node, call.module).rpartition(".")[2]
+        inside = [e for e in step.inside("schedule") if _is_plain(e) or moves_with_count(e, call)]
         mine, ends = ([e for e in found if _same(e, name)] for found in (inside, around))
         text = call.module.text(node)
         if mine and not ends and counts_epochs(call, node) and _run_over(mine, text):
@@ -211,7 +226,7 @@ RULE = Rule(
     wrong=changed(_RIGHT, (" // steps\n", "\n")),
     right=_RIGHT,
     check=check,
-    hints=("len(", "accum", "epoch", "EPOCH"),
+    hints=("len(", "accum", "epoch", "EPOCH", "_steps"),
     sources=(
         "accelerate 1.15 scheduler.py",
         "PyTorch docs, CosineAnnealingLR",

@@ -56,7 +56,19 @@ def _comes_round(
         if here in ancestors and isinstance(here, ast.For | ast.While | ast.AsyncFor):
             if ancestors[here] not in here.body:
                 return False
-            return not any(module.parents.get(_statement(b.node, module)) is here for b in found)
+            return not any(_is_renewed(b, here, ancestors, module) for b in found)
+        here = module.parents.get(here)
+    return False
+
+
+def _is_renewed(
+    binding: Binding, loop: ast.AST, ancestors: dict[ast.AST, ast.AST], module: Module
+) -> bool:
+    """Whether every round of a loop that gets to a use of a name passes an assignment to it."""
+    here = module.parents.get(_statement(binding.node, module))
+    while here is not None and here in ancestors:
+        if here is loop:
+            return True
         here = module.parents.get(here)
     return False
 

@@ -65,11 +65,14 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     fleet = trainer.setting("PADDLE_IS_FLEET")
     if fleet is not None and fleet.switch:
         writer.tell("parallel.kind", "fleet", fleet)
+    elif (spread := trainer.setting("is_distributed")) is not None and spread.switch:
+        writer.tell("parallel.kind", "library", spread)
     tell_numbers(writer, "ernie", optimization.setting, "optimizer")
     decay = optimization.setting("use_lr_decay")
     scheduler = optimization.setting("lr_scheduler")
     if scheduler is not None and scheduler.text in ("linear_warmup_decay", "noam_decay"):
         writer.tell("schedule.name", scheduler.text.partition("_")[0], scheduler)
+        writer.tell("schedule.stepped_per", "step", scheduler, origin="presence")
     elif decay is not None and decay.switch is not None:
         writer.tell("schedule.name", "linear" if decay.switch else "constant", decay)
     steps = optimization.setting("warmup_steps")
@@ -78,7 +81,10 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
         tell_warmup(writer, steps)
     else:
         tell_warmup(writer, None, ratio)
-    writer.by_library("zero_grad.where")
+    if dygraph is not None and dygraph.switch:
+        writer.by_library("zero_grad.where")
+    else:
+        writer.tell("zero_grad.where", "static_graph", origin="presence")
     reader = tree.get("dataset_reader", "train_reader", "config")
     if reader is not None:
         writer.number("batch.micro_batch_size", reader.setting("batch_size"))

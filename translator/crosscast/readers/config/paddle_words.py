@@ -94,6 +94,21 @@ def tell_limits(writer: SettingWriter, section: Tree) -> bool:
     return False
 
 
+def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> bool:
+    """Record the clip object that an optimizer is made with; return whether there is one."""
+    clip = optimizer.get("grad_clip_cfg") or optimizer.get("grad_clip")
+    if clip is None or clip.keys is None:
+        return False
+    kind = clip.setting("name") or clip.setting("type")
+    names = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
+    word = names.get("" if kind is None else kind.text, "global_norm")
+    writer.tell("clipping.kind", word, kind)
+    writer.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
+    writer.tell("clipping.per", "step", kind, origin="presence")
+    writer.tell("clipping.unscaled_first", "library", kind, origin="presence")
+    return True
+
+
 def items_of(tree: Tree | None) -> list[Tree]:
     """Return the entries of a list; a single value is a list of one."""
     if tree is None:

@@ -9,6 +9,7 @@ from crosscast.readers.config.paddle_detection import tell_detection
 from crosscast.readers.config.paddle_words import (
     items_of,
     tell_amp,
+    tell_grad_clip,
     tell_length,
     tell_limits,
     tell_moments,
@@ -26,6 +27,7 @@ _DETECTION = frozenset(
     )
 )
 _SEG = frozenset({"train_dataset", "val_dataset", "lr_scheduler", "iters", "optimizer", "loss"})
+_PAIR = re.compile(r"[(\[]\s*([\d.eE-]+)\s*,\s*([\d.eE-]+)\s*,?\s*[)\]]")
 _VIT = re.compile(
     r"^[ \t]+(NUM_EPOCHS|WARMUP_START_LR|LINEAR_SCALED_LR|ACCUM_ITER|END_LR)[ \t]*:", re.M
 )
@@ -36,7 +38,7 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
         *("OptimizerBuilder", "LearningRate", "TrainReader", "snapshot_epoch"),
     }:
         return True
-    if "Global" in keys and keys & {"Optimizer", "AMP"}:
+    if "Global" in keys and keys & {"Optimizer", "AMP", "FP16"}:
         return True
     if len(keys & _SEG) >= 3 and keys & {"train_dataset", "iters"} and "lr_scheduler" in keys:
         return "_component_" not in source.text
@@ -57,15 +59,18 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _clas(writer: SettingWriter, tree: Tree) -> None:
-    amp = tree.get("AMP")
+    amp = tree.get("AMP") or tree.get("FP16")
     general = tree.get("Global") or tree
     switch = None if amp is None else amp.setting("use_amp")
     if amp is not None and amp.keys is not None:
-        on = switch or Setting(name="AMP", value=True, places=(amp.key or amp.span,))
-        tell_amp(writer, on, amp.setting("scale_loss"), amp)
+        name = "AMP" if tree.get("AMP") is not None else "FP16"
+        on = switch or Setting(name=name, value=True, places=(amp.key or amp.span,))
+        scale = amp.setting("scale_loss") or amp.setting("GradScaler", "init_loss_scaling")
+        tell_amp(writer, on, scale, amp)
     elif (switch := general.setting("use_amp")) is not None:
         tell_amp(writer, switch, general.setting("scale_loss"), general)
     _tell_frequency(writer, general.setting("update_freq"))
+    _tell_parts(writer, general.setting("accum_steps"))
     writer.number("run.epochs", general.setting("epochs") or general.setting("epoch_num"))
     writer.number("seed", general.setting("seed"))
     optimizer = tree.get("Optimizer")
@@ -78,13 +83,42 @@ def _clas(writer: SettingWriter, tree: Tree) -> None:
         if rate is not None and rate.keys is not None:
             writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
             _named_schedule(writer, rate)
-        clips = tell_limits(writer, optimizer) or "clip" in " ".join(optimizer.keys or ())
+        limited = tell_grad_clip(writer, optimizer)
+        _tell_pair(writer, optimizer.setting("betas"))
+        clips = (
+            limited or tell_limits(writer, optimizer) or "clip" in " ".join(optimizer.keys or ())
+        )
         if not clips and kind is not None:
             writer.tell("clipping.kind", "none", kind, origin="presence")
     writer.number(
         "batch.micro_batch_size", tree.setting("DataLoader", "Train", "sampler", "batch_size")
     )
-    writer.by_library("zero_grad.where", "parallel.kind")
+    if (rate := tree.get("LRScheduler")) is not None and rate.keys is not None:
+        writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
+        _named_schedule(writer, rate)
+    spread = tree.setting("DistributedStrategy", "data_parallel")
+    if spread is not None and spread.switch:
+        writer.tell("parallel.kind", "paddle_dp", spread)
+        writer.by_library("zero_grad.where")
+    else:
+        writer.by_library("zero_grad.where", "parallel.kind")
+
+
+def _tell_parts(writer: SettingWriter, setting: Setting | None) -> None:
+    """Record into how many parts a batch is cut, whose gradients are added up."""
+    if setting is not None and setting.value is not None:
+        writer.tell("accumulation.present", "yes", setting)
+        writer.number("accumulation.steps", setting)
+        writer.by_library("accumulation.loss_divided", "accumulation.no_sync")
+
+
+def _tell_pair(writer: SettingWriter, setting: Setting | None) -> None:
+    """Record betas that a file writes as text: `(0.9, 0.999)`."""
+    text = setting.text.strip() if setting is not None else ""
+    if setting is not None and (found := _PAIR.fullmatch(text)):
+        for index, beta in enumerate(found.groups()):
+            one = Setting(name="betas", value=float(beta), places=setting.places)
+            writer.number(f"optimizer.betas.{index}", one)
 
 
 def _tell_frequency(writer: SettingWriter, setting: Setting | None) -> None:
@@ -103,8 +137,10 @@ def _named_schedule(writer: SettingWriter, rate: Tree) -> None:
     kind = rate.setting("name")
     if kind is not None and kind.text:
         tell_decay(writer, kind)
-        by_epoch = rate.setting("by_epoch")
-        if by_epoch is not None and by_epoch.switch is not None:
+        by_epoch, unit = rate.setting("by_epoch"), rate.setting("decay_unit")
+        if unit is not None and unit.text in ("step", "epoch"):
+            writer.tell("schedule.stepped_per", unit.text, unit)
+        elif by_epoch is not None and by_epoch.switch is not None:
             writer.tell("schedule.stepped_per", "epoch" if by_epoch.switch else "step", by_epoch)
         elif by_epoch is None and "constant" not in kind.text.lower():
             writer.tell("schedule.stepped_per", "step", kind, origin="presence")
@@ -122,15 +158,7 @@ def _seg(writer: SettingWriter, tree: Tree) -> None:
         family = tell_optimizer(writer, optimizer.setting("type"))
         tell_moments(writer, optimizer)
         tell_regularizer(writer, None, optimizer, family)
-        clip = optimizer.get("grad_clip_cfg") or optimizer.get("grad_clip")
-        if clip is not None and clip.keys is not None:
-            kind = clip.setting("name") or clip.setting("type")
-            words = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
-            word = words.get("" if kind is None else kind.text, "global_norm")
-            writer.tell("clipping.kind", word, kind)
-            writer.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
-            writer.tell("clipping.per", "step", kind, origin="presence")
-            writer.tell("clipping.unscaled_first", "library", kind, origin="presence")
+        tell_grad_clip(writer, optimizer)
     schedule = tree.get("lr_scheduler")
     if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
         _warmed(writer, schedule, inner)

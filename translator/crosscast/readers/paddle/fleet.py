@@ -234,6 +234,9 @@ def _trains(call: Call) -> bool:
 
 
 def _kinds(program: Program) -> Iterator[Fact]:
+    inits = [c for n, c in calls_of(program) if n.startswith("paddle.") and ".fleet." in n]
+    inits = [call for call in inits if call.method == "init"]
+    words = False
     for name, call in calls_of(program):
         shown = last(name)
         word = ""
@@ -250,11 +253,18 @@ def _kinds(program: Program) -> Iterator[Fact]:
             "distributed_scaler",
         ):
             word = "fleet"
+            if not words:
+                span = call.module.span(call.node)
+                yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
         elif shown == "DistributeTranspiler" and name.startswith("paddle."):
             word = "paddle_transpiler"
         if word:
             span = call.module.span(call.node)
             yield fact_of("parallel.kind", Known((word,)), span, reader=NAME)
+            words = True
+    for call in inits[:1] if not words else ():  # gradients are averaged in another file or by hand
+        span = call.module.span(call.node)
+        yield fact_of("parallel.kind", Known(("fleet",)), span, reader=NAME)
     for module in program.modules:
         for node in module.every(ast.Assign):
             if (

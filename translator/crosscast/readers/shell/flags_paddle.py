@@ -5,6 +5,7 @@ Without the script they are likely, not certain, because scripts differ in the f
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from crosscast.readers.settings import Setting, Settings, SettingWriter
@@ -32,6 +33,8 @@ _SWITCHES = (
     "fp16",
     "amp",
 )
+_OF_PADDLE = re.compile(r"(^|[/_-])paddle\w*/")
+"""Folders of programs that are named after the framework."""
 _TENSORFLOW = frozenset({"use_xla", "xla", "horovod", "amp", "use_tpu", "tpu_name"})
 _ERNIE = frozenset(
     (
@@ -47,12 +50,14 @@ _SCALING = {name: field for name, field in scaling_words("paddle").items() if fi
 
 def owns(settings: Settings, launch: Launch) -> bool:
     """Return whether these are flags of a Paddle script."""
+    if _OF_PADDLE.search(launch.command.program) and settings.having(_SWITCHES):
+        return True
     if settings.having(_TENSORFLOW) and launch.command.launcher != "paddle":
         return False
     switched = settings.having(_SWITCHES)
     strong = settings.having(_STRONG)
     if launch.command.launcher == "paddle":
-        return bool(switched or strong)
+        return True
     if any(is_paddle_variable(variable.expression) for variable in launch.command.environment):
         return bool(switched or strong)
     return len(strong) >= 2 or (bool(switched) and bool(strong))
@@ -63,6 +68,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     get = settings.get
     writer.tell("framework", "paddle", origin="presence")
     writer.tell("api", "paddle_cli_flags", get(*_SWITCHES, *sorted(_STRONG)), origin="presence")
+    if not settings.having(_SWITCHES) and not settings.having(_STRONG):
+        _parallel(writer, settings, launch)
+        return
     on = _precision(writer, settings)
     _scaling(writer, settings, on)
     if (tokens := get("in_tokens")) is not None and tokens.switch is False:
@@ -70,6 +78,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     tell_numbers(writer, "paddle flags", get, "optimizer")
     tell_warmup(writer, get("warmup_steps"), get("warmup_proportion", "warmup_ratio"))
     tell_window(writer, get("gradient_accumulation_steps", "accumulate_steps"))
+    if (own := get("update_freq")) is not None:  # how the script divides is not known
+        writer.tell("accumulation.present", "yes", own)
+        writer.number("accumulation.steps", own)
     recompute = get("use_recompute", "recompute")
     if recompute is not None and recompute.switch is not None:
         writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)

@@ -1,0 +1,83 @@
+"""What a program writes for the training and nothing follows: rates of groups, floors, calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from .lint_results import codes
+
+GROUPS = """
+import paddle
+def build(model, cfg):
+    groups = []
+    for name, factor in cfg.factors:
+        groups.append({{"params": [p for n, p in model.named_parameters() if name in n], {first}}})
+    groups.append({{"params": model.rest(), {second}}})
+    return paddle.optimizer.AdamW(learning_rate=cfg.lr, parameters=groups)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ('"lr": cfg.lr * factor', '"lr": cfg.lr', True),
+        ('"lr": cfg.lr * factor', '"weight_decay": 0.0', True),
+        ('"lr": cfg.lr', '"lr": cfg.lr', False),
+        ('"learning_rate": factor', '"weight_decay": 0.0', False),
+        ('"learning_rate": factor, "lr": cfg.lr * factor', '"weight_decay": 0.0', False),
+    ],
+)
+def test_rates_of_groups(first: str, second: str, found: bool) -> None:
+    text = GROUPS.format(first=first, second=second)
+    assert ("CL809" in codes(text)) is found
+    assert "CL809" not in codes(text.replace("paddle.optimizer", "ours.optimizer"))
+
+
+COSINE = """
+import paddle
+def build(cfg, model):
+    base = cfg.lr
+    plan = paddle.optimizer.lr.CosineAnnealingDecay({0})
+    return paddle.optimizer.SGD(plan, parameters=model.parameters())
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ("learning_rate=base, eta_min=cfg.lr, T_max=cfg.t", True),
+        ("learning_rate=cfg.lr, eta_min=base, T_max=cfg.t", True),
+        ("learning_rate=0.1, eta_min=0.1, T_max=9", True),
+        ("learning_rate=base, eta_min=cfg.min_lr, T_max=cfg.t", False),
+        ("learning_rate=base, eta_min=base * 0.1, T_max=cfg.t", False),
+        ("learning_rate=base, T_max=cfg.t", False),
+    ],
+)
+def test_schedules_that_stay_where_they_are(arguments: str, found: bool) -> None:
+    assert ("CL511" in codes(COSINE.format(arguments))) is found
+
+
+CALL = """
+import paddle
+def prepare(model, optimizer):
+    {0}
+    for x, y in loader:
+        loss = paddle.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("model.__call__ = paddle.amp.auto_cast(enable=True)(model.__call__)", True),
+        ("model.forward = paddle.amp.auto_cast(enable=True)(model.forward)", False),
+        ("Net.__call__ = paddle.amp.auto_cast(enable=True)(Net.__call__)", False),
+        ("kind = type(model)\n    kind.__call__ = paddle.amp.auto_cast()(kind.__call__)", False),
+        ("model.__call__ = counted(model.__call__)", False),
+    ],
+)
+def test_autocast_of_an_instance(line: str, found: bool) -> None:
+    assert ("CL405" in codes(CALL.format(line))) is found

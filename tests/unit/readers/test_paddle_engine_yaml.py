@@ -1,0 +1,64 @@
+"""Configurations of Paddle's engines: sections for half precision, the schedule and the clip."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.readers.config import paddle_yaml
+from reader_texts import read, value_of
+
+TEXT = """\
+Global:
+  epochs: 3
+  accum_steps: 2
+FP16:
+  level: O2
+  GradScaler:
+    init_loss_scaling: 1024.0
+DistributedStrategy:
+  data_parallel: true
+LRScheduler:
+  name: TimmCosine
+  learning_rate: 0.002
+  warmup_epoch: 1
+  decay_unit: step
+Optimizer:
+  name: AdamW
+  betas: (0.8, 0.99)
+  grad_clip:
+    name: ClipGradByGlobalNorm
+    clip_norm: 2.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("precision.enabled", "always"),
+        ("precision.compute_dtype", "float16"),
+        ("loss_scaling.mode", "dynamic"),
+        ("loss_scaling.init_scale", 1024.0),
+        ("accumulation.steps", 2),
+        ("accumulation.present", "yes"),
+        ("schedule.name", "cosine"),
+        ("schedule.stepped_per", "step"),
+        ("schedule.has_warmup", "yes"),
+        ("optimizer.learning_rate", 0.002),
+        ("optimizer.betas.0", 0.8),
+        ("optimizer.betas.1", 0.99),
+        ("clipping.kind", "global_norm"),
+        ("clipping.value", 2.0),
+        ("parallel.kind", "paddle_dp"),
+    ],
+)
+def test_what_an_engine_is_told(field: str, value: object) -> None:
+    reading = read(paddle_yaml.READER, TEXT, "run.yaml")
+    assert value_of(reading, field) == value
+
+
+def test_what_an_engine_is_not_told() -> None:
+    head = TEXT.replace("  data_parallel: true", "  data_parallel: false")
+    assert value_of(read(paddle_yaml.READER, head, "run.yaml"), "parallel.kind") != "paddle_dp"
+    plain = TEXT.replace("  accum_steps: 2\n", "").replace("(0.8, 0.99)", "default")
+    reading = read(paddle_yaml.READER, plain, "run.yaml")
+    assert {"accumulation.steps", "optimizer.betas.0"}.isdisjoint(f.field for f in reading.facts)
