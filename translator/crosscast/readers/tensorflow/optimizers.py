@@ -38,6 +38,7 @@ from crosscast.readers.tensorflow.keras_optimizers import (
     optimizer_calls,
 )
 from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
+from crosscast.readers.tensorflow.rate_variables import rate_variables
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -49,7 +50,7 @@ _TRAIN = re.compile(
     r"tensorflow\.(train|contrib\.opt)\.(?!Sync|experimental)(\w+\.)*[A-Z]\w*Optimizer"
 )
 _STRANGE = re.compile(
-    r"(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
+    r"(?:Mpi|MPI)?(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
     r"|Bert\w*Adam)(Optimizer)?(V2)?"
 )
 """Optimizers that are not TensorFlow's: of the program or of a file that is not given."""
@@ -93,7 +94,8 @@ class OptimizerReader:
         yield from _by_callback(program)
         yield from horovod_rates(program, NAME)
         if not any(_has_schedule(optimizer) for optimizer in found):
-            yield from assigned_rates(program, NAME)
+            kept = list(rate_variables(found, NAME))
+            yield from kept or assigned_rates(program, NAME)
 
 
 def _has_schedule(optimizer: OptimizerCall) -> bool:
