@@ -224,3 +224,13 @@ def train(optimizer, towers, session):
     return epoch
 """
     assert codes(logged) == []
+
+
+def test_a_helper_in_another_file() -> None:
+    helper, _, program = WRAPPED.partition("\n\nwrapper = ")
+    program = "import tensorflow as tf\nfrom sums import Wrapper\n\nwrapper = " + program
+    found = lint_sources([Source("train.py", program), Source("sums.py", helper)])
+    spans = [d.span for d in found if d.code == "CL101"]
+    assert [(s.file, s.text.strip()) for s in spans if s] == [
+        ("train.py", "for _ in range(micro_batches):")
+    ]

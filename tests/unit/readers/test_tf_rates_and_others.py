@@ -142,6 +142,34 @@ def test_an_optimizer_of_mpi() -> None:
     assert (found["optimizer.name"], found["parallel.kind"]) == ("adam", ("library",))
 
 
+@pytest.mark.parametrize(
+    ("fed", "schedule", "rate"),
+    [
+        ("self.rate", None, 0.03),
+        ("0.2", None, 0.2),
+        ("self.rate * fraction", "caller", None),
+        ("rates[step]", "caller", None),
+    ],
+)
+def test_a_rate_that_is_fed(fed: str, schedule: str | None, rate: float | None) -> None:
+    text = f"""
+    import tensorflow as tf
+
+    class Agent:
+        def __init__(self, rate=0.03):
+            self.rate = rate
+            self.fed_rate = tf.placeholder(tf.float32, [])
+            self.train = tf.train.AdamOptimizer(learning_rate=self.fed_rate).minimize(loss)
+
+        def update(self, session, step):
+            session.run(self.train, feed_dict={{self.fed_rate: {fed}}})
+    """
+    found = values_of(text)
+    assert found.get("schedule.name") == schedule
+    if rate is not None:
+        assert found["optimizer.learning_rate"] == rate
+
+
 def test_two_lists_of_gradients_are_no_towers() -> None:
     text = """
     import tensorflow as tf

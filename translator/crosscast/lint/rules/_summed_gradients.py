@@ -138,6 +138,9 @@ def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
             continue
         seen.add(node)
         related = total.applied
+        found = length_of(total)
+        if found is not None and found[1] is not module:
+            node, module = found  # a helper of another file does not know the number
         yield Finding(
             span=module.span(node),
             message=f"the gradients of {length} micro-batches are added up, but neither they nor "

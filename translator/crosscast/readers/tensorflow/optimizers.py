@@ -38,7 +38,7 @@ from crosscast.readers.tensorflow.keras_optimizers import (
     optimizer_calls,
 )
 from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
-from crosscast.readers.tensorflow.rate_variables import rate_variables
+from crosscast.readers.tensorflow.rate_variables import constant_feed, rate_variables
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -179,7 +179,15 @@ def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
     node = rate_of(call)
     rate = value_of(node, call.module)
     if node is not None and isinstance(rate, Instance) and "placeholder" in last(rate.made_by):
-        span = call.module.owner_of(node).span(node)
+        module = call.module.owner_of(node)
+        span = module.span(node)
+        kept = constant_feed(node, module)
+        if kept is not None:
+            field, value = "optimizer.learning_rate", value_of(kept, module)
+            where = module.span(kept)
+            if value is not None:
+                yield fact_of(field, value, where, subject=optimizer.subject, reader=NAME)
+            return
         yield fact_of("schedule.name", Known("caller"), span, reader=NAME, confidence="likely")
 
 

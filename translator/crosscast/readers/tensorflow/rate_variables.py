@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import canonical, value_of
@@ -142,3 +143,25 @@ def _start(made: ast.Call, module: Module, optimizer: OptimizerCall, reader: str
             field = "optimizer.learning_rate"
             yield fact_of(field, value, span, subject=optimizer.subject, reader=reader)
             return
+
+
+def constant_feed(rate: ast.expr, module: Module) -> ast.expr | None:
+    """Return what sessions feed for a rate, if it is one value that never changes."""
+    text = module.text(rate)
+    fed = [
+        value
+        for entries in module.every(ast.Dict)
+        for key, value in zip(entries.keys, entries.values, strict=True)
+        if key is not None and module.text(key) == text
+    ]
+    if len({module.text(value) for value in fed}) != 1:
+        return None
+    bound = definitions(fed[0], module)
+    match bound[0].value if len(bound) == 1 and bound[0].kind == "assign" else fed[0]:
+        case ast.Constant():
+            return fed[0]
+        case ast.Name() as given if bound:
+            made = definitions(given, bound[0].module)
+            given_by_caller = len(made) == 1 and made[0].kind == "parameter"
+            return fed[0] if given_by_caller else None
+    return None
