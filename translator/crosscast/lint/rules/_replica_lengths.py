@@ -45,7 +45,8 @@ def lengths_of_replicas(program: Program) -> Iterator[ReplicaLength]:
     seen: set[ast.AST] = set()
     for call, node in _lengths(program):
         parts = flow_of(node, call.module, _counts)
-        if any(_REPLICAS.search(identifier(p)) for p, _ in parts if _is_named(p)):
+        words = (identifier(p) for p, _ in parts if isinstance(p, ast.Name | ast.Attribute))
+        if any(_REPLICAS.search(word) for word in words):
             continue
         for part, module in parts:
             match part:
@@ -62,10 +63,6 @@ def _counts(call: ast.Call, _: Module) -> bool:
     return identifier(call.func) in ("int", "float", "round", "ceil", "floor", "max", "min", "cast")
 
 
-def _is_named(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute)
-
-
 def _local_batches(program: Program) -> Iterator[str]:
     """Yield B of `B * strategy.num_replicas_in_sync` if batches of data have just that size."""
     for module in program.modules:
@@ -73,7 +70,9 @@ def _local_batches(program: Program) -> Iterator[str]:
             if not isinstance(product.op, ast.Mult):
                 continue
             for batch, other in ((product.left, product.right), (product.right, product.left)):
-                if identifier(other) != "num_replicas_in_sync" or not _is_named(batch):
+                if identifier(other) != "num_replicas_in_sync" or not isinstance(
+                    batch, ast.Name | ast.Attribute
+                ):
                     continue
                 text = module.text(batch)
                 sizes = list(_sizes(module))

@@ -22,7 +22,7 @@ from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.contrib_updates import contrib_clips
 from crosscast.readers.tensorflow.gradient_sums import clips_before, gradient_sums
 from crosscast.readers.tensorflow.horovod import horovod_windows
-from crosscast.readers.tensorflow.micro_clips import clips_given_to, wrapper_steps
+from crosscast.readers.tensorflow.micro_clips import clips_given_to, private_clips, wrapper_steps
 from crosscast.readers.tensorflow.parallel import parallel
 from crosscast.readers.tensorflow.sum_windows import length_of
 
@@ -64,6 +64,7 @@ class TensorflowLoopReader:
             return
         yield from _clipping(program)
         yield from contrib_clips(program, NAME)
+        yield from private_clips(program, NAME)
         yield from horovod_windows(program, NAME)
         yield from accumulators(program, NAME)
         yield from parallel(program, NAME)
