@@ -221,3 +221,35 @@ for epoch in range(epochs):
 )
 def test_schedules_that_are_set_to_a_count(change: tuple[str, str], found: bool) -> None:
     assert ("CL503" in codes(swap(COUNTED, change))) is found
+
+
+REPLICAS = """\
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+everything = FLAGS.rows * strategy.num_replicas_in_sync
+data = load(folder).batch(everything)
+with strategy.scope():
+    updates = images // FLAGS.rows
+    rate = tf.keras.optimizers.schedules.CosineDecay(0.1, decay_steps=FLAGS.epochs * updates)
+    optimizer = tf.keras.optimizers.SGD(rate)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (("load(folder)", "load(folder)"), True),
+        (("tf.keras.optimizers.schedules.CosineDecay(0.1,", "warm.CosineDecay(0.1,"), True),
+        ((".batch(everything)", "(batch_size=everything)"), True),
+        (("images // FLAGS.rows", "images // everything"), False),
+        (("images // FLAGS.rows", "images // FLAGS.rows // replicas"), False),
+        ((".batch(everything)", ".batch(FLAGS.rows)"), False),
+        ((".batch(everything)", ".batch(32)"), False),
+        (("images // FLAGS.rows", "images // FLAGS.group"), False),
+        (("FLAGS.epochs * updates", "count(images // FLAGS.rows)"), False),
+        (("decay_steps", "seed"), False),
+    ],
+)
+def test_lengths_of_one_replica(change: tuple[str, str], found: bool) -> None:
+    assert ("CL503" in codes(swap(REPLICAS, change))) is found

@@ -118,3 +118,79 @@ def test_one_of_several_loops() -> None:
         "    def fit_on_replicas(self, model, rows):\n        assert not self.scaling\n",
     )
     assert lines(guarded) == []
+
+
+SWITCHED = """\
+import tensorflow as tf
+
+
+def train(model, optimizer, rows, half=False):
+    @tf.function
+    def step(inputs, targets):
+        with tf.GradientTape() as tape:
+            loss = criterion(targets, model(inputs))
+            if half:
+                loss = optimizer.get_scaled_loss(loss)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        if half:
+            gradients = optimizer.get_unscaled_gradients(gradients)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    for inputs, targets in rows:
+        step(inputs, targets)
+
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.1))
+train(network, optimizer, rows)
+"""
+
+
+def test_a_switch_that_no_caller_sets() -> None:
+    assert lines(SWITCHED) == [10]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("optimizer, rows)\n", "optimizer, rows, True)\n"),
+        ("optimizer, rows)\n", "optimizer, rows, half=args.half)\n"),
+        ("optimizer, rows)\n", "optimizer, rows, **options)\n"),
+        ("half=False", "half=True"),
+        ("half=False", "half"),
+        ("train(network, optimizer, rows)\n", ""),
+        ("train(network, optimizer, rows)\n", "train(a, b, rows)\nrun(train, half=True)\n"),
+        ("    @tf.function\n", "    half = half or asks_for_half()\n\n    @tf.function\n"),
+        ("LossScaleOptimizer(tf.keras.optimizers.SGD(0.1))", "make()"),
+    ],
+)
+def test_switches_that_may_be_on(old: str, new: str) -> None:
+    assert SWITCHED.count(old) == 1
+    assert lines(SWITCHED.replace(old, new)) == []
+
+
+APPLIED = """\
+import tensorflow as tf
+
+optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3))
+
+
+@tf.function
+def apply(optimizer, gradients, model):
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+def train(model, rows):
+    for inputs, targets in rows:
+        with tf.GradientTape() as tape:
+            loss = criterion(targets, model(inputs))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        apply(optimizer, gradients, model)
+
+
+train(network, rows)
+"""
+
+
+def test_an_update_in_a_function_of_its_own() -> None:
+    assert lines(APPLIED) == [15]

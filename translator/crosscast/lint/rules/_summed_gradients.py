@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
 from crosscast.lint.rules._keras import accumulating, program_of
-from crosscast.pysource.names.containers import definitions
+from crosscast.lint.rules._session_counts import first_of_sessions, starts_at_zero
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.python.library_calls import unwrapped, value_of
@@ -52,7 +52,9 @@ def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
 
 def _is_one(value: Value | None) -> bool:
     content = unwrapped(value)
-    return isinstance(content, Known) and content.value == 1 and content.origin != "flag"
+    if not isinstance(content, Known) or content.origin in ("flag", "function_argument"):
+        return False  # a default that users or callers may change
+    return content.value == 1
 
 
 def sums_gradients(subject: Subject, step: TrainingStep) -> bool:
@@ -136,6 +138,9 @@ def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
             continue
         seen.add(node)
         related = total.applied
+        found = length_of(total)
+        if found is not None and found[1] is not module:
+            node, module = found  # a helper of another file does not know the number
         yield Finding(
             span=module.span(node),
             message=f"the gradients of {length} micro-batches are added up, but neither they nor "
@@ -189,10 +194,13 @@ def misaligned_sums(subject: Subject) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for total, length in windowed_sums(subject):
         window = window_of(total)
-        if window is None or window.test in seen or _is_graph(window.module):
+        if window is None or window.test in seen:
             continue
-        first = _first_length(window, length)
-        again = _advanced_by_update(window, total) if not first else ""
+        if _is_graph(window.module):
+            first, again = first_of_sessions(window, total), ""
+        else:
+            first = _first_length(window, length)
+            again = _advanced_by_update(window, total) if not first else ""
         if first or again:
             seen.add(window.test)
             related = total.applied
@@ -218,7 +226,7 @@ def _first_length(window: SumWindow, length: str) -> str:
     function = module.function_of(window.test)
     if function is None or offset is None or module.enclosing(window.test, ast.For, ast.While):
         return ""
-    if not _starts_at_zero(counter, module):
+    if not starts_at_zero(counter, module):
         return ""
     added = list(increases(counter, module))
     if len(added) != 1 or module.function_of(added[0]) is not function:
@@ -264,22 +272,3 @@ def _offset(counter: ast.expr) -> int | None:
 
 def _without_offset(counter: ast.expr) -> ast.expr:
     return counter.left if isinstance(counter, ast.BinOp) else counter
-
-
-def _starts_at_zero(counter: ast.expr, module: Module) -> bool:
-    """Whether every value that a counter is created with is 0."""
-    created = [b.value for b in definitions(counter, module) if b.kind == "assign" and b.value]
-    if not created:
-        return isinstance(counter, ast.Attribute) and counter.attr == "iterations"
-    return all(_is_zero(value) for value in created)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=0 | 0.0):
-            return True
-        case ast.Call(args=[first, *_]):
-            return _is_zero(first)
-        case ast.Call(keywords=keywords):
-            return any(k.arg == "initial_value" and _is_zero(k.value) for k in keywords)
-    return False

@@ -12,7 +12,10 @@ from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.readers.python.default_conditions import truth_by_default
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import TrainingStep
 from crosscast.trainstep.frames.frame import Frame
@@ -41,8 +44,11 @@ _WRONG = _FLAG + changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find flags for accumulation that neither the loop nor a library uses."""
     program = subject.program
+    if program is None:
+        return
+    yield from _of_other_modes(program)
     steps = list(eager_steps(subject))
-    if program is None or not steps or len(steps) != len(subject.steps):
+    if not steps or len(steps) != len(subject.steps):
         return
     if not all(_takes_no_steps(step) for step in steps):
         return
@@ -62,6 +68,46 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=_hint(steps[0]),
             related=tuple(event.span for event in steps[0].of("step")[:1]),
         )
+
+
+def _of_other_modes(program: Program) -> Iterator[Finding]:
+    """Find flags that only a mode reads which is not the default, beside a `fit` that is."""
+    for flag in program.all_flags:
+        if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
+            continue
+        branches = [_branch_off(*use) for use in uses_of(flag, program) or ()]
+        if not branches or len(set(branches)) != 1 or branches[0] is None:
+            continue
+        branch, module = branches[0]
+        yield Finding(
+            span=flag.span,
+            message=f"{flag.name} has no effect with the default settings: only the branch that "
+            f"{module.text(branch.test)} does not choose reads it",
+            hint="make the other mode accumulate, too, or refuse the flag there",
+            related=(module.span(branch.test),),
+            severity=Severity.WARNING,
+        )
+
+
+def _branch_off(node: ast.AST, module: Module) -> tuple[ast.If, Module] | None:
+    """Return the `if` whose other branch runs by default and trains with `fit`."""
+    child, here = node, module.parent(node)
+    while here is not None:
+        if isinstance(here, ast.If) and child is not here.test:
+            runs = truth_by_default(here.test, module)
+            other = here.orelse if child in here.body else here.body
+            if runs is not None and runs is (child in here.orelse) and _fits(other):
+                return here, module
+        child, here = here, module.parent(here)
+    return None
+
+
+def _fits(statements: list[ast.stmt]) -> bool:
+    return any(
+        isinstance(node, ast.Call) and identifier(node.func) in ("fit", "fit_generator")
+        for statement in statements
+        for node in walk(statement)
+    )
 
 
 def _unused_accelerator(program: Program, steps: list[TrainingStep]) -> Finding | None:

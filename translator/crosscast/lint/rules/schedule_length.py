@@ -17,6 +17,7 @@ from crosscast.lint.rules._epoch_lengths import (
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
 from crosscast.lint.rules._paddle_graphs import lengths_in_rounds
+from crosscast.lint.rules._replica_lengths import lengths_of_replicas
 from crosscast.lint.rules._schedules import (
     is_paddle_schedule,
     is_prepared,
@@ -52,6 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     yield from _of_keras(program)
     yield from _of_workers(program)
+    yield from _of_replicas(program)
     yield from _of_lightning(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
@@ -100,6 +102,19 @@ def _of_workers(program: Program) -> Iterator[Finding]:
             "schedule advances once per round: with N workers it ends after 1/N of the schedule",
             hint="count rounds in the loop, or divide the length by the number of workers",
             related=(module.span(raised),),
+        )
+
+
+def _of_replicas(program: Program) -> Iterator[Finding]:
+    """Find lengths counted with the batch of one replica, for batches of all of them."""
+    for length in lengths_of_replicas(program):
+        call, node, batch = length.call, length.node, length.batch
+        yield Finding(
+            span=length.module.span(length.quotient),
+            message=f"{call.module.text(node)} counts batches of {batch} rows, but the replicas "
+            "take a batch of this size each, so there are fewer steps",
+            hint="divide by the size of the global batch",
+            related=(call.module.span(node),),
         )
 
 
@@ -226,7 +241,7 @@ RULE = Rule(
     wrong=changed(_RIGHT, (" // steps\n", "\n")),
     right=_RIGHT,
     check=check,
-    hints=("len(", "accum", "epoch", "EPOCH", "_steps"),
+    hints=("len(", "accum", "epoch", "EPOCH", "_steps", "num_replicas_in_sync"),
     sources=(
         "accelerate 1.15 scheduler.py",
         "PyTorch docs, CosineAnnealingLR",

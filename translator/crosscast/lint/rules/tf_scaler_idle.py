@@ -17,11 +17,13 @@ from crosscast.lint.rules._keras import (
     scales_losses,
 )
 from crosscast.lint.rules._loop import literals
+from crosscast.lint.rules._unset_switches import unset_switch
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import gradient_flow
+from crosscast.readers.tensorflow.keras import scaler_calls, scales_by_hand
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = program_of(subject)
     if program is None or not _runs_in_half(program):
         return
+    never = [(call, unset_switch(call.node, call.module)) for call in scales_by_hand(program)]
+    if never and all(switch is not None for _, switch in never) and scaler_calls(program):
+        yield from _never_scaled(never[0][0], never[0][1])
+        return
     if [*half_policies(program), *possible_half_policies(program)] and not scales_losses(program):
         return  # keras-loop-not-scaled
     seen: set[ast.AST] = set()
@@ -55,14 +61,30 @@ def check(subject: Subject) -> Iterator[Finding]:
         if source is None or _is_other_mode(call.node, call.module):
             continue
         seen.add(call.node)
+        gradients, module = source
+        same = module.function_of(gradients) is call.module.function_of(call.node)
         yield Finding(
-            span=call.module.span(call.node),
-            message=f"{wrapper} scales the loss in minimize and compute_gradients, not here: the "
-            "gradients come from a loss that is not scaled",
+            # an update in a function of its own does not decide what is scaled
+            span=call.module.span(call.node) if same else module.span(gradients),
+            message=f"{wrapper} scales the loss in minimize and compute_gradients, not in "
+            "apply_gradients: the gradients come from a loss that is not scaled",
             hint="differentiate get_scaled_loss(loss) and apply get_unscaled_gradients(gradients)"
             if name.startswith("keras.")
             else "compute the gradients with compute_gradients of the wrapped optimizer",
-            related=(source[1].span(source[0]),),
+            related=(module.span(gradients) if same else call.module.span(call.node),),
+        )
+
+
+def _never_scaled(call: Call, switch: tuple[str, Call] | None) -> Iterator[Finding]:
+    """Report a scaling of the loss under a parameter that is off and that no caller sets."""
+    if switch is not None:
+        name, caller = switch
+        yield Finding(
+            span=call.module.span(call.node),
+            message=f"the optimizer is wrapped for loss scaling, but the loss is scaled only with "
+            f"{name}, which no caller sets",
+            hint=f"pass {name}=True where the optimizer is wrapped",
+            related=(caller.module.span(caller.node),),
         )
 
 

@@ -146,9 +146,9 @@ def _entries(
         if isinstance(key, str) and isinstance(expression, ast.Name) and not attribute:
             found += _collected(expression, where, key)
         if key is not None and expression is not base:
-            found += _path_at(expression, where, (key,))
-            if found:
-                return found
+            assigned = _path_at(expression, where, (key,))
+            if assigned:
+                return [*found, *assigned]
         for value, place in entry(expression, where, key, attribute):
             found.append(Binding("assign", value, place.scope, value))
     return found

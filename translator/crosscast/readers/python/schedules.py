@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
@@ -178,10 +178,25 @@ def course_of_class(node: ast.ClassDef, module: Module) -> Course:
 def _decay_of_text(node: ast.AST, module: Module) -> str:
     """Return the decay that a function, class or lambda computes; empty if it computes none."""
     if not any(isinstance(inner, _DEFINITIONS) for inner in walk(node)):
-        return ""
+        return "polynomial" if any(_is_power_of_rest(inner) for inner in walk(node)) else ""
     text = module.text(node)
     word = next((word for word, pattern in _FORMULAS if pattern.search(text)), "")
     return "noam" if word == "inverse_sqrt" and "warmup" in text else word
+
+
+def _is_power_of_rest(node: ast.AST) -> bool:
+    """Whether an expression is `pow(1 - step / total, power)`."""
+    match node:
+        case ast.Call(func=function, args=[rest, _]) if identifier(function) == "pow":
+            pass
+        case _:
+            return False
+    match rest:
+        case ast.BinOp(
+            left=ast.Constant(value=1 | 1.0), op=ast.Sub(), right=ast.BinOp(op=ast.Div())
+        ):
+            return True
+    return False
 
 
 def _behind(call: Call) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import identifier
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -16,7 +17,8 @@ Part = tuple[ast.AST, "Module"]
 Enters = Callable[[ast.Call, "Module"], bool]
 
 _MOST = 1500
-_HOPS = 9
+_HOPS = 14
+_PUTS = frozenset({"append", "extend"})
 _SAME = frozenset({"list", "tuple", "reversed", "sorted"})
 
 
@@ -24,7 +26,7 @@ def flow_of(node: ast.expr, module: Module, enters: Enters | None = None) -> lis
     """Return the nodes of an expression and of everything that its names are computed from.
 
     Names are followed through assignments, loops (`zip` and `enumerate` item by item), attributes
-    of instances, arguments of functions and return values of the program.
+    of instances, items put into lists, arguments of functions and return values of the program.
 
     Args:
         node: the expression.
@@ -60,6 +62,8 @@ def _behind(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module]]:
     """Yield the expressions that a name, an attribute or a call of the program stands for."""
     if isinstance(node, ast.Call):
         yield from _returned(node, module)
+        if identifier(node.func) == "no_op":
+            yield from _dependencies(node, module)
         return
     if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
         return
@@ -79,6 +83,44 @@ def _behind(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module]]:
                 yield from ((i, owner.owner_of(i)) for i in items if i is not None)
                 continue
         yield value, binding.module
+        path = binding.path[:1] if binding.kind == "assign" else ()
+        begun = _at(value, path[0]) if path else value
+        if begun is not None and _is_empty(begun):
+            yield from _put_into(node, binding)
+
+
+def _is_empty(value: ast.expr) -> bool:
+    """Whether a list begins without items."""
+    match value:
+        case ast.List(elts=[]) | ast.Call(func=ast.Name(id="list"), args=[], keywords=[]):
+            return True
+    return False
+
+
+def _put_into(
+    node: ast.Name | ast.Attribute, binding: Binding
+) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield what is added to a list: `items.append(item)`."""
+    module = binding.module
+    text = module.text(node)
+    for call in module.calls:
+        if call.method not in _PUTS or call.receiver_text != text or len(call.node.args) != 1:
+            continue
+        home = binding.scope if isinstance(node, ast.Name) else None
+        if home is None or module.scope_of(call.node).lookup(text) is home:
+            yield call.node.args[0], module
+
+
+def _dependencies(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield what an operation without a value waits for: `with tf.control_dependencies(x):`."""
+    around = module.enclosing(node, ast.With)
+    while isinstance(around, ast.With):
+        for item in around.items:
+            match item.context_expr:
+                case ast.Call(func=function, args=[given]):
+                    if identifier(function) == "control_dependencies":
+                        yield given, module
+        around = module.enclosing(around, ast.With)
 
 
 def _at(value: ast.expr, place: int) -> ast.expr | None:

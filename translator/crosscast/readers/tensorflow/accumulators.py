@@ -15,7 +15,9 @@ from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, value_of
 from crosscast.readers.python.optimizers import family_of
+from crosscast.readers.python.value_flow import flow_of, root_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_sums
+from crosscast.readers.tensorflow.session_runs import runs_of
 from crosscast.readers.tensorflow.sum_division import is_divided
 from crosscast.readers.tensorflow.sum_windows import length_of
 
@@ -86,7 +88,7 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
-    where = _cleared(modules, program) or _reset(applied)
+    where = _cleared_by_runs(applied) or _cleared(modules, program) or _reset(applied)
     if where is not None:
         yield fact_of("zero_grad.where", Known(where[0]), where[1], reader=reader)  # type: ignore[arg-type]
 
@@ -285,6 +287,37 @@ def _cleared(modules: dict[Module, None], program: Program) -> tuple[str, object
             if _GRADIENT.search(given) and "+" not in given:
                 return "window_start", module.span(call.node)
     return None
+
+
+def _cleared_by_runs(sums: Sequence[GradientSum]) -> tuple[str, object] | None:
+    """Return whether sessions set the sum of a graph to zero before they add to it, or after."""
+    for total in sums[:1]:
+        module, program = total.module, total.module.program
+        assert program is not None
+        adds = [call for call, _ in runs_of(total.node, program)]
+        for call in module.calls:
+            if call.method != "assign" or not adds or not call.node.args:
+                continue
+            given = call.node.args
+            target = given[0] if len(given) > 1 else call.receiver
+            if target is None or "zeros" not in module.text(given[-1]):
+                continue
+            if not any(total.root in (w.text(p), root_of(p, w)) for p, w in _names(target, module)):
+                continue
+            for run, _ in runs_of(call.node, program):
+                same = [a for a in adds if a.module is run.module]
+                if same and run.module.function_of(run.node) is run.module.function_of(
+                    same[0].node
+                ):
+                    before = run.node.lineno < same[0].node.lineno
+                    word = "window_start" if before else "after_step"
+                    return word, run.module.span(run.node)
+    return None
+
+
+def _names(node: ast.expr, module: Module) -> list[tuple[ast.AST, Module]]:
+    parts = flow_of(node, module)
+    return [(part, where) for part, where in parts if isinstance(part, ast.Name | ast.Attribute)]
 
 
 def _reset(sums: Sequence[GradientSum]) -> tuple[str, object] | None:

@@ -77,7 +77,12 @@ def computes_gradients(node: ast.AST) -> bool:
 
 def gradient_flow(node: ast.expr, module: Module) -> list[tuple[ast.AST, Module]]:
     """Return what is done with gradients before an expression, without the loss behind them."""
-    return flow_of(node, module, lambda call, _: not computes_gradients(call))
+    return flow_of(node, module, lambda call, _: not (computes_gradients(call) or _updates(call)))
+
+
+def _updates(node: ast.Call) -> bool:
+    """Whether a call changes the weights: what it returns is no gradient."""
+    return identifier(node.func) in _APPLIES | {"minimize"}
 
 
 def clips_before(
@@ -139,6 +144,8 @@ def _additions(program: Program) -> Iterator[tuple[ast.AST, Module, str, ast.exp
     for module in program.modules:
         for node in module.nodes:
             match node:
+                case ast.AugAssign(value=ast.List() | ast.Tuple()):
+                    continue  # further items of a list
                 case ast.AugAssign(target=target, op=ast.Add(), value=value):
                     root = root_of(_unsubscripted(target), module)
                     if root and not _is_item(target, module):
@@ -239,13 +246,23 @@ def _gets(call: Call, root: str, node: ast.AST, module: Module) -> bool:
         for part, where in flow_of(argument, call.module):
             if not isinstance(part, ast.Name | ast.Attribute):
                 continue
-            if where is module and root in (where.text(part), root_of(part, where)):
+            same = where is module and root in (where.text(part), root_of(part, where))
+            if same and not _is_namesake(part, root, node, module):
                 return True
             match part:
                 case ast.Attribute(value=of, attr=name) if holder and "grad" in name:
                     if holder in where.resolve_all(of):
                         return True
     return False
+
+
+def _is_namesake(part: ast.AST, root: str, node: ast.AST, module: Module) -> bool:
+    """Whether two functions only use the same name for variables of their own."""
+    scopes = [module.scope_of(place).lookup(root) for place in (part, node)]
+    if scopes[0] is scopes[1] or None in scopes:
+        return False
+    bound = [binding for scope in scopes if scope for binding in scope.bindings.get(root, ())]
+    return all(binding.kind != "parameter" for binding in bound)
 
 
 def _updates_itself(node: ast.AST, module: Module, root: str) -> bool:

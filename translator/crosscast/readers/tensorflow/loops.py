@@ -22,13 +22,13 @@ from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.contrib_updates import contrib_clips
 from crosscast.readers.tensorflow.gradient_sums import clips_before, gradient_sums
 from crosscast.readers.tensorflow.horovod import horovod_windows
-from crosscast.readers.tensorflow.micro_clips import clips_given_to, wrapper_steps
+from crosscast.readers.tensorflow.micro_clips import clips_given_to, private_clips, wrapper_steps
 from crosscast.readers.tensorflow.parallel import parallel
 from crosscast.readers.tensorflow.sum_windows import length_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
-    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.module import Function, Module
     from crosscast.pysource.programs.program import Program
 
 NAME = "tf-loops"
@@ -41,10 +41,13 @@ _CLIPS = {
 }
 _GRADIENT = re.compile(r"grad|(^|\W)g(vs?)?\b|\bdw\b", re.I)
 _NAMED_CLIP = re.compile(r"(adaptive_|agc_)?(clip_grad\w*|grad\w*_clip(ping)?)|(apply_)?agc", re.I)
-_FACTORS = ("clip_factor", "clipping", "clipping_factor")
+_FACTORS = ("clip_factor", "clipping", "clipping_factor", "clip_norm")
 _REMAT = re.compile(
     r"(tensorflow|keras)\.(recompute_grad|remat|RematScope|contrib\.layers\.recompute_grad)"
+    r"|(\w+\.)*memory_saving_gradients\.gradients(_\w+)?"
 )
+_REMAT_OF_OTHERS = re.compile(r"([a-z]\w*\.)+(recompute|recomputable|remat|checkpointed)")
+"""Decorators of libraries whose source is not given."""
 
 
 class TensorflowLoopReader:
@@ -61,6 +64,7 @@ class TensorflowLoopReader:
             return
         yield from _clipping(program)
         yield from contrib_clips(program, NAME)
+        yield from private_clips(program, NAME)
         yield from horovod_windows(program, NAME)
         yield from accumulators(program, NAME)
         yield from parallel(program, NAME)
@@ -84,11 +88,15 @@ def named_clips(program: Program) -> Iterator[tuple[str, Call]]:
     """
     for name, call in calls_of(program):
         shown = last(name.rpartition(":")[2]) or call.method
-        if not _NAMED_CLIP.fullmatch(shown) or canonical(name).startswith(("tensorflow.", "keras")):
+        if canonical(name).startswith(("tensorflow.", "keras")):
+            continue
+        whole = shown == "clip_by_global_norm" and program.function(call) is None
+        if not whole and not _NAMED_CLIP.fullmatch(shown):
             continue
         given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         if any(_GRADIENT.search(call.module.text(argument)) for argument in given):
-            yield "layerwise" if "adaptive" in shown or "agc" in shown else "", call
+            kind = "layerwise" if "adaptive" in shown or "agc" in shown else ""
+            yield "global_norm" if whole else kind, call
 
 
 def _clipped(call: Call) -> str:
@@ -224,13 +232,26 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
     for module in program.modules:
         for function in module.functions.values():
             for decorator in function.decorator_list:
-                if _REMAT.fullmatch(_decorator(decorator, module)):
+                name = _decorator(decorator, module)
+                of_others = bool(_REMAT_OF_OTHERS.fullmatch(name))
+                if _REMAT.fullmatch(name) or of_others:
+                    switched = of_others and _asked_for(function, module)
                     yield fact_of(
                         "activation_checkpointing",
-                        Known("yes"),
+                        Known("flag" if switched else "yes"),
                         module.span(decorator),
                         reader=NAME,
                     )
+
+
+def _asked_for(function: Function, module: Module) -> bool:
+    """Whether calls of a decorated function decide: `block(x, recompute=args.recompute)`."""
+    program = module.program
+    return any(
+        keyword.arg in ("recompute", "remat") and not isinstance(keyword.value, ast.Constant)
+        for site in (program.sites(module, function) if program is not None else ())
+        for keyword in site.node.keywords
+    )
 
 
 def _decorator(node: ast.expr, module: Module) -> str:

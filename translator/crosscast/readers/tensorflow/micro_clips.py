@@ -6,7 +6,11 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from crosscast.readers.python.library_calls import calls_of
+from crosscast.facts.fact import Fact
+from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.values.value import Known
+from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.library_calls import calls_of, last, value_of
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.accumulators import accumulating_wrappers
 
@@ -54,3 +58,18 @@ def _depends_on(clip: ast.AST, steps: str, module: Module) -> bool:
             return True
         here = module.enclosing(here, ast.If, ast.IfExp)
     return False
+
+
+def private_clips(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the clips of optimizers for differential privacy, of every micro-batch on purpose."""
+    for name, call in calls_of(program):
+        limit = keyword(call.node, "l2_norm_clip")
+        if limit is None or "optimizer" not in (last(name) or call.method).lower():
+            continue
+        span = call.module.span(limit)
+        yield fact_of("clipping.kind", Known("global_norm"), span, reader=reader)
+        yield fact_of("clipping.per", Known("micro"), span, reader=reader)
+        value = value_of(limit, call.module)
+        if value is not None:
+            yield fact_of("clipping.value", value, span, reader=reader)
+        return

@@ -39,6 +39,7 @@ from crosscast.readers.tensorflow.keras_optimizers import (
     optimizer_calls,
 )
 from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
+from crosscast.readers.tensorflow.rate_variables import constant_feed, rate_variables
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -50,7 +51,7 @@ _TRAIN = re.compile(
     r"tensorflow\.(train|contrib\.opt)\.(?!Sync|experimental)(\w+\.)*[A-Z]\w*Optimizer"
 )
 _STRANGE = re.compile(
-    r"(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
+    r"(?:Mpi|MPI)?(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
     r"|Bert\w*Adam)(Optimizer)?(V2)?"
 )
 """Optimizers that are not TensorFlow's: of the program or of a file that is not given."""
@@ -97,7 +98,8 @@ class OptimizerReader:
         yield from _by_callback(program)
         yield from horovod_rates(program, NAME)
         if not any(_has_schedule(optimizer) for optimizer in found):
-            yield from assigned_rates(program, NAME)
+            kept = list(rate_variables(found, NAME))
+            yield from kept or assigned_rates(program, NAME)
 
 
 def _has_schedule(optimizer: OptimizerCall) -> bool:
@@ -181,7 +183,15 @@ def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
     node = rate_of(call)
     rate = value_of(node, call.module)
     if node is not None and isinstance(rate, Instance) and "placeholder" in last(rate.made_by):
-        span = call.module.owner_of(node).span(node)
+        module = call.module.owner_of(node)
+        span = module.span(node)
+        kept = constant_feed(node, module)
+        if kept is not None:
+            field, value = "optimizer.learning_rate", value_of(kept, module)
+            where = module.span(kept)
+            if value is not None:
+                yield fact_of(field, value, where, subject=optimizer.subject, reader=NAME)
+            return
         yield fact_of("schedule.name", Known("caller"), span, reader=NAME, confidence="likely")
 
 

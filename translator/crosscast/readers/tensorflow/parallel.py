@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.library_calls import calls_of, last, uses
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -50,12 +50,14 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
             others.append(("tpu", call))
         elif name.startswith("horovod.") and shown in _HOROVOD and "torch" not in name:
             others.append(("horovod", call))
-        elif _TOWER.fullmatch(call.method):
+        elif _TOWER.fullmatch(call.method) and not _adds_two(call):
             others.append(("towers", call))
         elif _is_chosen(name, call, program):
             others.append(("strategy_by_flag", call))
         elif shown == "multi_gpu_model":
             others.append(("dp", call))
+        elif _is_of_mpi(name, call, program):
+            others.append(("library", call))
         elif call.method in _UNDER and _is_handed_in(call):
             others.append(("caller", call))
     kinds = set(strategies) - {"mirrored"}
@@ -76,6 +78,28 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
 _HOROVOD = frozenset({"init", "DistributedOptimizer", "DistributedGradientTape", "allreduce"})
 
 
+def _adds_two(call: Call) -> bool:
+    """Whether a function gets two lists of gradients, not one of every tower."""
+    given = [call.module.text(argument) for argument in call.node.args]
+    return sum(bool(_GRADIENTS.search(text)) for text in given) > 1
+
+
+def _is_of_mpi(name: str, call: Call, program: Program) -> bool:
+    """Whether processes of MPI add up gradients: an optimizer that does, or a call that gets them.
+
+    Where the communicator is made may be another file.
+    """
+    shown = last(name.rpartition(":")[2]) or call.method
+    if _MPI_OPTIMIZER.fullmatch(shown):
+        return True
+    if not _REDUCES.fullmatch(shown) or not uses(program, "mpi4py"):
+        return False
+    return any(_GRADIENTS.search(call.module.text(given)) for given in call.node.args)
+
+
+_MPI_OPTIMIZER = re.compile(r"(Mpi|MPI)\w*(Adam|SGD|Optimizer)\w*")
+_REDUCES = re.compile(r"(group_)?all_?reduce\w*", re.I)
+_GRADIENTS = re.compile(r"grad", re.I)
 _UNDER = frozenset({"scope", "run", "experimental_run_v2"})
 """Methods of a strategy that train on its devices."""
 _STRATEGY = re.compile(r"(^|[._])(\w*strategy|strat)$", re.I)

@@ -39,7 +39,7 @@ _SUMMED = re.compile(
 )
 _LOSSES = re.compile(r"loss|cost|crit|entropy|error|mse|objective|model|net\b|mean", re.I)
 """Functions and models whose results may be losses."""
-_PER_EPISODE = re.compile(r"\b\w*(reward|advantage|episode|policy_loss|actor|critic)\w*\b", re.I)
+_PER_EPISODE = re.compile(r"reward|advantage|episode|discount|(?<![a-z])actor|critic(?!al)", re.I)
 
 
 def is_divided(total: GradientSum) -> bool | None:
@@ -59,11 +59,12 @@ def is_divided(total: GradientSum) -> bool | None:
         for node in module.nodes
     ):
         return True
-    arguments = [(total.added, total.module)]
+    added = {part for part, _ in gradient_flow(total.added, total.module)}
+    if any(_scales(part) and not _is_mean(part) for part in added):
+        return None
     if total.applied is not None:
-        arguments += [(a, total.applied.module) for a in total.applied.node.args[:1]]
-    for argument, module in arguments:
-        if any(_scales(part) for part, _ in gradient_flow(argument, module)):
+        flows = (gradient_flow(a, total.applied.module) for a in total.applied.node.args[:1])
+        if any(_scales(part) for flow in flows for part, _ in flow if part not in added):
             return None
     if total.applied is not None and any(_rescales(total, module) for module in program.modules):
         return None
@@ -194,6 +195,11 @@ def _operands(node: ast.AST) -> list[tuple[ast.expr, list[ast.expr]]]:
 
 def _scales(node: ast.AST) -> bool:
     return bool(_operands(node))
+
+
+def _is_mean(node: ast.AST) -> bool:
+    """Whether a mean is taken of one micro-batch's gradients, such as those of several devices."""
+    return isinstance(node, ast.Call) and identifier(node.func) in ("reduce_mean", "mean")
 
 
 def _rescales(total: GradientSum, module: Module) -> bool:

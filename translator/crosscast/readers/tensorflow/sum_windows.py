@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum
+from crosscast.readers.tensorflow.session_runs import rounds_of_runs, runs_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
@@ -46,7 +47,7 @@ def window_of(total: GradientSum) -> SumWindow | None:
             found = next(_windows(test, module), None)
             if found is not None:
                 return found
-    return None
+    return _session_window(total)
 
 
 def length_of(total: GradientSum) -> tuple[ast.expr, Module] | None:
@@ -324,27 +325,24 @@ def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
 
 def _session_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
     """Return N of `for _ in range(N): session.run(add)`, for the sum of a graph."""
-    program = total.module.program
-    if program is None:
+    program, applied = total.module.program, total.applied
+    if program is None or applied is None:
         return None
-    for module in program.modules:
-        for loop in module.every(ast.For):
-            rounds = loop.iter
-            if not isinstance(rounds, ast.Call) or identifier(rounds.func) not in (
-                "range",
-                "xrange",
-            ):
-                continue
-            if len(rounds.args) == 1 and _is_length(rounds.args[0]) and _runs(loop, total, module):
-                return rounds.args[0], module
-    return None
+    found = rounds_of_runs(total.node, applied.node, program)
+    return next((rounds for rounds in found if _is_length(rounds[0])), None)
 
 
-def _runs(loop: ast.For, total: GradientSum, module: Module) -> bool:
-    """Whether a loop runs a sum's operation in a session, and does not apply the sum."""
-    assert total.applied is not None
-    ran: set[ast.AST] = set()
-    for node in walk(loop):
-        if isinstance(node, ast.Call) and identifier(node.func) == "run" and node.args:
-            ran.update(part for part, _ in flow_of(node.args[0], module))
-    return total.node in ran and total.applied.node not in ran
+def _session_window(total: GradientSum) -> SumWindow | None:
+    """Return the test under which sessions run the update of a graph, and not the addition."""
+    program, applied = total.module.program, total.applied
+    if program is None or applied is None:
+        return None
+    updates = runs_of(applied.node, program)
+    adds = [run for run in runs_of(total.node, program) if run not in updates]
+    if len(updates) != 1 or not adds:
+        return None
+    update = updates[0][0]
+    tests = list(_tests(update.node, update.module, _LEVELS))
+    others = {test for run, _ in adds for test, _ in _tests(run.node, run.module, _LEVELS)}
+    windows = (_windows(test, module) for test, module in tests if test not in others)
+    return next((window for each in windows for window in each), None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Value
 from crosscast.trainstep.answers.windows import (
     Answer,
@@ -124,8 +126,23 @@ def _is_a_setting(clip: Event) -> bool:
 
 def _applied(clip: Event, step: TrainingStep) -> bool:
     """Whether gradients that were clipped as values reach an optimizer at all."""
+    if _is_dropped(clip):
+        return False
     later = [e for e in step.inside("step") if e.order > clip.order and not e.excludes(clip)]
     return not later or any("minimize" not in e.detail for e in later)
+
+
+def _is_dropped(clip: Event) -> bool:
+    """Whether the clipped gradients get a name that nothing reads: `_, norm = clip(...)`."""
+    module = clip.module
+    match module.parent(clip.node):
+        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=name), *_]) | ast.Name(id=name)]):
+            around: ast.AST = module.function_of(clip.node) or module.tree
+            return not any(
+                isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+                for node in walk(around)
+            )
+    return False
 
 
 def clip_kind(events: Sequence[Event]) -> Answer | None:

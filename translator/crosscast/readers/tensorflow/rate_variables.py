@@ -1,0 +1,167 @@
+"""Learning rates that TensorFlow programs keep in variables and change by assignment."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import identifier
+from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.library_calls import canonical, value_of
+from crosscast.readers.python.optimizers import OptimizerCall, course_facts, rate_of
+from crosscast.readers.python.schedules import Course, course_of
+from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.session_runs import runs_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+
+_VARIABLE = re.compile(r"(tensorflow|keras)\.(\w+\.)*(Variable|variable|get_variable)")
+_WAITS = re.compile(r"plateau|patience|improv|best", re.I)
+_WARM = re.compile(r"warm_?up|burn_?in", re.I)
+
+
+def rate_variables(optimizers: Iterable[OptimizerCall], reader: str) -> Iterator[Fact]:
+    """Yield the schedules of optimizers whose rate is a variable that is assigned later."""
+    for optimizer in optimizers:
+        node, module = rate_of(optimizer.call), optimizer.call.module
+        if node is None:
+            continue
+        module = module.owner_of(node)
+        found = _variable_in(node, module)
+        if found is None:
+            continue
+        made, home, names = found
+        for call, value in _assigned(names, home):
+            course = _course(value, call, names, home)
+            if course is None:
+                continue
+            if course.decay == "plateau":
+                yield from _start(made, home, optimizer, reader)
+            per = "epoch" if course.decay == "plateau" else "step"
+            yield from course_facts(course, reader, home.span(call), stepped=per)
+            return
+
+
+def _variable_in(node: ast.expr, module: Module) -> tuple[ast.Call, Module, set[str]] | None:
+    """Return the call that makes the variable behind a rate, and the variable's names."""
+    parts = flow_of(node, module, lambda call, where: not _is_variable(call, where))
+    for part, where in parts:
+        if isinstance(part, ast.Call) and _is_variable(part, where):
+            names = {
+                other.text(inner)
+                for inner, other in parts
+                if other is where and isinstance(inner, ast.Name | ast.Attribute)
+            }
+            return part, where, names
+    return None
+
+
+def _is_variable(call: ast.Call, module: Module) -> bool:
+    return bool(_VARIABLE.fullmatch(canonical(module.call(call).name)))
+
+
+def _assigned(names: set[str], module: Module) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Yield where a variable gets a value that is computed."""
+    for call in module.calls:
+        given = call.node.args
+        library = call.receiver is not None and call.receiver_text in ("tf", "K")
+        if call.method not in ("assign", "set_value", "update"):
+            continue
+        if library and len(given) > 1 and module.text(given[0]) in names:
+            target, value = module.text(given[0]), given[1]
+        elif given and call.receiver_text in names:
+            target, value = call.receiver_text, given[0]
+        else:
+            continue
+        if not isinstance(value, ast.Constant) and module.text(value) != target:
+            yield call.node, value
+
+
+def _course(value: ast.expr, call: ast.Call, names: set[str], module: Module) -> Course | None:
+    """Return the schedule of the assigned values; None if nothing speaks of one."""
+    found = course_of(value, module)
+    if found is not None and found.decay not in ("", "constant"):
+        return found
+    parts = flow_of(value, module)
+    warm = any(
+        _WARM.search(identifier(p)) for p, _ in parts if isinstance(p, ast.Name | ast.Attribute)
+    )
+    if any(isinstance(p, ast.Call) and identifier(p.func).startswith("bisect") for p, _ in parts):
+        course = Course("multistep", has_warmup=warm)
+    elif _is_scaled(value, names, module) and _waits(call, module):
+        course = Course("plateau", has_warmup=warm)
+    elif found is not None:
+        course = replace(found, decay="custom")
+    elif _is_scaled(value, names, module):
+        course = Course("custom", has_warmup=warm)
+    else:
+        return None
+    return replace(course, places=(module.span(value),))
+
+
+def _is_scaled(value: ast.expr, names: set[str], module: Module) -> bool:
+    """Whether a variable is multiplied or divided by something: `rate * 0.1`."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return bool(names & {module.text(left), module.text(right)})
+        case ast.Call(func=function, args=[left, right]):
+            scales = identifier(function) in ("multiply", "scalar_mul", "divide", "maximum", "div")
+            inner = any(_is_scaled(part, names, module) for part in (left, right))
+            return scales and (bool(names & {module.text(left), module.text(right)}) or inner)
+    return False
+
+
+def _waits(call: ast.Call, module: Module) -> bool:
+    """Whether the change stands, or is run by a session, under a test of what gets better."""
+    program = module.program
+    places = [(call, module)]
+    if program is not None:
+        places += [(run.node, run.module) for run, _ in runs_of(call, program)]
+    for place, where in places:
+        around = where.enclosing(place, ast.If)
+        while isinstance(around, ast.If):
+            if _WAITS.search(where.text(around.test)):
+                return True
+            around = where.enclosing(around, ast.If)
+    return False
+
+
+def _start(made: ast.Call, module: Module, optimizer: OptimizerCall, reader: str) -> Iterator[Fact]:
+    """Yield the value that the variable begins with."""
+    given = {k.arg: k.value for k in made.keywords if k.arg in ("initializer", "initial_value")}
+    first = made.args[:1] if identifier(made.func) == "Variable" else []
+    for node in (*given.values(), *first):
+        value = value_of(node, module)
+        if value is not None:
+            span = module.span(node)
+            field = "optimizer.learning_rate"
+            yield fact_of(field, value, span, subject=optimizer.subject, reader=reader)
+            return
+
+
+def constant_feed(rate: ast.expr, module: Module) -> ast.expr | None:
+    """Return what sessions feed for a rate, if it is one value that never changes."""
+    text = module.text(rate)
+    fed = [
+        value
+        for entries in module.every(ast.Dict)
+        for key, value in zip(entries.keys, entries.values, strict=True)
+        if key is not None and module.text(key) == text
+    ]
+    if len({module.text(value) for value in fed}) != 1:
+        return None
+    bound = definitions(fed[0], module)
+    match bound[0].value if len(bound) == 1 and bound[0].kind == "assign" else fed[0]:
+        case ast.Constant():
+            return fed[0]
+        case ast.Name() as given if bound:
+            made = definitions(given, bound[0].module)
+            given_by_caller = len(made) == 1 and made[0].kind == "parameter"
+            return fed[0] if given_by_caller else None
+    return None
