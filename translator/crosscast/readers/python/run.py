@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Symbol
-from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.fact_writer import FactWriter, content, is_number, place_of, trains
 from crosscast.readers.python.library_calls import last, matching, uses
 from crosscast.readers.python.seeds import first_argument, seed_facts

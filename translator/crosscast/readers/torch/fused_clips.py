@@ -61,13 +61,18 @@ def clipped_again(facts: Sequence[Fact], program: Program) -> list[Fact]:
     limits = [_limit(call) for call in _calls(program)]
     if not limits:
         return list(facts)
-    own = said.get("clipping.value")
     norm = said["clipping.kind"].value == "global_norm"
-    if norm and own is not None and own.known and is_number(own.value):
-        if all(limit is not None and float(own.value) <= limit for limit in limits):  # type: ignore[arg-type]
-            return list(facts)
+    if norm and _is_least(said.get("clipping.value"), limits):
+        return list(facts)
     open_ = ("clipping.value",) if norm else ("clipping.kind", "clipping.value")
     return [_opened(fact) if fact.field in open_ else fact for fact in facts]
+
+
+def _is_least(own: Fact | None, limits: Sequence[float | None]) -> bool:
+    if own is None or not own.known or not is_number(own.value):
+        return False
+    number = float(own.value)  # type: ignore[arg-type]
+    return all(limit is not None and number <= limit for limit in limits)
 
 
 def _opened(fact: Fact) -> Fact:
