@@ -135,6 +135,22 @@ for step in range(8):
     optimizer.zero_grad()
 """
 
+APEX_LAMB = """\
+import torch
+from apex.optimizers import FusedLAMB
+
+torch.manual_seed(2)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4))
+optimizer = FusedLAMB(model.parameters(), lr=1e-2, max_grad_norm=0.2)
+rows, labels = torch.randn(64, 8), torch.randint(0, 4, (64,))
+for step in range(8):
+    part = slice(8 * step, 8 * step + 8)
+    loss = torch.nn.functional.cross_entropy(model(rows[part]), labels[part])
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
 APEX_STEPS = """\
 import torch
 from apex import amp
@@ -199,6 +215,21 @@ for step in range(8):
         scaled = optimizer.scale_loss(loss)
     gradients = tape.gradient(scaled, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""
+
+KERAS_ACCUMULATION = """\
+import keras
+import numpy as np
+
+keras.utils.set_random_seed(12)
+rows = np.random.randn(120, 8).astype("float32")
+labels = np.random.randint(0, 4, 120)
+model = keras.Sequential([keras.layers.Dense(16, activation="tanh"), keras.layers.Dense(4)])
+optimizer = keras.optimizers.SGD(
+    0.05, momentum=0.9, global_clipnorm=0.2, gradient_accumulation_steps=3
+)
+model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+model.fit(rows, labels, batch_size=5, epochs=1, shuffle=False, verbose=0)
 """
 
 KERAS_2 = """\
@@ -315,6 +346,11 @@ PROGRAMS = {
         APEX,
         {**_OF_ADAM, "optimizer.weight_decay": 0.0, "clipping.max_norm": 1.0},
     ),
+    "apex lamb": Program(
+        "torch",
+        APEX_LAMB,
+        {"optimizer.name": "adamw", "clipping.max_norm": 1.0, "clipping.kind": "none"},
+    ),
     "apex, two steps": Program(
         "torch",
         APEX_STEPS,
@@ -334,6 +370,16 @@ PROGRAMS = {
         "tensorflow",
         KERAS_LOOP,
         {**_OF_ADAM, "loss_scaling.init_scale": 32768.0, "loss_scaling.growth_interval": 2000},
+    ),
+    "keras accumulation": Program(
+        "tensorflow",
+        KERAS_ACCUMULATION,
+        {
+            "accumulation.steps": 1,
+            "optimizer.momentum": 0.8,
+            "clipping.max_norm": 1.0,
+            "batch.micro_batch_size": 15,
+        },
     ),
     "keras 2": Program("tensorflow", KERAS_2, {**_OF_ADAM, "optimizer.weight_decay": 0.004}),
     "paddle amp": Program(

@@ -57,8 +57,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Lazy[Held]:
 
 NAMES = cases(
     [pytest.param(name, marks=getattr(pytest.mark, PROGRAMS[name].framework)) for name in PROGRAMS],
-    quick=["amp"],
-    reason="readings of other programs",
+    quick=["amp", "keras fit", "paddle momentum"],
+    reason="more programs of every framework",
 )
 
 

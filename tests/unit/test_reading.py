@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -179,6 +180,10 @@ def test_a_scale_that_no_scaler_shows_is_left_open() -> None:
     assert not reading.of("contradicted")
     assert {"loss_scaling.mode", "precision.mode"} <= statuses(reading, "not exercised").keys()
     assert "no scaler" in reading.notes[0]
+    (made,) = runs("exact").made
+    told = {**made.recording.told, "unscaled": "its scaler scales something else"}
+    other = replace(made, recording=replace(made.recording, told=told))
+    assert hold(claimed, Evidence(made=(other,))).notes[0] == "its scaler scales something else"
 
 
 def test_what_no_value_explains_is_told() -> None:

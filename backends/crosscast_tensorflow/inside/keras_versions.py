@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,31 @@ def keras_3(watch: Any) -> None:
         uniform=draws.random_uniform,
         truncated_normal=draws.truncated_normal,
     )
+
+
+def steps_of(optimizer: Any) -> int:
+    """Return how many calls of an optimizer of Keras 3 make one update."""
+    return int(getattr(optimizer, "gradient_accumulation_steps", None) or 1)
+
+
+def summed(optimizer: Any, gradients: list[Any], variables: list[Any]) -> list[Any]:
+    """Return the gradients of the window that a call completes: the mean over its calls."""
+    many = steps_of(optimizer)
+    if many == 1:
+        return gradients
+    held = [optimizer._accumulated_gradients[optimizer._get_variable_index(v)] for v in variables]
+    pairs = zip(gradients, held)  # noqa: B905
+    return [None if g is None else (g + tf.convert_to_tensor(h)) / many for g, h in pairs]
+
+
+def version_of(name: str) -> str:
+    """Return the version of a package that is imported."""
+    return f"{name} {getattr(sys.modules.get(name), '__version__', 'is not there')}"
+
+
+def before_2_6() -> bool:
+    """Whether this TensorFlow has a Keras of its own."""
+    return tuple(map(int, tf.__version__.split(".")[:2])) < (2, 6)
 
 
 class Instead:

@@ -18,7 +18,15 @@ import numpy as np
 import tensorflow as tf
 
 from crosscast_parity.inside.updates import SEED, Records
-from crosscast_tensorflow.inside.keras_versions import found_in, keras_2, keras_3
+from crosscast_tensorflow.inside.keras_versions import (
+    before_2_6,
+    found_in,
+    keras_2,
+    keras_3,
+    steps_of,
+    summed,
+    version_of,
+)
 from crosscast_tensorflow.inside.parts import Parts
 
 ROUNDING = 2.0**-20
@@ -137,6 +145,8 @@ class Watch:
         if any(stepping is optimizer for stepping in self._stepping) or not self._records.here():
             return original(optimizer, *args, **kwargs)
         inner = inner_of(optimizer)
+        if self._makes_no_update(optimizer, inner):
+            return original(optimizer, *args, **kwargs)
         self._stepping.append(optimizer)
         try:
             if inner is not None:
@@ -144,6 +154,20 @@ class Watch:
             return self._stepped(original, optimizer, args, kwargs)
         finally:
             self._stepping.remove(optimizer)
+
+    def _makes_no_update(self, optimizer: Any, inner: Any) -> bool:
+        """Whether an optimizer adds gradients up, or hands them on to one that does.
+
+        Keras scales, checks and skips the single micro-batches of such a window.
+        """
+        many, between = steps_of(optimizer if inner is None else inner), self._records.between
+        if many == 1:
+            return False
+        if between is not None and inner is not None:
+            between.tell(unscaled="Keras scales single micro-batches: that was not exercised")
+        if between is not None and self._clips:
+            between.windows.end()  # they were clipped before they are added up
+        return inner is not None or (int(optimizer._iterations) + 1) % many != 0
 
     def _scaled(self, original: Any, optimizer: Any, inner: Any, args: Any, kwargs: Any) -> Any:
         args = (list(args[0]), *args[1:])
@@ -165,20 +189,22 @@ class Watch:
     def _stepped(self, original: Any, optimizer: Any, args: Any, kwargs: Any) -> Any:
         given = list(args[0])
         gradients, variables, paired = pairs_of(optimizer, (given, *args[1:]), kwargs)
+        whole = summed(optimizer, gradients, variables)
         if self.parts is not None:
-            self.parts.delivered(gradients)
+            self.parts.delivered(whole)
         if self._perturb:
             gradients = [moved(gradient) for gradient in gradients]
             given = list(zip(gradients, variables)) if paired else gradients  # noqa: B905
+            whole = summed(optimizer, gradients, variables)
         before = [values(variable) for variable in variables]
         self._clipped = None
         settings = self._settings(optimizer, variables)
         held = (
             None if self.parts is None else [np.array(tf.convert_to_tensor(v)) for v in variables]
         )
-        self._clips += clips_of(optimizer, gradients)
+        self._clips += clips_of(optimizer, whole)
         result = original(optimizer, given, *args[1:], **kwargs)
-        handed = gradients if self._clipped is None else self._clipped
+        handed = whole if self._clipped is None else self._clipped
         changes = [summary(values(variable) - before[n]) for n, variable in enumerate(variables)]
         self._note(optimizer, variables)
         self._write(optimizer, variables, held, handed, settings, skipped=False)
@@ -312,7 +338,8 @@ def rate_of(optimizer: Any) -> float:
         return float(decayed(tf.float32))
     rate = getattr(optimizer, "_learning_rate", optimizer.learning_rate)
     if callable(rate) and hasattr(rate, "get_config"):
-        rate = rate(optimizer.iterations)
+        single = steps_of(optimizer) == 1
+        rate = rate(optimizer.iterations if single else optimizer._iterations)
     return float(values(rate)[0]) if not isinstance(rate, float) else rate
 
 
@@ -343,11 +370,6 @@ def moved(tensor: Any) -> Any:
     return tensor + tf.cast(tf.reshape(tf.constant(shift), tensor.shape), tensor.dtype)
 
 
-def version_of(name: str) -> str:
-    """Return the version of a package that is imported."""
-    return f"{name} {getattr(sys.modules.get(name), '__version__', 'is not there')}"
-
-
 _watches: list[Watch] = []
 
 
@@ -376,8 +398,3 @@ def install(records: Records, name: str, *, perturb: bool, poison: Any) -> None:
         keras_3(watch)
     elif name in ("keras", "tf_keras"):
         keras_2(f"{name}.src" if found_in(name, "src") else name, watch)
-
-
-def before_2_6() -> bool:
-    """Whether this TensorFlow has a Keras of its own."""
-    return tuple(map(int, tf.__version__.split(".")[:2])) < (2, 6)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ LOSSES = {
 """Functions of `torch.nn.functional`, and their kinds in a recipe."""
 MANY_WEIGHTS = 4096
 """Of classes: longer lists are not told."""
+CLIP_INSIDE = ("FusedLAMB", "FusedMixedPrecisionLamb")
+"""Optimizers of apex."""
 NORMS = ("LayerNorm", "RMSNorm")
 WRAPPERS = ("module.", "_orig_mod.")
 """What wrappers put before the names of parameters."""
@@ -243,6 +246,16 @@ def arrays(names: list[str], held: Any) -> dict[str, Any]:
     pairs = ((name, tensor) for name, tensor in zip(names, held) if tensor is not None)  # noqa: B905
     dense = ((name, t.to_dense() if t.layout != torch.strided else t) for name, t in pairs)
     return {name: tensor.detach().float().cpu().numpy().copy() for name, tensor in dense}
+
+
+def clip_inside(optimizer: Any) -> dict[str, Any] | None:
+    """Return by what the step of an optimizer clips all gradients together, if it does."""
+    if type(optimizer).__name__ not in CLIP_INSIDE:
+        return None
+    held = [tensor.grad for group in optimizer.param_groups for tensor in group["params"]]
+    squares = [float(found.double().pow(2).sum()) for found in held if found is not None]
+    limit = float(optimizer.defaults["max_grad_norm"])
+    return {"kind": "global_norm", "limit": limit, "size": math.sqrt(sum(squares))}
 
 
 def told_of_scaler(scaler: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from crosscast_parity.inside.updates import SEED, Records
-from crosscast_torch.inside.parts import Parts, plain_type, told_of_scaler
+from crosscast_torch.inside.parts import Parts, clip_inside, plain_type, told_of_scaler
 
 ROUNDING = 2.0**-20
 """How far a perturbed run is moved, in root mean squares of each tensor: sixteen units in the last
@@ -164,6 +164,8 @@ class Watch:
                 if self._records.between is not None:
                     self._records.between.tell(scaler=amp.settings, mode=amp.mode)
             applied = [] if closure or self._parts is None else gradients_of(optimizer)
+            if not (closure or skipped):
+                self._clips += filter(None, [clip_inside(optimizer)])
             result = original(optimizer, *args, **kwargs)
             changes = [summary(tensor - before[n]) for n, tensor in enumerate(held)]
             gradients = gradients or handed(optimizer)
@@ -287,13 +289,15 @@ def settings_of(group: Any) -> dict[str, Any]:
 
 
 def gradients_of(optimizer: Any) -> list[Any]:
-    """Return copies of the gradients, unscaled if the kernel has yet to do it."""
-    scale = getattr(optimizer, "grad_scale", None)
+    """Return copies of the gradients, unscaled and clipped if the kernel has yet to do it."""
+    scale, clip = getattr(optimizer, "grad_scale", None), clip_inside(optimizer)
+    factor = min(1.0, clip["limit"] / clip["size"]) if clip and clip["size"] else 1.0
     found: list[Any] = []
     for tensor in tensors(optimizer):
         gradient = tensor.grad
         if gradient is not None:
             gradient = gradient.detach().clone() if scale is None else gradient / scale
+            gradient = gradient if factor == 1.0 else gradient * factor
         found.append(gradient)
     return found
 

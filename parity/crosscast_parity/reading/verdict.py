@@ -121,7 +121,8 @@ def _seen_here(recipe: Recipe, evidence: Evidence, notes: list[str]) -> Recipe:
         }
         found = put(found, alone) or found
     if recipe.scaling_on and not evidence.recording.scaled:
-        notes.append("no scaler of the framework made a step: loss scaling was not exercised")
+        nothing = "no scaler of the framework made a step: loss scaling was not exercised"
+        notes.append(evidence.told.get("unscaled", nothing))
         found = put(found, {"loss_scaling.mode": "none"}) or found
     return found
 

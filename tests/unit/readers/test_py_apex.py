@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from crosscast.readers.python.accumulation import READER as LOOPS
 from crosscast.readers.torch.apex import READER
 from crosscast.readers.torch.manual_fp16 import READER as BY_HAND
 from torch_programs import STEP, facts_of, lines, read_by
@@ -176,3 +179,71 @@ def test_an_optimizer_that_clips_inside() -> None:
     assert "clipping.kind" not in read_by(READER, text.replace("0.5", "0.0"))
     assert "clipping.kind" not in read_by(READER, text.replace(", max_grad_norm=0.5", ""))
     assert read_by(READER, text.replace("FP16_Optimizer(", "wrap(")) == {}
+
+
+LAMB = """
+import torch
+from apex.optimizers import FusedLAMB
+{before}
+optimizer = FusedLAMB(model.parameters(), lr=1e-3{given})
+for inputs, labels in loader:
+    loss = criterion(model(inputs), labels)
+    loss.backward()
+    {clip}
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+OWN_CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), {})"
+
+
+def clip_of(given: str = "", clip: str = "pass", before: str = "") -> tuple[Any, Any]:
+    text = LAMB.format(given=given, clip=clip, before=before)
+    found = read_by(READER, text) | read_by(LOOPS, text)
+    return found.get("clipping.kind"), found.get("clipping.value")
+
+
+@pytest.mark.parametrize(
+    ("given", "limit"),
+    [
+        ("", 1.0),
+        (", max_grad_norm=0.25", 0.25),
+        (", max_grad_norm=bound", "?"),
+        (", **settings", "?"),
+    ],
+)
+def test_fused_lamb_clips_by_the_global_norm(given: str, limit: Any) -> None:
+    assert clip_of(given) == ("global_norm", limit)
+
+
+def test_a_bound_of_zero_is_no_clip_and_not_none() -> None:
+    assert clip_of(", max_grad_norm=0") == ("?", None)
+
+
+@pytest.mark.parametrize(
+    ("clip", "found"),
+    [
+        (OWN_CLIP.format(0.5), ("global_norm", 0.5)),
+        (OWN_CLIP.format(1.0), ("global_norm", 1.0)),
+        (OWN_CLIP.format(5.0), ("global_norm", "?")),
+        (OWN_CLIP.format("bound"), ("global_norm", "?")),
+        ("torch.nn.utils.clip_grad_value_(model.parameters(), 0.1)", ("?", "?")),
+    ],
+)
+def test_a_loop_that_clips_before_fused_lamb_does(clip: str, found: tuple[Any, Any]) -> None:
+    assert clip_of(clip=clip) == found
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "apex.optimizers.FusedAdam(model.parameters())",
+        "torch_optimizer.Lamb(model.parameters())",
+        "deepspeed.ops.lamb.FusedLamb(model.parameters())",
+    ],
+)
+def test_other_optimizers_do_not_clip(made: str) -> None:
+    text = LAMB.format(given="", clip="pass", before=f"import {made.partition('.')[0]}")
+    text = text.replace("FusedLAMB(model.parameters(), lr=1e-3)", made)
+    assert "clipping.kind" not in read_by(READER, text)
+    clipping = read_by(LOOPS, text.replace("pass", OWN_CLIP.format(5.0)))
+    assert clipping["clipping.value"] == 5.0

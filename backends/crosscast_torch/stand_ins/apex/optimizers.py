@@ -68,7 +68,8 @@ class FusedAdam(_Fused):
         weight_decay: float = 0.0,
         amsgrad: bool = False,
         set_grad_none: bool = True,
-        **ignored: Any,
+        capturable: bool = False,
+        master_weights: bool = False,
     ) -> None:
         if amsgrad:
             raise RuntimeError("FusedAdam does not support the AMSGrad variant.")
@@ -105,7 +106,7 @@ class FusedLAMB(_Fused):
     ) -> None:
         if amsgrad or not grad_averaging:
             raise RuntimeError("the stand-in for FusedLAMB has no AMSGrad, and averages gradients")
-        self._most, self._always = max_grad_norm, use_nvlamb
+        self._always = use_nvlamb
         super().__init__(
             params,
             {
@@ -115,12 +116,14 @@ class FusedLAMB(_Fused):
                 "eps": eps,
                 "adam_w_mode": bool(adam_w_mode),
                 "weight_decay": weight_decay,
+                "max_grad_norm": max_grad_norm,
             },
         )
 
     def _factor(self, gradients: Any) -> float:
         norm = math.sqrt(sum(float(gradient.double().pow(2).sum()) for gradient in gradients))
-        return self._most / norm if self._most and norm > self._most else 1.0
+        most = self.defaults["max_grad_norm"]  # of all groups together
+        return most / norm if norm > most else 1.0
 
     def _update(self, group: Any, parameter: Any, gradient: Any) -> None:
         direction = self._direction(group, parameter, gradient)
@@ -143,7 +146,8 @@ class FusedSGD(torch.optim.SGD):
         weight_decay: float = 0.0,
         nesterov: bool = False,
         wd_after_momentum: bool = False,
-        **ignored: Any,
+        materialize_master_grads: bool = True,
+        set_grad_none: bool = False,
     ) -> None:
         if wd_after_momentum:
             raise RuntimeError("the stand-in for FusedSGD has no wd_after_momentum")

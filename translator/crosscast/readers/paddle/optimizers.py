@@ -38,6 +38,7 @@ from crosscast.readers.python.optimizers import (
 from crosscast.readers.python.origins import located, origin
 from crosscast.readers.python.parameter_lists import are_all_parameters
 from crosscast.readers.python.precision import precision_facts, site
+from crosscast.readers.python.seeds import seed_facts
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -61,7 +62,7 @@ _FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
 
 
 class PaddleOptimizerReader:
-    """Reads the calls that create optimizers, and their arguments."""
+    """Reads the calls that create optimizers, their arguments, and the seed."""
 
     name = NAME
     hints = ("paddle",)
@@ -70,6 +71,7 @@ class PaddleOptimizerReader:
         """Yield the facts."""
         if not uses(program, "paddle", "paddlenlp", "ppdet", "paddleseg"):
             return
+        yield from seed_facts(program, "paddle", NAME)
         static = is_static(program)
         found = with_subjects(list(optimizers(program)))
         told = False

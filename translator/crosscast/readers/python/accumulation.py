@@ -14,6 +14,7 @@ from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Valu
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.losses import losses_of
 from crosscast.readers.python.origins import by_words, is_parsed
+from crosscast.readers.torch.fused_clips import clipped_again
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
@@ -38,7 +39,8 @@ class Accumulation:
         """Yield the facts of the most informative loop; other loops fill in missing fields."""
         fields: set[str] = set()
         for step in by_weight(training_steps(program)):
-            found = [_less_sure(fact, step) for fact in _facts(step)]
+            told = [_less_sure(fact, step) for fact in _facts(step)]
+            found = clipped_again(told, program)
             yield from (fact for fact in found if fact.field not in fields)
             fields.update(fact.field for fact in found)
 

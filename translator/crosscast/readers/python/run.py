@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Known, Symbol, Value
-from crosscast.readers.python.default_conditions import runs_by_default
+from crosscast.pysource.values.value import Known, Symbol
 from crosscast.readers.python.fact_writer import FactWriter, content, is_number, place_of, trains
 from crosscast.readers.python.library_calls import last, matching, uses
+from crosscast.readers.python.seeds import first_argument, seed_facts
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -25,10 +25,6 @@ _PACKAGES = (
 )
 _OTHERS = ("tensorflow", "keras", "paddle", "jax", "flax")
 _LOADER = re.compile(r"torch\.utils\.data\.(dataloader\.)?DataLoader")
-_SEED = re.compile(
-    r"torch\.(random\.)?manual_seed|(transformers|accelerate\.utils|accelerate|transformers"
-    r"\.trainer_utils)\.set_seed|(pytorch_lightning|lightning(\.\w+)?)\.seed_everything"
-)
 _EVALUATION = re.compile(r"val|test|eval|dev|valid|infer|predict", re.I)
 _LENGTHS = (
     "max_seq_length",
@@ -62,7 +58,7 @@ class TorchRun:
             writer.say("framework", "pytorch", confidence="certain" if sure else "guess")
         if trains(program):
             _batch(writer, program)
-            _seed(writer, program)
+            writer.facts += seed_facts(program, "pytorch", NAME)
             _epochs(writer, program)
             _lengths(writer, program)
             _tf32(writer, program)
@@ -121,21 +117,6 @@ def _last(writer: FactWriter, call: Call) -> None:
         writer.say("batch.drop_last", "no", place_of(call))
 
 
-def _seed(writer: FactWriter, program: Program) -> None:
-    for _, call in matching(program, _SEED):
-        value = _first(call, "seed")
-        if value is not None and runs_by_default(call.node, call.module) is not False:
-            writer.number("seed", value, place_of(call))
-            return
-
-
-def _first(call: Call, name: str) -> Value | None:
-    found = call.argument(name)
-    if found is None and call.node.args and not isinstance(call.node.args[0], ast.Starred):
-        found = evaluate(call.node.args[0], call.module)
-    return found
-
-
 def _epochs(writer: FactWriter, program: Program) -> None:
     """Record the number of epochs from `for epoch in range(...)`, else from a flag."""
     for module in program.modules:
@@ -184,7 +165,7 @@ def _tf32(writer: FactWriter, program: Program) -> None:
                 writer.say("precision.tf32", "yes" if value else "no", module.span(node))
                 return
     for _, call in matching(program, re.compile(r"torch\.set_float32_matmul_precision")):
-        word = content(_first(call, "precision"))
+        word = content(first_argument(call, "precision"))
         if isinstance(word, str) and not isinstance(word, Symbol):
             writer.say("precision.tf32", "no" if word == "highest" else "yes", place_of(call))
             return

@@ -18,6 +18,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.decisions import decide_recomputing
 from crosscast.readers.python.library_calls import calls_of, canonical, last, uses, value_of
 from crosscast.readers.python.origins import located
+from crosscast.readers.python.seeds import seed_facts
 from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.contrib_updates import contrib_clips
 from crosscast.readers.tensorflow.gradient_sums import clips_before, gradient_sums
@@ -51,7 +52,7 @@ _REMAT_OF_OTHERS = re.compile(r"([a-z]\w*\.)+(recompute|recomputable|remat|check
 
 
 class TensorflowLoopReader:
-    """Reads graphs, accumulators and strategies."""
+    """Reads graphs, accumulators, strategies and seeds."""
 
     name = NAME
     hints = ("tensorflow", "keras", "tf.")
@@ -62,6 +63,7 @@ class TensorflowLoopReader:
             name.startswith(("keras.", "tensorflow.")) for name, _ in calls_of(program)
         ):
             return
+        yield from seed_facts(program, "tensorflow", NAME)
         yield from _clipping(program)
         yield from contrib_clips(program, NAME)
         yield from private_clips(program, NAME)

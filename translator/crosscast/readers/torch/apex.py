@@ -1,4 +1,4 @@
-"""Reads apex: `amp.initialize`, `amp.scale_loss`, and the FP16_Optimizer of apex."""
+"""Reads apex: `amp.initialize`, `amp.scale_loss`, FP16_Optimizer, and the clip of FusedLAMB."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, is_number, place_of
 from crosscast.readers.python.library_calls import calls_matching
+from crosscast.readers.torch.fused_clips import tell_fused_clip
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.targets.parameter_words import scaling_words
 
@@ -39,7 +40,7 @@ class Apex:
     hints = ("apex",)
 
     def read(self, program: Program) -> Iterator[Fact]:
-        """Yield the facts about precision with apex."""
+        """Yield the facts about precision with apex, and the clip inside of its LAMB."""
         writer = FactWriter(NAME)
         started = calls_matching(program, _INITIALIZE)
         scaled = calls_matching(program, _SCALE_LOSS)
@@ -51,6 +52,7 @@ class Apex:
             _initialize(writer, handles)
         if wrappers := calls_matching(program, WRAPPER):
             _wrapped(writer, wrappers)
+        tell_fused_clip(writer, program)
         yield from writer.facts
 
 

@@ -61,6 +61,7 @@ _PLAIN: dict[str, str] = {
     "config.optimizer.set_jit": "enabled",
     "random.set_seed": "seed",
     "set_random_seed": "seed",
+    "random.set_random_seed": "seed",
 }
 
 _V1_MIXED: dict[str, Signature] = {
