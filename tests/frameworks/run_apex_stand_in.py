@@ -34,20 +34,15 @@ def updated(name: str, **settings: Any) -> list[list[float]]:
     return [tensor.tolist() for tensor in held]
 
 
-class Weighted(torch.nn.Module):
-    """One weight."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.tensor([2.0]))
-
-    def forward(self, x: Any) -> Any:
-        """Multiply."""
-        return (self.weight * x).sum()
+def weighted() -> Any:
+    """Return a model of one weight."""
+    model = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.constant_(model.weight, 2.0)
+    return model
 
 
-def prepared(**settings: Any) -> tuple[Any, Any]:
-    model = DistributedDataParallel(Weighted())
+def prepared(**settings: Any) -> Any:
+    model = DistributedDataParallel(weighted())
     return amp.initialize(model, torch.optim.SGD(model.parameters(), lr=0.25), **settings)
 
 
@@ -109,7 +104,7 @@ def form(given: Any) -> str:
 
 
 def main() -> None:
-    model = Weighted()
+    model = weighted()
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     print(
         json.dumps(

@@ -142,7 +142,7 @@ def test_the_scale_grows_after_two_thousand_clean_passes_to_its_bound(seen: Any)
 
 
 def test_what_is_given_comes_back_in_its_form(seen: Any) -> None:
-    assert seen["forms"] == ["Weighted", "list", "list"]
+    assert seen["forms"] == ["Linear", "list", "list"]
 
 
 def test_what_apex_refuses_is_refused(seen: Any) -> None:

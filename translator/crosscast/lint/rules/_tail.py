@@ -16,6 +16,8 @@ from crosscast.trainstep.windows.first_values import counter_path
 
 _PER_EPOCH = re.compile(r"%|\blen\(|per_epoch|\*\s*epoch|epoch\s*\*|num_batches|n_batches")
 """Words of conditions that end every epoch after a given number of batches."""
+_OF_RUN = re.compile(r"max_|total|num_train", re.I)
+"""Words of the length of a whole run."""
 _ONE_EPOCH = re.compile(r"^_?(train|fit|run)(ing)?_(one_|an_|single_)?epoch$|^_?train_one_ep", re.I)
 """Names of functions that are called once for every epoch."""
 
@@ -150,6 +152,8 @@ def _ends_run(event: Event, step: TrainingStep) -> bool:
             continue
         counted = guard.node.left
         if isinstance(counted, ast.BinOp) and isinstance(counted.op, ast.Mod):
+            if not _OF_RUN.search(module.text(counted.right)):
+                continue
             counted = counted.left  # `updates % args.max_steps == 0`
         name = counter_path(counted)
         life = life_of(name, step.loop.node, frame) if name else None

@@ -65,7 +65,8 @@ def _each(clip: Event, step: TrainingStep) -> bool:
     nodes = {id(guard.node) for event in backward for guard in event.guards}
     own = [guard for guard in clip.guards if id(guard.node) not in nodes]
     counters = {loop.counter for loop in clip.loops[-1:] if loop.role == "micro"}
-    if any(identifier(n) in counters for g in own for n in ast.walk(g.node) if identifier(n)):
+    counted = {identifier(n) for g in own for n in ast.walk(g.node) if isinstance(n, ast.expr)}
+    if counters & counted - {""}:
         return False
     return bool(same) and not any(_may_end(guard.text) for guard in own)
 

@@ -12,9 +12,9 @@ from crosscast.messages.diagnostics import Span
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.fused_clips import clipped_again
 from crosscast.readers.python.losses import losses_of
 from crosscast.readers.python.origins import by_words, is_parsed
-from crosscast.readers.torch.fused_clips import clipped_again
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of

@@ -13,8 +13,8 @@ from crosscast.pysource.values.value import Choice, Known, Value
 from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.fact_writer import FactWriter, content, flag_of, is_number, place_of
+from crosscast.readers.python.fused_clips import tell_fused_clip
 from crosscast.readers.python.library_calls import calls_matching
-from crosscast.readers.torch.fused_clips import tell_fused_clip
 from crosscast.readers.torch.precision import Use, tell_uses
 from crosscast.targets.parameter_words import scaling_words
 

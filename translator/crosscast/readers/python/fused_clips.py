@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Confidence, Fact
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.fact_writer import FactWriter, is_number, place_of
@@ -38,7 +38,7 @@ def tell_fused_clip(writer: FactWriter, program: Program) -> None:
         if limit == 0.0:
             writer.unknown("clipping.kind", "a bound of 0 leaves no gradient", place)
             continue
-        confidence = "certain" if sure else "likely"
+        confidence: Confidence = "certain" if sure else "likely"
         writer.say("clipping.kind", "global_norm", place, confidence=confidence)
         writer.say("clipping.unscaled_first", "library", place, confidence=confidence)
         writer.say("clipping.per", "step", place, confidence=confidence)
