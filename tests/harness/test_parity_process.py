@@ -8,7 +8,6 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,6 +34,7 @@ from crosscast_parity.processes.sessions import (
     SessionRun,
     ignore,
 )
+from ended_processes import comes, gone
 
 STATUS = "import json, pathlib; pathlib.Path('status.json').write_text(json.dumps({'status': %r}))"
 
@@ -123,25 +123,6 @@ def test_an_interpreter_that_is_not_there_cannot_run(tmp_path: Path) -> None:
     assert isinstance(outcome, Outcome)
     assert (outcome.kind, outcome.exit_code) == ("cannot_run", None)
     assert "/nowhere/python" in outcome.message
-
-
-def alive(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def gone(pid: int) -> bool:
-    return comes(lambda: not alive(pid))
-
-
-def comes(what: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
-    while not what() and time.monotonic() < end:
-        time.sleep(0.02)
-    return what()
 
 
 SPAWN = """

@@ -12,6 +12,7 @@ import pytest
 
 from crosscast_parity.side_by_side import running
 from crosscast_parity.side_by_side.running import Limits, Program, Ran, run, size_of
+from ended_processes import gone
 
 
 def program(folder: Path, text: str, *arguments: str, **more: Any) -> Program:
@@ -75,14 +76,6 @@ def test_an_interpreter_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert found.problem == "/nowhere/python cannot be started: No such file or directory"
 
 
-def alive(number: int) -> bool:
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 def test_a_script_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     notes = tmp_path / "told"
     notes.mkdir()
@@ -96,7 +89,7 @@ while True:
 """
     found = ran(tmp_path, text, limits=Limits(seconds=3.0))
     assert found.problem == "it was stopped after 3 s"
-    assert not alive(int((notes / "child").read_text()))
+    assert gone(int((notes / "child").read_text()))
 
 
 def test_children_of_a_script_that_has_ended_do_not_stay(tmp_path: Path) -> None:
@@ -113,7 +106,7 @@ while not os.path.exists({str(notes / "child")!r}):
     begun = time.monotonic()
     assert ran(tmp_path, text).problem == "no optimizer made a step"
     assert time.monotonic() - begun < 60
-    assert not alive(int((notes / "child").read_text()))
+    assert gone(int((notes / "child").read_text()))
 
 
 def test_a_flood_of_output_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
