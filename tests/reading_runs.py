@@ -109,7 +109,7 @@ def _attempt(
 
 
 def _loss(recipe: Recipe, row: Row, rows: int, count: int) -> dict[str, Any]:
-    """A mean, whose factor makes every row count as the recipe has it."""
+    """A mean whose factor gives every row the weight that the recipe gives it."""
     sample = recipe.accumulation.normalize_by == "sample"
     factor = row.scale * (rows / row.rows if sample else 1.0 / count)
     return {

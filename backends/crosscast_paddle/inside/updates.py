@@ -21,7 +21,7 @@ from paddle.amp import grad_scaler
 
 from crosscast_paddle.inside.on_cpu import enable_scaler
 from crosscast_paddle.inside.parts import Parts, array, number, parameters_of, settings_of
-from crosscast_parity.inside.updates import SEED, Records
+from crosscast_parity.inside.updates import SEED, Records, wrap_step
 
 CLIPS = {
     "ClipGradByGlobalNorm": ("global_norm", "clip_norm"),
@@ -93,7 +93,7 @@ class Watch:
         if not any(known is optimizer for known in self._made):
             self._made.append(optimizer)
         for method in ("step", "minimize"):
-            wrap(type(optimizer), method, self)
+            wrap_step(type(optimizer), method, self)
 
     def clip(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Keep the gradients that an optimizer goes on with after its own clipping."""
@@ -233,20 +233,6 @@ def told_of_scaler(scaler: Any) -> dict[str, Any]:
         "growth_interval": int(scaler._incr_every_n_steps),
         "hysteresis": int(scaler._decr_every_n_nan_or_inf),
     }
-
-
-def wrap(kind: Any, method: str, watch: Watch) -> None:
-    """Have all steps of a class of optimizers recorded."""
-    original = getattr(kind, method)
-    if getattr(original, "recorded", False):
-        return
-
-    @functools.wraps(original)
-    def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        return watch.step(original, optimizer, args, kwargs)
-
-    step.recorded = True  # type: ignore[attr-defined]
-    setattr(kind, method, step)
 
 
 def wrap_made(kind: Any, watch: Watch) -> None:

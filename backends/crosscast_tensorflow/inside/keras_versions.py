@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from crosscast_parity.inside.updates import SEED
+from crosscast_parity.inside.updates import SEED, wrap_step
 
 OPTIMIZERS = (
     *("optimizer_v2.optimizer_v2", "optimizers.optimizer_v2.optimizer_v2"),
@@ -83,20 +83,6 @@ def wrap_made(kind: Any, method: str, watch: Any) -> None:
         wrap_step(type(optimizer), method, watch)
 
     kind.__init__ = made
-
-
-def wrap_step(kind: Any, method: str, watch: Any) -> None:
-    """Have all steps of a class of optimizers recorded."""
-    original = getattr(kind, method)
-    if getattr(original, "recorded", False):
-        return
-
-    @functools.wraps(original)
-    def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        return watch.step(original, optimizer, args, kwargs)
-
-    step.recorded = True  # type: ignore[attr-defined]
-    setattr(kind, method, step)
 
 
 def found_in(root: str, name: str) -> Any:

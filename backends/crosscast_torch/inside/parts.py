@@ -50,7 +50,7 @@ class Parts:
         self._watch_loader()
 
     def begin(self) -> None:
-        """Count calls of modules anew: one that failed was never left."""
+        """Reset the depth of module calls: a call that raised was never left."""
         self._depth = 0
 
     def _enter(self, module: Any, inputs: Any) -> None:

@@ -33,6 +33,7 @@ the projection being the product with a fixed vector without a pattern:
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import json
@@ -48,6 +49,20 @@ from crosscast_parity.inside.between import Between
 from crosscast_parity.inside.orphans import end_with_parent
 
 SEED = 20260101
+
+
+def wrap_step(kind: Any, method: str, watch: Any) -> None:
+    """Have all steps of a class of optimizers recorded."""
+    original = getattr(kind, method)
+    if getattr(original, "recorded", False):
+        return
+
+    @functools.wraps(original)
+    def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        return watch.step(original, optimizer, args, kwargs)
+
+    step.recorded = True  # type: ignore[attr-defined]
+    setattr(kind, method, step)
 
 
 class Records:

@@ -16,7 +16,7 @@ CLOSE = 1e-6
 def put(recipe: Recipe, values: Mapping[str, Any]) -> Recipe | None:
     """Return a recipe with other values by path; None if they are not allowed in their fields.
 
-    A section of another kind keeps what it can; the rows of a batch are counted anew.
+    A section of another kind keeps what it can; the rows of a batch are recomputed.
     """
     data = recipe.model_dump()
     for path, value in values.items():

@@ -1,4 +1,4 @@
-"""Flags for accumulation that only a mode reads which nobody gets by default."""
+"""Accumulation flags that only a non-default mode of the program reads."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Scaler:
 
 _state: dict[str, Any] = {"enabled": False, "scalers": []}
 MODES = {"O0": "none", "O1": "mixed", "O2": "full", "O3": "full"}
-"""Of precision, as a recipe has it."""
+"""Precision mode of a recipe for each opt level."""
 LEVELS: dict[str, Any] = {"O0": 1.0, "O1": "dynamic", "O2": "dynamic", "O3": 1.0}
 
 

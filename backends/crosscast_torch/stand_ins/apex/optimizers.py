@@ -30,7 +30,7 @@ class _Fused(torch.optim.Optimizer):
         return 1.0
 
     def _direction(self, group: Any, parameter: Any, gradient: Any) -> Any:
-        """Return the step of Adam, with the decay as the mode has it."""
+        """Return the step of Adam; `adam_w_mode` chooses decoupled weight decay."""
         beta1, beta2 = group["betas"]
         if group["weight_decay"] and not group["adam_w_mode"]:
             gradient = gradient + group["weight_decay"] * parameter

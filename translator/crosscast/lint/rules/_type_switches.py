@@ -65,8 +65,8 @@ def _switched(call: Call) -> tuple[Call, ast.expr, ast.expr, tuple[object, ...]]
             left=ast.Attribute() | ast.Name() as chosen,
             ops=[ast.In()],
             comparators=[ast.List(elts=listed) | ast.Tuple(elts=listed) | ast.Set(elts=listed)],
-        ) if all(isinstance(one, ast.Constant) for one in listed):
-            values = tuple(one.value for one in listed if isinstance(one, ast.Constant))
+        ) if all(isinstance(item, ast.Constant) for item in listed):
+            values = tuple(item.value for item in listed if isinstance(item, ast.Constant))
         case _:
             return None
     return (call, given, chosen, values) if _TYPE.search(identifier(chosen)) else None

@@ -71,7 +71,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _of_other_modes(program: Program) -> Iterator[Finding]:
-    """Find flags that only a mode reads which is not the default, beside a `fit` that is."""
+    """Find flags that only a non-default mode reads, where the default mode calls `fit`."""
     for flag in program.all_flags:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
             continue

@@ -165,7 +165,7 @@ def _overridden(module: Module, program: Program) -> Module | None:
 
 
 def _changed_by(program: Module | None) -> frozenset[str] | None:
-    """Return the settings that a program computes anew: `steps //= processes`; None without one."""
+    """Return the settings that a program recomputes: `steps //= processes`; None without one."""
     if program is None:
         return None
     return frozenset(
@@ -181,7 +181,7 @@ def _tell_overrides(writer: SettingWriter, tree: Tree, changed: frozenset[str] |
     Args:
         writer: for the facts.
         tree: the names and values.
-        changed: settings that the program computes anew; None if no program is given.
+        changed: settings that the program recomputes; None if no program is given.
     """
     get = tree.setting
     writer.tell("framework", "pytorch", origin="presence", confidence="likely")
