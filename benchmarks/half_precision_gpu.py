@@ -38,6 +38,11 @@ PRECISIONS = {
     "loss_scaling: {mode: dynamic, init_scale: 65536}",
     "bfloat16": "precision: {mode: mixed, compute_dtype: bfloat16}",
 }
+COMPILED = "-compiled"
+PRECISIONS |= {
+    f"{name}{COMPILED}": f"{PRECISIONS[name]}\noverrides: {{torch: {{compile: true}}}}"
+    for name in ("float32", "float16", "bfloat16")
+}
 RECIPE = """\
 version: 1
 name: half-precision-gpu
@@ -53,12 +58,20 @@ schedule: {{name: linear, warmup_steps: 10, total_steps: 100000}}
 """
 WORKER = Path(__file__).with_name("half_precision_worker.py")
 FOUND_GPU = """
-import json, torch
+import json, time, torch
 found = {"torch": torch.__version__, "cuda": torch.version.cuda, "device": ""}
 if torch.cuda.is_available():
     found["device"] = torch.cuda.get_device_name()
     found["capability"] = torch.cuda.get_device_capability()
     found["memory"] = torch.cuda.get_device_properties(0).total_memory
+    few = torch.zeros(16, device="cuda")
+    for _ in range(2):  # the first is slower
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        for _ in range(5000):
+            few.add_(1)
+        torch.cuda.synchronize()
+        found["operation_us"] = (time.perf_counter() - started) / 5000 * 1e6
 print(json.dumps(found))
 """
 
@@ -93,10 +106,11 @@ def prepare(folder: Path, size: str, precision: str, options: argparse.Namespace
 class Worker:
     """A process that trains one script, some windows at a time."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, folder: Path, device: str, compiled: bool) -> None:
         variables = {} if device == "gpu" else {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
         self._process = subprocess.Popen(
-            [sys.executable, str(WORKER), str(folder), device],
+            # A compiler would break its graph where somebody looks at a layer.
+            [sys.executable, str(WORKER), str(folder), device, str(int(not compiled))],
             env=os.environ | variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -104,11 +118,19 @@ class Worker:
         )
 
     def train(self, windows: int) -> dict[str, Any]:
-        """Return losses, seconds and peak memory of the next windows, or why there are none."""
+        """Train the next windows; return what `answer` does."""
+        self.ask(windows)
+        return self.answer()
+
+    def ask(self, windows: int) -> None:
+        """Let it train the next windows; `answer` must follow."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):  # the answer is missing then, too
             print(windows, file=self._process.stdin, flush=True)
+
+    def answer(self) -> dict[str, Any]:
+        """Return losses, seconds and peak memory of the windows, or why there are none."""
+        assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise SystemExit(f"a measuring process ended with code {self._process.wait()}")
@@ -127,8 +149,12 @@ def measure(size: str, folder: Path, options: argparse.Namespace) -> dict[str, A
     try:
         for precision in options.precisions:
             prepare(folder / precision, size, precision, options)
-            workers[precision] = Worker(folder / precision, options.device)
-            found[precision] = workers[precision].train(options.check_windows) | {"seconds": []}
+            compiled = precision.endswith(COMPILED)
+            workers[precision] = Worker(folder / precision, options.device, compiled)
+        for worker in workers.values():  # all at once: compilers take a minute
+            worker.ask(options.check_windows)
+        for precision, worker in workers.items():
+            found[precision] = worker.answer() | {"seconds": []}
         for number in range(options.rounds):
             running = [name for name in options.precisions if not found[name].get("failed")]
             shift = number % max(1, len(running))
@@ -140,7 +166,13 @@ def measure(size: str, folder: Path, options: argparse.Namespace) -> dict[str, A
     finally:
         for worker in workers.values():
             worker.close()
-    return {name: summary(runs) for name, runs in found.items()}
+    results = {name: summary(runs) for name, runs in found.items()}
+    base = results.get("float32", {}).get("losses", [])
+    for result in results.values():
+        pairs = zip(result.get("losses", []), base, strict=False)
+        apart = [abs(mine - other) for mine, other in pairs]
+        result["loss_difference"] = max(apart, default=None)
+    return results
 
 
 def summary(runs: dict[str, Any]) -> dict[str, Any]:
@@ -194,14 +226,15 @@ def main() -> int:
         return EXIT_CANNOT_RUN
     if options.device == "cpu":
         found |= {"device": "cpu"}
-    settings = {name: getattr(options, name) for name in ("rows", "tokens", "windows", "rounds")}
-    results: dict[str, Any] = {"machine": found, "settings": settings, "sizes": {}}
+    settings = {"rows": options.rows, "tokens": options.tokens}
+    results: dict[str, Any] = {"machine": found, "settings": settings, "rounds": {}, "sizes": {}}
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
             results["sizes"][size] = measure(size, Path(folder), options)
+            results["rounds"][size] = [options.rounds, options.windows]
+        if options.json:
+            options.json.write_text(json.dumps(results, indent=1) + "\n")
         print(f"BERT-{size}, {found['device']}\n\n{table(results['sizes'][size])}\n", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
     if options.docs:
         DATA.write_text(json.dumps(results, indent=1) + "\n")
         PAGE.write_text(page(results))

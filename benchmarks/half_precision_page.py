@@ -39,6 +39,13 @@ The benchmark is tested on a CPU with BERT-tiny (`--device cpu --sizes tiny`). I
 nothing about GPUs and are not published here. For the cost of emitted loops on a CPU compared with
 hand-written ones see [performance](performance.md).
 """
+READING = """
+On this machine PyTorch needs {us:.1f} microseconds to start an operation on a few numbers. Where a
+time hardly depends on the precision, starting the operations takes it, and half precision, which
+adds casts, makes the step slower: small models and small micro-batches. `tf32` (`precision.tf32`)
+adds none, and with `compile: true` (the rows `-compiled`) fewer operations are started. Rows
+that one size has and another lacks were not measured.
+"""
 COLUMNS = (
     *("precision", "ms per window (fastest to slowest)", "relative", "memory, MiB", "relative"),
     *("dense layers compute in", "largest loss difference"),
@@ -55,12 +62,16 @@ def page(results: dict[str, Any] | None) -> str:
         HEAD,
         f"\nMeasured on one {machine['device']} ({memory}) with PyTorch {machine['torch']}, "
         f"CUDA {machine['cuda']}:\nmicro-batches of {settings['rows']} rows of "
-        f"{settings['tokens']} tokens, {settings['rounds']} rounds of {settings['windows']} "
-        "windows,\nthe precisions of a size in turn, each in a separate process. Command:\n\n",
+        f"{settings['tokens']} tokens, the precisions of a size in turn,\n"
+        "each in a separate process. Command:\n\n",
         COMMAND,
+        READING.format(us=machine["operation_us"]),
     ]
     for size, found in results["sizes"].items():
-        parts.append(f"\n## BERT-{size}\n\n{table(found)}\n")
+        rounds, windows = results["rounds"][size]
+        parts.append(
+            f"\n## BERT-{size}\n\n{rounds} rounds of {windows} windows.\n\n{table(found)}\n"
+        )
     return "".join(parts)
 
 
@@ -80,13 +91,18 @@ def _cells(name: str, result: dict[str, Any], base: dict[str, Any]) -> list[str]
     memory = (
         "not measured" if result["peak_memory"] is None else f"{result['peak_memory'] / 2**20:.0f}"
     )
-    apart = "-"
-    if base.get("losses"):
-        pairs = zip(result["losses"], base["losses"], strict=True)
-        apart = f"{max(abs(mine - other) for mine, other in pairs):.1e}"
-    types = ", ".join(result["computes_in"])
+    apart = result["loss_difference"]
+    types = ", ".join(result["computes_in"]) or "not looked at"
     ratios = [_ratio(result, base, key) for key in ("seconds", "peak_memory")]
-    return [name, time, ratios[0], memory, ratios[1], types, apart]
+    return [
+        name,
+        time,
+        ratios[0],
+        memory,
+        ratios[1],
+        types,
+        "-" if apart is None else f"{apart:.1e}",
+    ]
 
 
 def _ratio(result: dict[str, Any], base: dict[str, Any], key: str) -> str:

@@ -1,7 +1,8 @@
-"""Trains an emitted script some windows at a time: `half_precision_worker.py FOLDER gpu|cpu`.
+"""Trains an emitted script some windows at a time: `half_precision_worker.py FOLDER gpu|cpu 1|0`.
 
 Reads a number of windows from every line of its input and answers with one line of JSON: losses,
-seconds a window, the most bytes that tensors held, and the types that dense layers computed in.
+seconds a window, the most bytes that tensors held, and, after 1, the types that dense layers
+computed in.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from crosscast_parity.inside.emitted import arguments_of, batches, offered, prep
 class Training:
     """A script's state, its rows, and the types that its dense layers were seen to give."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, folder: Path, device: str, look: bool) -> None:
         sys.path.insert(0, str(folder))
         self.script: Any = importlib.import_module("train")
         settings, flags = self.script.SETTINGS, ["--device", device]
@@ -35,7 +36,7 @@ class Training:
         self.windows = batches(offered(self.script, "row_numbers"), rows, settings)
         self.types: set[str] = set()
         for layer in self.state.model.modules():
-            if isinstance(layer, torch.nn.Linear):
+            if look and isinstance(layer, torch.nn.Linear):
                 layer.register_forward_hook(self._look)
 
     def _look(self, layer: torch.nn.Module, given: Any, result: torch.Tensor) -> None:
@@ -64,7 +65,7 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         for line in sys.stdin:
             try:
-                training = training or Training(Path(sys.argv[1]), sys.argv[2])
+                training = training or Training(Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "1")
                 found = training.train(int(line))
             except torch.OutOfMemoryError:
                 found = {"failed": "out of memory"}

@@ -54,8 +54,8 @@ COMPILERS = {
 LOSS_TOLERANCE = {"float32": 1e-3, "bfloat16": 1e-2, "float16": 3e-3}
 MOVED_TOLERANCE = {"float32": 0.2, "bfloat16": 0.3, "float16": 0.2}
 # Windows before the rounds, and windows per round and contestant.
-CHECK_WINDOWS = {"tiny": 8, "small": 3}
-WINDOWS = {"tiny": 8, "small": 1}
+CHECK_WINDOWS = {"tiny": 8, "small": 3, "base": 3}
+WINDOWS = {"tiny": 8, "small": 1, "base": 4}
 WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -87,13 +87,20 @@ def run_worker(folder: Path, framework: str, options: argparse.Namespace) -> dic
     """Measure one framework in a new process; return what the worker wrote."""
     result = folder / f"{framework}.json"
     windows = options.windows or WINDOWS[options.model]
-    flags = {"--framework": framework, "--precision": options.precision, "--folder": folder}
+    flags = {
+        "--device": options.device,
+        "--framework": framework,
+        "--precision": options.precision,
+        "--folder": folder,
+    }
     flags |= {"--check-windows": CHECK_WINDOWS[options.model], "--rounds": options.rounds}
     flags |= {"--windows": windows, "--result": result}
     if options.only:
         flags["--only"] = options.only
     arguments = [str(part) for pair in flags.items() for part in pair]
-    quiet = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    quiet = {"OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    if options.device == "cpu":
+        quiet["CUDA_VISIBLE_DEVICES"] = ""
     done = subprocess.run(
         [sys.executable, str(WORKER), *arguments],
         env=os.environ | quiet,
@@ -166,6 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     add = parser.add_argument
     add("--framework", choices=FRAMEWORKS, action="append", help="default: all")
+    add("--device", choices=("cpu", "gpu"), default="cpu", help="gpu: PyTorch only, wall time")
     add("--model", choices=sorted(WINDOWS), default="tiny", help="size of the BERT encoder")
     add("--precision", choices=sorted(PRECISIONS), default="float32")
     add("--rounds", type=int, default=15, help="rounds of every process")
@@ -175,6 +183,8 @@ def main() -> None:
     add("--json", type=Path, help="write everything measured to this file")
     options = parser.parse_args()
     frameworks = options.framework or list(FRAMEWORKS)
+    if options.device == "gpu":
+        frameworks = ["torch"]
     if options.precision != "float32" and "paddle" in frameworks:
         print("paddle has no half-precision kernels for CPUs: left out")
         frameworks = [name for name in frameworks if name != "paddle"]
@@ -189,7 +199,7 @@ def main() -> None:
         measured[framework] = merge(results)
         print_table(framework, measured[framework], options.precision)
     if options.json:
-        settings = {"model": options.model, "precision": options.precision}
+        settings = {name: getattr(options, name) for name in ("model", "precision", "device")}
         options.json.write_text(json.dumps(settings | {"frameworks": measured}, indent=1) + "\n")
 
 

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -71,19 +72,34 @@ def check(lanes: dict[str, Lane], measured: dict[str, Measured], windows: int) -
 
 
 def measure(
-    lanes: dict[str, Lane], measured: dict[str, Measured], rounds: int, windows: int
+    lanes: dict[str, Lane],
+    measured: dict[str, Measured],
+    rounds: int,
+    windows: int,
+    wait: Callable[[], object],
 ) -> None:
     """Let the contestants train `windows` windows in turn; the first round does not count."""
     names = list(lanes)
     for number in range(rounds + 1):
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
+            wait()
             cpu, wall = time.process_time(), time.perf_counter()
             lanes[name].run(windows)
+            wait()
             cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
             if number:
                 measured[name].cpu.append(cpu / windows)
                 measured[name].wall.append(wall / windows)
+
+
+def end_of_work(device: str) -> Callable[[], object]:
+    """Return a function that waits until the device has done all that was asked of it."""
+    if device == "cpu":
+        return lambda: None
+    import torch
+
+    return torch.cuda.synchronize
 
 
 def main() -> None:
@@ -91,6 +107,7 @@ def main() -> None:
     add = parser.add_argument
     add("--framework", required=True)
     add("--precision", required=True)
+    add("--device", required=True)
     add("--folder", type=Path, required=True)
     add("--only", help="contestants, separated by commas, beside the hand-written loop")
     add("--check-windows", type=int, required=True)
@@ -99,7 +116,7 @@ def main() -> None:
     add("--result", type=Path, required=True)
     options = parser.parse_args()
     windows = options.check_windows + (options.rounds + 1) * options.windows + 1
-    task = Task(options.framework, options.precision, options.folder, windows)
+    task = Task(options.framework, options.precision, options.folder, options.device, windows)
     wanted = options.only.split(",") if options.only else None
     listed = [
         entry
@@ -112,7 +129,7 @@ def main() -> None:
     check(lanes, measured, options.check_windows)
     gc.collect()
     gc.freeze()
-    measure(lanes, measured, options.rounds, options.windows)
+    measure(lanes, measured, options.rounds, options.windows, end_of_work(options.device))
     for lane in lanes.values():
         lane.close()
     result = {"versions": task.offered("versions")(), "contestants": {}}

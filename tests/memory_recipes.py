@@ -12,7 +12,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import find_target
 from recipe_texts import recipe_of
 
-DEVICES: st.SearchStrategy[Device] = st.sampled_from(("cpu", "cuda"))
+DEVICES: st.SearchStrategy[Device] = st.sampled_from(("cpu", "cuda", "hopper"))
 
 
 def estimated(recipe: Recipe, target: str, device: Device = "cpu") -> Estimate:

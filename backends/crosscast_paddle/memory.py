@@ -99,7 +99,7 @@ def modelled(recipe: Recipe, dialect: Dialect) -> bool:
 
 def rehearse(recipe: Recipe, device: Device) -> PaddleRehearsal:
     """Return what a window of the emitted script allocates, once there are moments."""
-    gpu = device == "cuda"
+    gpu = device != "cpu"
     tape = Tape(OPS)
     done = PaddleRehearsal(tape)
     weights = parameters_of(recipe)

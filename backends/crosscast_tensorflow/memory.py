@@ -273,7 +273,7 @@ def rehearse(recipe: Recipe, device: Device) -> TensorflowRehearsal:
         _micro_batch(done, bert)
     _step(tape, weights, tables)
     stacked.drop()
-    share = MARGIN_ON_GPU if device == "cuda" else MARGIN
+    share = MARGIN if device == "cpu" else MARGIN_ON_GPU
     if again:
         share = MARGIN_RECOMPUTED
     done.margin_bytes = int(tape.peak.total * share)

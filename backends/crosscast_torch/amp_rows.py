@@ -25,8 +25,8 @@ def _gpu_only(path: str, step: StepCondition) -> Row:
         verdict=Verdict.ADAPTED,
         how="half precision on GPUs only: the script refuses to run on a CPU",
         code="CC316",
-        evidence=Evidence.DOCUMENTED,
-        probe=NO_GPU,
+        evidence=Evidence.MEASURED_GPU,
+        probe="gpu/test_dialects.py::test_older_dialects_train_alike",
         step=step,
         adapt=TorchAdaptation.GPU_ONLY,
         dialects=OLD,
@@ -63,7 +63,7 @@ AMP_ROWS = (
     Row(
         path="precision",
         how="torch.cuda.amp.autocast around the forward pass; float32 parameters",
-        evidence=Evidence.DOCUMENTED,
+        evidence=Evidence.MEASURED_GPU,
         step=predicates.mixed,
         adapt=TorchAdaptation.AUTOCAST,
         dialects=OLD,
@@ -131,7 +131,7 @@ AMP_ROWS = (
     Row(
         path="loss_scaling",
         how="torch.cuda.amp.GradScaler",
-        evidence=Evidence.DOCUMENTED,
+        evidence=Evidence.MEASURED_GPU,
         step=predicates.scaled,
         dialects=OLD,
     ),

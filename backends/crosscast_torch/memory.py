@@ -35,13 +35,13 @@ NOTES = MappingProxyType(
 MOMENTS = {"adam": 2, "adamw": 2, "lamb": 2, "lion": 1}
 ROUND_ON_GPU = 512
 """The caching allocator of PyTorch gives out multiples of this."""
-CUBLAS_WORKSPACE = 2 * (4096 * 2 + 16 * 8) * 1024
-"""Default of CUBLAS_WORKSPACE_CONFIG, `:4096:2:16:8` in KiB, before Hopper; PyTorch holds one for
-each thread that multiplies: that of forward, that of backward."""
+CUBLAS_WORKSPACE = {"cuda": 2 * (4096 * 2 + 16 * 8) * 1024, "hopper": 2 * 4096 * 8 * 1024}
+"""Default of CUBLAS_WORKSPACE_CONFIG: `:4096:2:16:8` in KiB, from Hopper on `:4096:8`; PyTorch
+holds one for each thread that multiplies: that of forward, that of backward."""
 MARGIN = 0.05
 MARGIN_ON_GPU = 0.1
-"""Share of the peak to keep free: what was measured lies within 5 % (docs/memory.md); on a GPU
-fragments come on top, and nothing was measured."""
+"""Share of the peak to keep free: what was measured lies within 5 %, on a GPU within 4 %
+(docs/memory.md), where fragments come on top."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ def rehearse(
     recipe: Recipe, dialect: Dialect, device: Device, traced: TracedModel | None
 ) -> TorchRehearsal:
     """Return what a window of the emitted script allocates, once there are moments."""
-    gpu = device == "cuda"
+    gpu = device != "cpu"
     tape = Tape(CUDA, round_to=ROUND_ON_GPU) if gpu else Tape(CPU)
     done = TorchRehearsal(tape)
     weights = parameters_of(recipe) if traced is None else _traced_weights(traced)
@@ -67,7 +67,7 @@ def rehearse(
     if traced is not None:
         tape.block(traced.frozen_bytes, "uint8", "parameters")
     if gpu:
-        tape.block(CUBLAS_WORKSPACE, "uint8", "workspace")
+        tape.block(CUBLAS_WORKSPACE[device], "uint8", "workspace")
     done.fixed_bytes = tape.total
     masters = Masters(tape)
     half_sums = recipe.accumulation.dtype == "compute"
@@ -209,7 +209,7 @@ def step_form(recipe: Recipe, dialect: Dialect, device: Device) -> str:
         case "":
             if "fused=True" in view.arguments:
                 return "fused"
-            way = "foreach" if device == "cuda" else "loop"
+            way = "foreach" if device != "cpu" else "loop"
             coupled = decay if optimizer.name != "adamw" else ""
             return f"{way} {'sgd' if optimizer.name == 'sgd' else 'adam'}{coupled}"
         case own:

@@ -23,11 +23,11 @@ def train(task: Task, lane: Lane) -> None:
     """Train for ever."""
     script = task.script
     accelerator = Accelerator(
-        cpu=True,
+        cpu=task.device == "cpu",
         mixed_precision=PRECISIONS[task.precision],
         gradient_accumulation_steps=task.accumulation,
     )
-    bare = task.model()
+    bare = task.model().to(task.torch_device)
     inputs, labels = tensors(task)
     losses: deque[torch.Tensor] = deque(maxlen=100)
     task.describe(lane, bare, losses)
@@ -39,7 +39,7 @@ def train(task: Task, lane: Lane) -> None:
     for order in task.order():
         lane.next_window()
         total = 0.0
-        for rows in torch.from_numpy(order):
+        for rows in torch.from_numpy(order).to(task.torch_device):
             with accelerator.accumulate(model):
                 logits = model(**{name: tensor[rows] for name, tensor in inputs.items()})
                 loss = F.cross_entropy(logits.float(), labels[rows])

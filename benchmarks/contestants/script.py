@@ -40,5 +40,5 @@ def train(task: Task, lane: Lane, form: str = "script") -> None:
     flags: dict[str, Path | str] = {"--train": task.train, "--eval": task.train}
     flags |= {"--weights": task.weights}
     flags |= {"--output": output, "--checkpoint-every": NEVER, "--windows": NEVER}
-    flags |= {"--device": "cpu", "--threads": "1"}
+    flags |= {"--device": task.device, "--threads": "1"}
     script.main([str(part) for pair in flags.items() for part in pair])

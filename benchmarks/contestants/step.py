@@ -13,13 +13,15 @@ def train(task: Task, lane: Lane) -> None:
     """Train for ever; the model, the loss and the order of the data are those of train.py."""
     step, script = task.load("step"), task.script
     model = task.model()
+    if task.framework == "torch":
+        model.to(task.torch_device)
     if task.framework != "tensorflow":
         model.train()
     arguments: list[Any] = [model, step.make_optimizer(model)]
     if task.framework == "torch":
         import torch
 
-        arguments.append(torch.device("cpu"))
+        arguments.append(torch.device(task.torch_device))
     if hasattr(step, "make_scaler"):
         arguments.append(step.make_scaler(*arguments[2:]))
     state = step.TrainState(*arguments)

@@ -36,6 +36,8 @@ class Task:
     framework: str
     precision: str
     folder: Path
+    device: str = "cpu"
+    """`cpu` or `gpu`, as the scripts call it; only PyTorch's contestants know a GPU."""
     windows: int = 1000
     """Windows that a loop which must know it at its start prepares for."""
     script: ModuleType = field(init=False)
@@ -47,7 +49,9 @@ class Task:
         # train.py imports its model and its runtime; those of all forms are the same.
         sys.path.insert(0, str(self.folder / f"{self.framework}-script"))
         self.script = self.load("script")
-        self.offered("select_device")(Namespace(device="cpu", threads=1), self.script.SETTINGS)
+        self.offered("select_device")(
+            Namespace(device=self.device, threads=1), self.script.SETTINGS
+        )
 
     def offered(self, name: str) -> Any:
         """Return a function of the script's runtime."""
@@ -69,6 +73,11 @@ class Task:
     def weights(self) -> Path:
         """The initial weights, safetensors."""
         return self.folder / "weights.safetensors"
+
+    @property
+    def torch_device(self) -> str:
+        """What PyTorch calls the device."""
+        return "cuda" if self.device == "gpu" else "cpu"
 
     @property
     def accumulation(self) -> int:

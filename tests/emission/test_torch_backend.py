@@ -125,7 +125,7 @@ def test_a_scale_without_bounds_is_left_to_the_scaler() -> None:
 
 def test_what_needs_a_gpu_of_the_past_was_read_and_not_measured() -> None:
     for judgement in emit("torch@2.1", precision=FLOAT16).judgements:
-        if judgement.path.startswith("loss_scaling.growth"):
+        if judgement.path.startswith("loss_scaling.growth_factor"):
             assert judgement.row.evidence is Evidence.DOCUMENTED
 
 

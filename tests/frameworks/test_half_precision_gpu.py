@@ -61,6 +61,7 @@ def test_precisions_are_measured_on_the_same_training(tmp_path: Path) -> None:
         assert entry["peak_memory"] is None  # only a GPU tells
         assert len(entry["losses"]) == 3
     apart = max(abs(a - b) for a, b in zip(single["losses"], half["losses"], strict=True))
+    assert half["loss_difference"] == apart
     assert 0 < apart < 0.05  # the same weights and rows: bfloat16 has 8 bits, losses are near 1.1
     assert "BERT-tiny, cpu" in done.stdout
     assert PAGE.read_text() == before
@@ -103,14 +104,21 @@ def test_a_page_with_figures() -> None:
         "slowest": 0.03,
         "peak_memory": 2**31,
         "computes_in": ["float32"],
-        "losses": [1.0, 2.0],
+        "loss_difference": 0.0,
     }
-    half = single | {"seconds": 0.01, "peak_memory": 2**30, "losses": [1.0, 2.5]}
+    half = single | {"seconds": 0.01, "peak_memory": 2**30, "loss_difference": 0.5}
     sizes = {"base": {"float32": single, "float16": half, "bfloat16": {"failed": "out of memory"}}}
-    machine = {"device": "A GPU", "memory": 2**33, "torch": "2.0", "cuda": "12"}
-    settings = {"rows": 1, "tokens": 2, "rounds": 3, "windows": 4}
-    text = pages().page({"machine": machine, "settings": settings, "sizes": sizes})
+    machine = {
+        "device": "A GPU",
+        "memory": 2**33,
+        "torch": "2.0",
+        "cuda": "12",
+        "operation_us": 5.0,
+    }
+    measured = {"settings": {"rows": 1, "tokens": 2}, "rounds": {"base": [3, 4]}}
+    text = pages().page({"machine": machine, "sizes": sizes} | measured)
     assert "Measured on one A GPU (8 GiB)" in text
     assert "Not measured" not in text
+    assert "3 rounds of 4 windows" in text
     assert "| float16 | 10.0 (19.0 to 30.0) | 0.50 | 1024 | 0.50 | float32 | 5.0e-01 |" in text
     assert "| bfloat16 | out of memory | - |" in text

@@ -21,6 +21,14 @@ ROWS = 44
 """Training rows: windows of 16, 16 and 12."""
 
 
+def accept_newer(folder: Path) -> None:
+    """Take out a script's refusal of the installed PyTorch, which has what older ones call."""
+    runner = folder / "runtime" / "run.py"
+    text = runner.read_text()
+    assert text.count(CHECK) == 1
+    runner.write_text(text.replace(CHECK, ""))
+
+
 class Lab:
     """Emits scripts below `folder` and runs them on the same small data."""
 
@@ -38,10 +46,7 @@ class Lab:
         """Return it for a version of PyTorch, without its refusal of the installed one."""
         script = emit(tiny_recipe(**sections), target, self.folder / name) / "train.py"
         if target != "torch":
-            runner = script.parent / "runtime" / "run.py"
-            text = runner.read_text()
-            assert text.count(CHECK) == 1
-            runner.write_text(text.replace(CHECK, ""))
+            accept_newer(script.parent)
         return script
 
     def main(self, script: Path, *runs: tuple[object, ...]) -> list[Run]:

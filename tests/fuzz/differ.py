@@ -52,11 +52,12 @@ class Bench:
     """Workers by target, started when needed."""
 
     workers: dict[str, Worker] = field(default_factory=dict)
+    gpu: bool = False
 
     def worker(self, target: str) -> Worker:
         """Return the worker of a target."""
         if target not in self.workers:
-            self.workers[target] = make_worker(target)
+            self.workers[target] = make_worker(target, gpu=self.gpu)
         return self.workers[target]
 
     def stop(self) -> None:

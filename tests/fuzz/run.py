@@ -170,6 +170,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="fuzz.run")
     parser.add_argument("--examples", type=int, default=300, help="recipes to draw")
     parser.add_argument("--targets", default="torch,tensorflow,paddle", help="with commas between")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="for PyTorch")
     parser.add_argument("--seed", type=int, default=0, help="the same gives the same recipes")
     parser.add_argument("--recipe", type=Path, help="run this recipe instead, with --faults")
     parser.add_argument("--faults", type=Path, help="the course of its run")
@@ -177,7 +178,7 @@ def main() -> int:
     if bool(flags.recipe) != bool(flags.faults):
         parser.error("--recipe and --faults go together")
     targets = flags.targets.split(",")
-    bench = Bench()
+    bench = Bench(gpu=flags.device == "gpu")
     session = Session(bench, targets, {target: Tally() for target in targets})
     try:
         if flags.recipe:

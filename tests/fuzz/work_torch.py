@@ -10,14 +10,14 @@ import numpy as np
 from torch import nn
 
 # isort: split
-from crosscast_torch.inside.toy import CPU, counters, main, make_scaler
+from crosscast_torch.inside.toy import DEVICE, counters, main, make_scaler
 from fuzz.walk import walk
 
 
 def patterns(step: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
     """Run every pattern of overflows through train_window, with one weight of one number."""
-    model = nn.Linear(1, 1, bias=False)
-    state = step.TrainState(model, step.make_optimizer(model), CPU, make_scaler(step))
+    model = nn.Linear(1, 1, bias=False).to(DEVICE)
+    state = step.TrainState(model, step.make_optimizer(model), DEVICE, make_scaler(step))
     seen: list[Any] = []
 
     def visit(overflow: bool) -> None:

@@ -15,7 +15,8 @@ from torch import nn
 from crosscast_parity.inside.toy import NAMES, Session, Toy, fitting
 from crosscast_parity.inside.toy_worker import Action, serve
 
-CPU = torch.device("cpu")
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+"""A GPU is seen only by workers that are to use it."""
 
 
 class Shift(nn.Module):  # type: ignore[misc]
@@ -61,10 +62,10 @@ def make_loss(dtype: torch.dtype) -> Any:
 
 def start(step: ModuleType, toy: Toy) -> Session:
     """Build model and optimizer, and access to their state for the caller."""
-    model = make_model(toy)
+    model = make_model(toy).to(DEVICE)
     optimizer = step.make_optimizer(model)
     scaler = make_scaler(step) if hasattr(step, "make_scaler") else None
-    offered = {"model": model, "optimizer": optimizer, "device": CPU, "scaler": scaler}
+    offered = {"model": model, "optimizer": optimizer, "device": DEVICE, "scaler": scaler}
     return watch(fitting(step.TrainState, offered), toy)
 
 
@@ -82,7 +83,7 @@ def watch(state: Any, toy: Toy) -> Session:
 def make_scaler(step: ModuleType) -> Any:
     """torch.cuda.amp asks for no device."""
     wanted = inspect.signature(step.make_scaler).parameters
-    return step.make_scaler(*([CPU] if wanted else []))
+    return step.make_scaler(*([DEVICE] if wanted else []))
 
 
 def tensors(state: Any) -> dict[str, np.ndarray]:

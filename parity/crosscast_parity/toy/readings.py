@@ -1,7 +1,8 @@
 """What float32 means to a framework: readings of one Plan that differ by roundings of constants.
 
-The kernels of Adam in Paddle and the optimizers of Keras hold the betas in float32: with 0.999 the
-share of a new gradient in the moments, 1 - 0.999, is 1.3e-5 off. Paddle multiplies the powers of
+The kernels of Adam in Paddle, that of PyTorch's fused Adam on a GPU, and the optimizers of Keras
+hold the betas in float32: with 0.999 the share of a new gradient in the moments, 1 - 0.999, is
+1.3e-5 off. Paddle multiplies the powers of
 the bias corrections up in float32, too. Both are the framework's own precision, not another
 meaning, and code that an emitted script brings along has neither; so a step may follow either
 reading, but the same one in all windows.

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crosscast.fit.devices import DEVICES as GPUS
+from crosscast.fit.devices import find_device
+from crosscast.fit.model_traces import Estimates
 from crosscast.memory.estimate import estimate
 from crosscast.memory.records import (
     Device,
@@ -180,6 +183,20 @@ def test_on_a_gpu_memory_comes_in_pieces_and_libraries_want_some() -> None:
     assert part(gpu, "workspace") == 2 * 8320 * 1024
     assert not part(cpu, "workspace")
     assert not [size for size in (part(gpu, "parameters"), gpu.fixed_bytes) if size % 512]
+
+
+def test_libraries_want_more_of_a_hopper() -> None:
+    before, hopper = (of(recipe_of(), device) for device in ("cuda", "hopper"))
+    more = 2 * (32 * 2**20 - 8320 * 2**10)
+    assert part(hopper, "workspace") - part(before, "workspace") == more
+    assert hopper.peak_bytes - before.peak_bytes == more
+    assert [gpu.name for gpu in GPUS if gpu.memory_model == "hopper"] == ["H100", "H200"]
+    for gpu, peak in (
+        (None, before),
+        (find_device("A100-80"), before),
+        (find_device("H100"), hopper),
+    ):
+        assert Estimates(None, gpu).of(recipe_of(), "torch").peak_bytes == peak.peak_bytes
 
 
 def test_the_simple_formula() -> None:

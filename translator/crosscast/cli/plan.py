@@ -17,6 +17,7 @@ from crosscast.messages.diagnostics import Diagnostic, DiagnosticError, Severity
 from crosscast.recipe.yaml_text import recipe_text
 
 if TYPE_CHECKING:
+    from crosscast.fit.devices import GpuModel
     from crosscast.fit.measured_peak import MeasuredPeak
     from crosscast.fit.model_traces import Estimates, Seen
     from crosscast.fit.solver import Outcome, Request
@@ -117,8 +118,9 @@ def plan(
 
     selection = _selection(recipe, to)
     _check_options(selection, memory or device, output, plot, measured)
-    estimates = _estimates(selection, python or (), timeout, trace=trace)
     request = _request(memory, device, bool(allow), answers) if memory or device else None
+    gpu = request.device if request else None
+    estimates = _estimates(selection, python or (), timeout, gpu, trace=trace)
     found: list[Diagnostic] = list(selection.loaded.notices())
     peak = read_measured(measured, selection.loaded.recipe) if measured else None
     data: dict[str, Any] = {"recipe": selection.loaded.recipe.name}
@@ -186,7 +188,12 @@ def _request(memory: str | None, device: str | None, precision: bool, most: int)
 
 
 def _estimates(
-    selection: _Selection, python: Sequence[str], timeout: float, *, trace: bool
+    selection: _Selection,
+    python: Sequence[str],
+    timeout: float,
+    gpu: GpuModel | None,
+    *,
+    trace: bool,
 ) -> Estimates:
     """Return the estimator, which runs the user's model only with `trace`.
 
@@ -205,7 +212,7 @@ def _estimates(
     if message:
         raise DiagnosticError(Diagnostic(code="CC463", message=message))
     if not trace:
-        return Estimates(None)
+        return Estimates(None, gpu)
     try:
         from crosscast_parity.memory.processes import trace_model
         from crosscast_parity.memory.short_runs import measure_model
@@ -222,7 +229,7 @@ def _estimates(
             return trace_model(recipe, interpreter, folder=Path(), timeout=timeout)
         return measure_model(recipe, target, interpreter, folder=Path(), timeout=timeout)
 
-    return Estimates(look)
+    return Estimates(look, gpu)
 
 
 def _compare(

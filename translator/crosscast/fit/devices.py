@@ -15,6 +15,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crosscast.memory.records import Device
 from crosscast.messages.diagnostics import Diagnostic, DiagnosticError
 
 MIB, GIB = 2**20, 2**30
@@ -42,6 +43,8 @@ class GpuModel:
     """Memory bandwidth, 10**9 bytes per second."""
     source: str
     """Source of the rates."""
+    memory_model: Device = "cuda"
+    """What estimates of memory call it."""
 
     @property
     def usable_bytes(self) -> int:
@@ -63,6 +66,7 @@ def _gpu(
     source: str,
     *,
     bfloat16: bool = True,
+    hopper: bool = False,
 ) -> GpuModel:
     return GpuModel(
         name=name,
@@ -73,6 +77,7 @@ def _gpu(
         float32_tflops=float32_tflops,
         bandwidth_gbs=bandwidth_gbs,
         source=source,
+        memory_model="hopper" if hopper else "cuda",
     )
 
 
@@ -80,6 +85,8 @@ _BFLOAT16 = "bfloat16 came with compute capability 8.0"
 _T4 = f"NVIDIA T4 product brief and data sheet; {_BFLOAT16}"
 _V100 = f"NVIDIA V100 Tensor Core GPU data sheet (SXM2); {_BFLOAT16}"
 _A100 = "NVIDIA A100 Tensor Core GPU data sheet (SXM)"
+_H100 = "NVIDIA H100 Tensor Core GPU white paper (SXM5)"
+_H200 = "NVIDIA H200 Tensor Core GPU data sheet (SXM)"
 
 DEVICES: Sequence[GpuModel] = (
     _gpu("T4", 16, 15360, 65, 8.1, 320, _T4, bfloat16=False),
@@ -92,8 +99,8 @@ DEVICES: Sequence[GpuModel] = (
     _gpu("A100-40", 40, 40960, 312, 19.5, 1555, _A100),
     _gpu("L40S", 48, 46068, 362.05, 91.6, 864, "NVIDIA L40S data sheet"),
     _gpu("A100-80", 80, 81920, 312, 19.5, 2039, _A100),
-    _gpu("H100", 80, 81559, 989.4, 66.9, 3350, "NVIDIA H100 Tensor Core GPU white paper (SXM5)"),
-    _gpu("H200", 141, 143771, 989.5, 67, 4800, "NVIDIA H200 Tensor Core GPU data sheet (SXM)"),
+    _gpu("H100", 80, 81559, 989.4, 66.9, 3350, _H100, hopper=True),
+    _gpu("H200", 141, 143771, 989.5, 67, 4800, _H200, hopper=True),
 )
 ASSUMED = "A100-40"
 """Its rates rank answers if no device is given."""

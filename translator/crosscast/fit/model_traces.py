@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from crosscast.fit.devices import GpuModel
 from crosscast.memory.estimate import estimate, way_of
 from crosscast.memory.measured import estimate_of_runs
-from crosscast.memory.records import Estimate, MeasuredModel, TracedModel
+from crosscast.memory.records import Device, Estimate, MeasuredModel, TracedModel
 from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import BertModel, Recipe
 from crosscast.targets.backend import find_target
@@ -27,6 +28,8 @@ class Estimates:
 
     look: Look | None
     """None: the user's code must not run."""
+    gpu: GpuModel | None = None
+    """None: one before Hopper."""
     known: dict[tuple[str, str, str], Seen | DiagnosticError] = field(default_factory=dict)
     """By target, `precision.mode` and type; failures are kept, as they would repeat."""
 
@@ -37,13 +40,14 @@ class Estimates:
             DiagnosticError: CC450 or CC451 without an estimate, CC452 and others of what was run.
         """
         found = find_target(target)
+        device: Device = self.gpu.memory_model if self.gpu else "cuda"
         way = way_of(found)
         if isinstance(recipe.model, BertModel) or self.look is None or way is None:
-            return estimate(recipe, found, device="cuda")
+            return estimate(recipe, found, device=device)
         seen = self._seen(recipe, target, self.look, traced=way == "trace")
         if isinstance(seen, MeasuredModel):
-            return estimate_of_runs(recipe, found, "cuda", seen)
-        return estimate(recipe, found, device="cuda", traced=seen)
+            return estimate_of_runs(recipe, found, device, seen)
+        return estimate(recipe, found, device=device, traced=seen)
 
     def _seen(self, recipe: Recipe, target: str, look: Look, *, traced: bool) -> Seen:
         key = (target, recipe.precision.mode, recipe.precision.compute_dtype)

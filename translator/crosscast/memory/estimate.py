@@ -66,7 +66,7 @@ def estimate(
     Args:
         recipe: The recipe.
         target: The target.
-        device: `cpu`, or `cuda` for one GPU.
+        device: Where it runs.
         traced: Trace of the user's model, if it is custom.
 
     Raises:

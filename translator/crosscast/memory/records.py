@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-Device = Literal["cpu", "cuda"]
+Device = Literal["cpu", "cuda", "hopper"]
+"""`cuda` is one GPU; `hopper` one of compute capability 9.0, for which cuBLAS takes more."""
 
 COMPONENTS = (
     "parameters",
