@@ -68,3 +68,35 @@ def test_both_and_none() -> None:
     assert (both.value, both.how, comment(both)) == ([0.7, 0.8], "read", "train.py:3")
     none = betas(PADDLE.format(call="Adam(0.05)"))
     assert (none.value, none.how) == ([0.9, 0.999], "default")
+
+
+APEX = """\
+import torch
+from apex.optimizers import FusedLAMB
+model = torch.nn.Linear(128, 4)
+optimizer = {made}
+for inputs, labels in batches():
+    loss = torch.nn.functional.cross_entropy(model(inputs), labels)
+    loss.backward()
+    {clip}
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+@pytest.mark.parametrize(
+    ("made", "clip", "value"),
+    [
+        ("FusedLAMB(model.parameters(), lr=1e-3)", "pass", 0.0),
+        ("FusedLAMB(model.parameters(), lr=1e-3, max_grad_norm=0.5)", "pass", 0.0),
+        ("torch.optim.AdamW(model.parameters(), lr=1e-3)", CLIP, 1e-6),
+        ("FusedLAMB(model.parameters(), lr=1e-3)", CLIP, 1e-6),  # the smaller bound is the loop's
+    ],
+)
+def test_what_a_clip_adds_to_the_norm_is_that_of_who_clips(
+    made: str, clip: str, value: float
+) -> None:
+    text = APEX.format(made=made, clip=clip)
+    found = lift(analyse([Source("train.py", text)])).fields["clipping.eps"]
+    assert (found.value, found.how) == (value, "default")

@@ -56,6 +56,9 @@ _FORMULAS: Mapping[str, Mapping[str, Any]] = {
     "lamb": {"bias_correction": True},
 }
 """What the optimizers of libraries do where their tables have no other value."""
+_APEX = "apex"
+_CLIPS_INSIDE = "apex.optimizers.FusedLAMB"
+"""Its step clips and adds nothing to the norm; that of FP16_Optimizer adds what PyTorch does."""
 _OF_FLUID = "paddle.fluid.optimizer."
 _CORRECTED_SINCE = "2.0"
 """Release of Paddle since which its Adam adds epsilon after the correction; `fluid` is older."""
@@ -80,7 +83,10 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
         _scaling(_scalers(look, apis), draft, versions)
     _optimizer(framework, name, draft, versions)
     if draft.value("clipping.kind") in ("global_norm", "per_param_norm"):
-        found = find(framework.clip if framework is not None else "", versions)
+        clip, said = framework.clip if framework is not None else "", look("clipping.kind")
+        if said is not None and said.reader == _APEX and "lamb" in name.lower():
+            clip = _CLIPS_INSIDE
+        found = find(clip, versions)
         if found and "clipping.eps" in found[0].fixed:
             draft.default("clipping.eps", found[0].fixed["clipping.eps"], found[1])
 

@@ -50,6 +50,14 @@ LIBRARY_DEFAULTS: tuple[Defaults, ...] = (
         note="with dynamic_loss_scale=True; the arguments are the keys of dynamic_loss_args",
     ),
     Defaults(
+        api="apex.optimizers.FusedLAMB",
+        package="apex",
+        arguments={"eps": 1e-6, "weight_decay": 0.01, "max_grad_norm": 1.0},
+        fixed={"clipping.eps": 0.0},
+        source="NVIDIA/apex csrc/multi_tensor_lamb.cu",
+        note="gradients are divided by norm / max_grad_norm where the norm is larger",
+    ),
+    Defaults(
         api="apex.contrib.optimizers.FP16_Optimizer",
         package="apex.contrib",
         arguments={"static_loss_scale": 1.0, "dynamic_loss_scale": False},
