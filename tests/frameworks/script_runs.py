@@ -69,3 +69,11 @@ def calls(
         program, framework, script, json.dumps(arguments), timeout=timeout, fork=fork
     )
     return [Run(output, **recorded) for (output, _), recorded in zip(runs, found, strict=True)]
+
+
+def apart(script: Path, framework: str, runs: Sequence[tuple[Path, Sequence[object]]]) -> list[Run]:
+    """Call it as `calls` does, each time in a process of its own: for runs that leave equal bits.
+
+    TensorFlow may round otherwise in the second graph of the same function in a process.
+    """
+    return [run for each in runs for run in calls(script, framework, [each])]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from frameworks.emitted_script import TINY, emit, tiny_recipe
-from frameworks.script_runs import Run, calls
+from frameworks.script_runs import Run, apart, calls
 from frameworks.subprocesses import environment, interpreter, kill, run_python
 from tiers import cases, exhaustive
 
@@ -45,14 +45,6 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 FLAGS = ("--device", "cpu", "--threads", "1")
-
-
-def apart(script: Path, framework: str, runs: list[tuple[Path, tuple[object, ...]]]) -> list[Run]:
-    """Run a script several times, each in a process of its own.
-
-    TensorFlow may round otherwise in the second graph of the same function in a process.
-    """
-    return [run for each in runs for run in calls(script, framework, [each])]
 
 
 def alike(one: Run, other: Run) -> None:

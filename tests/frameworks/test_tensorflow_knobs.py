@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
-from frameworks.script_runs import Run, calls
+from frameworks.script_runs import Run, apart, calls
 from tiers import Lazy, cases, exhaustive
 
 pytestmark = pytest.mark.tensorflow
@@ -71,7 +71,7 @@ def trained(name: str, folder: Path, *runs: tuple[str, tuple[object, ...]]) -> l
     """Call the script of a variant, which is in a folder, for every output and further flags."""
     framework = "tensorflow" if name not in TARGETS else "tf_keras"
     listed = [(folder / output, (*flags_of(folder), *more)) for output, more in runs]
-    found = calls(folder / "script" / "train.py", framework, listed)
+    found = apart(folder / "script" / "train.py", framework, listed)
     assert [run.code for run in found] == [0] * len(runs), found
     return found
 
