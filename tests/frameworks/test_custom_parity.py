@@ -104,6 +104,7 @@ def test_another_recipe_of_the_same_models_is_told_by_its_field(tmp_path: Path) 
 
 
 @exhaustive("planted bugs that every level must detect, in the scripts of custom models")
+@pytest.mark.timeout(1800)  # twenty bugs on three frameworks
 @pytest.mark.parametrize(("example", "dtype"), [("lstm-forecast", "float32"), ("gpt", "float16")])
 def test_every_level_sees_its_canary(example: str, dtype: str, tmp_path: Path) -> None:
     folder = problem(example, tmp_path, dtype)
