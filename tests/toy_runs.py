@@ -95,7 +95,8 @@ def write_steps(seen: Seen, folder: Path) -> None:
     """Write what `inside.toy` leaves in the folder of a run."""
     there = folder / "steps"
     there.mkdir(parents=True)
-    answer = {"rows": seen.rows, "counters": seen.counters, "names": seen.names}
+    told = {"names": seen.names, "float32_betas": seen.float32_betas}
+    answer = {"rows": seen.rows, "counters": seen.counters, **told}
     (there / "steps.json").write_text(json.dumps(plain(answer)))
     keys = {key for held in seen.tensors for key in held}
     numbers = {key: [n for n, held in enumerate(seen.tensors) if key in held] for key in keys}

@@ -77,7 +77,9 @@ def make_model(toy: Toy) -> ToyModel:
 def watch(state: Any, toy: Toy) -> Session:
     """Return access to a state whose model is the toy's."""
     loss = make_loss(getattr(torch, toy.dtype))
-    return Session(state, loss, lambda: tensors(state), lambda: counters(state), NAMES)
+    # The kernel of fused Adam there holds them so.
+    on_gpu = next(state.model.parameters()).is_cuda
+    return Session(state, loss, lambda: tensors(state), lambda: counters(state), NAMES, on_gpu)
 
 
 def make_scaler(step: ModuleType) -> Any:

@@ -61,6 +61,8 @@ class Session(NamedTuple):
     """Clean and overflowed attempts that the scaler has counted, None where it does not tell."""
     names: dict[str, str]
     """What the framework calls the parameters of the toy."""
+    float32_betas: bool = False
+    """Whether optimizers hold the betas in float32 where this runs."""
 
 
 def load_toy(folder: Path) -> Toy:
@@ -93,7 +95,8 @@ def run_windows(step: Any, session: Session, toy: Toy, folder: Path) -> dict[str
     written: dict[str, Any] = {key: np.stack(held) for key, held in arrays.items()}
     written.update({f"windows/{key}": np.array(found) for key, found in numbers.items()})
     np.savez(folder / "steps.npz", **written)
-    return {"rows": rows, "counters": counters, "names": session.names}
+    told = {"names": session.names, "float32_betas": session.float32_betas}
+    return {"rows": rows, "counters": counters, **told}
 
 
 def lacking(inside: str, module: Any) -> str:

@@ -108,7 +108,7 @@ def case_of(recipe: Recipe, toy: Toy, seen: Seen, framework: str, report: Report
     if report.place is None:
         return None
     plan = resolved(canonical_plan(recipe), seen.names)
-    reading = readings(plan, framework)[report.place.rounded]
+    reading = readings(plan, framework, seen)[report.place.rounded]
     first = first_of(reading, toy, report.place, report.differences)
     return Case(recipe, toy, seen, framework, plan, first)
 
@@ -126,7 +126,7 @@ class Case:
 
     def reading(self, plan: Plan) -> Reading:
         """Return a plan with the roundings that the run follows up to the first difference."""
-        return readings(plan, self.framework)[self.first.place.rounded]
+        return readings(plan, self.framework, self.seen)[self.first.place.rounded]
 
     def explained_by(self, plan: Plan) -> bool:
         """Whether a plan explains all of the first window that differs, and leaves nothing."""

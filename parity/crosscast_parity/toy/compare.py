@@ -36,6 +36,8 @@ class Seen:
     """By `slot/parameter`, one mapping a window."""
     names: Mapping[str, str]
     """What the framework calls the parameters of the toy."""
+    float32_betas: bool = False
+    """Whether optimizers hold the betas in float32 where it ran, if not everywhere."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def compare(plan: Plan, toy: Toy, seen: Seen, framework: str) -> Report:
         counts = str(len(seen.rows)), str(len(toy.windows))
         return Report([Difference("L0b", len(seen.rows), "the number of rows", *counts)])
     reports = []
-    for number, reading in enumerate(readings(resolved(plan, seen.names), framework)):
+    for number, reading in enumerate(readings(resolved(plan, seen.names), framework, seen)):
         reports.append(_compare(reading, toy, seen, number))
         if not reports[-1].differences:
             return reports[-1]

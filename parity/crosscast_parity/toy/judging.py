@@ -80,7 +80,7 @@ class ToyRecord:
         if _same(self._left(plan, number, state), self._own[number]):
             return ""
         first = ""
-        for reading in readings(plan, self.framework):
+        for reading in readings(plan, self.framework, self._seen):
             powers = reading.rounded_powers
             window = Window(reading.plan, self._toy, state, number, rounded_powers=powers)
             found = differences_in(window, self._toy, self._seen, Report())

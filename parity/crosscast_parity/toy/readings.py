@@ -2,20 +2,29 @@
 
 The kernels of Adam in Paddle, that of PyTorch's fused Adam on a GPU, and the optimizers of Keras
 hold the betas in float32: with 0.999 the share of a new gradient in the moments, 1 - 0.999, is
-1.3e-5 off. Paddle multiplies the powers of
-the bias corrections up in float32, too. Both are the framework's own precision, not another
-meaning, and code that an emitted script brings along has neither; so a step may follow either
-reading, but the same one in all windows.
+1.3e-5 off. Paddle multiplies the powers of the bias corrections up in float32, too. Both are the
+framework's own precision, not another meaning, and code that an emitted script brings along has
+neither; so a step may follow either reading, but the same one in all windows. PyTorch on a CPU has
+one reading.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from crosscast.plan.operations import Op, Plan, Step
 from crosscast.targets.backend import harness_of
+
+
+class Told(Protocol):
+    """What a run tells of the device that it ran on."""
+
+    @property
+    def float32_betas(self) -> bool:
+        """Whether optimizers hold the betas in float32 there."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +35,11 @@ class Reading:
     rounded_powers: bool = False
 
 
-def readings(plan: Plan, framework: str) -> list[Reading]:
-    """Return the readings that a framework allows."""
+def readings(plan: Plan, framework: str, seen: Told) -> list[Reading]:
+    """Return the readings that a framework allows where a run was seen."""
     found = [Reading(plan)]
     harness = harness_of(framework)
-    if harness is not None and harness.float32_betas:
+    if harness is not None and (harness.float32_betas or seen.float32_betas):
         rounded = replace(plan, window=tuple(map(_round_betas, plan.window)))
         found.append(Reading(rounded, rounded_powers=harness.float32_powers))
     return found

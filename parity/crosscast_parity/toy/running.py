@@ -78,4 +78,4 @@ def read_seen(folder: Path, answer: Mapping[str, Any]) -> Seen:
         for number, array in zip(arrays[f"windows/{key}"], arrays[key], strict=True):
             tensors[int(number)][key] = array
     counters = [(good, bad) for good, bad in answer["counters"]]
-    return Seen(answer["rows"], counters, tensors, answer["names"])
+    return Seen(answer["rows"], counters, tensors, answer["names"], answer["float32_betas"])

@@ -111,7 +111,7 @@ class Harness:
     rank_variable: str = "RANK"
     """Environment variable with the rank of a process: plain, or JSON with `task.index`."""
     float32_betas: bool = False
-    """Whether an optimizer stores the betas in float32, on some device."""
+    """Whether optimizers store the betas in float32."""
     float32_powers: bool = False
     """Whether they also compute the powers of the betas in float32."""
     repeats_bits: bool = True
