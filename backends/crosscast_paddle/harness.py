@@ -16,7 +16,7 @@ HARNESS = Harness(
     bugs=Bugs(
         half_mark="paddle.amp.auto_cast(",
         tanh_gelu=Edit("F.gelu(hidden)", "F.gelu(hidden, approximate=True)", file="model.py"),
-        no_autocast=(Edit("auto_cast(state.amp, ", "auto_cast(False, ", times=2),),
+        no_autocast=(Edit("auto_cast(state.amp, ", "auto_cast(False, ", times=2, or_more=True),),
         half_loss=(
             Edit(
                 '    logits = model(**inputs).astype("float32")\n' + _ENTROPY + '"sum")',

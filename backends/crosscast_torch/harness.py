@@ -15,6 +15,7 @@ HARNESS = Harness(
                 "torch.autocast(device.type, ",
                 "torch.autocast(device.type, enabled=False, ",
                 times=2,
+                or_more=True,
             ),
         ),
         half_loss=(Edit("logits = model(**inputs).float()", "logits = model(**inputs)"),),

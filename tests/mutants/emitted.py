@@ -26,13 +26,14 @@ def variants(framework: str) -> dict[str, Texts]:
     """Return the texts of the Python files by variant: main, float32, stress, dropout."""
     recipe, _ = stress_recipe(load(str(RECIPE)))
     stage = make_stages(recipe, "quick", windows=None, twins=0)[0]
-    found = {}
-    for name, variant in recipe_variants(stage.derive(recipe), stage).items():
-        (compiled,) = compile_recipe(variant, [framework])
-        found[name] = {
-            path: str(file.text) for path, file in compiled.files.items() if path.endswith(".py")
-        }
-    return found
+    derived = recipe_variants(stage.derive(recipe), stage)
+    return {name: texts_for(variant, framework) for name, variant in derived.items()}
+
+
+def texts_for(recipe: Recipe, framework: str) -> Texts:
+    """Return the texts of the Python files that a recipe compiles to, by their paths."""
+    (compiled,) = compile_recipe(recipe, [framework])
+    return {path: str(file.text) for path, file in compiled.files.items() if path.endswith(".py")}
 
 
 def undefined_names(framework: str, changes: Iterable[Mutation], folder: Path) -> str:

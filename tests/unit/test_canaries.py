@@ -14,6 +14,8 @@ from crosscast_parity.checks.kinds import LEVELS
 from crosscast_parity.levels.seeds import judge_seeds
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
+from crosscast_parity.planning.runs import recipe_variants
+from crosscast_parity.planning.stages import custom_stages
 from crosscast_parity.self_test.canaries import canaries_of, fitting
 from crosscast_parity.self_test.experiments import (
     Finding,
@@ -21,7 +23,8 @@ from crosscast_parity.self_test.experiments import (
     seeds_finding,
     self_test_command,
 )
-from mutants.emitted import undefined_names, variants
+from frameworks.example_problems import problem
+from mutants.emitted import texts_for, undefined_names, variants
 from mutants.trials import RECIPE
 
 FRAMEWORKS = pytest.mark.parametrize("framework", ["torch", "tensorflow", "paddle"])
@@ -45,6 +48,22 @@ def test_every_canary_fits_and_leaves_a_program(framework: str) -> None:
             for name, text in canary.bug.mutate(texts).items():
                 assert text != texts[name]
                 ast.parse(text)
+
+
+@FRAMEWORKS
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("example", ["gpt", "lstm-forecast", "resnet-cifar"])
+def test_no_canary_fits_a_custom_model_in_part(
+    framework: str, example: str, dtype: str, tmp_path: Path
+) -> None:
+    recipe = load(str(problem(example, tmp_path, dtype) / "recipe.yaml"))
+    levels = set()
+    for stage in custom_stages(recipe, 1000, "quick", None, 1):
+        for variant in recipe_variants(stage.derive(recipe), stage).values():
+            texts = texts_for(variant, framework)
+            levels |= {c.level for c in canaries_of(framework) if c.bug.mutate(texts)}
+    least = {"gate", "L0a", "L0c", "L1b", "L1d", "L2"}
+    assert levels >= least | ({"L0b", "L1c"} if dtype == "float16" else set())
 
 
 @FRAMEWORKS

@@ -63,6 +63,14 @@ def test_a_text_must_occur_as_often_as_stated() -> None:
             bug((Edit("RATE", "R", times=times),)).mutate({"train.py": SCRIPT})
 
 
+def test_a_text_may_occur_more_often() -> None:
+    for times in (1, 2):
+        edit = Edit("RATE", "R", times=times, or_more=True)
+        assert "RATE" not in bug((edit,)).mutate({"train.py": SCRIPT})["train.py"]
+    with pytest.raises(DiagnosticError, match=r"CC734.*RATE.* 2 times"):
+        bug((Edit("RATE", "R", times=3, or_more=True),)).mutate({"train.py": SCRIPT})
+
+
 def test_a_form_that_fits_in_part_is_refused_and_nothing_written(tmp_path: Path) -> None:
     place = folder(tmp_path, "a", SCRIPT, "x\n")
     with pytest.raises(DiagnosticError, match="CC734"):

@@ -44,11 +44,11 @@ class Mutation:
         if self.needs not in texts.get("train.py", ""):
             return {}
         for form in self.forms:
-            if all(_found(edit, texts) == edit.times for edit in form):
+            if all(edit.fits(texts) for edit in form):
                 return _edited(form, texts)
         for edit in (edit for form in self.forms for edit in form):
-            if _found(edit, texts):
-                raise _misfit(self.name, edit, _found(edit, texts))
+            if found := edit.found(texts):
+                raise _misfit(self.name, edit, found)
         return {}
 
 
@@ -68,10 +68,6 @@ def texts_of(folder: Path) -> dict[str, str]:
     """Return the texts of a script's Python files by their paths in its folder."""
     paths = sorted(folder.rglob("*.py"))
     return {path.relative_to(folder).as_posix(): path.read_text() for path in paths}
-
-
-def _found(edit: Edit, texts: Mapping[str, str]) -> int:
-    return texts.get(edit.file, "").count(edit.old)
 
 
 def _edited(form: Form, texts: Mapping[str, str]) -> dict[str, str]:

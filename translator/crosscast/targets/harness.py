@@ -43,12 +43,25 @@ Module = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An exact text in an emitted file, its replacement, and its number of occurrences."""
+    """An exact text in an emitted file, its replacement, and its number of occurrences.
+
+    `or_more`: it occurs in more places where the recipe needs them; it is replaced in all.
+    """
 
     old: str
     new: str
     file: str = "train.py"
     times: int = 1
+    or_more: bool = False
+
+    def fits(self, texts: Mapping[str, str]) -> bool:
+        """Tell whether these files, by name, hold the text as often as stated."""
+        found = self.found(texts)
+        return found >= self.times if self.or_more else found == self.times
+
+    def found(self, texts: Mapping[str, str]) -> int:
+        """Count the text in its file."""
+        return texts.get(self.file, "").count(self.old)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
