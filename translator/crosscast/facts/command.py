@@ -19,7 +19,8 @@ class Command:
     environment: tuple[Fact, ...] = ()
     """Exported or prefixed variables: `expression` is the name; `field` is `command.variable`."""
     launcher: str = ""
-    """torchrun, torch.distributed.launch, deepspeed, accelerate, paddle, horovodrun, srun."""
+    """torchrun, torch.distributed.launch, deepspeed, accelerate, paddle, horovodrun, mpirun, srun;
+    jsrun too."""
     processes: Fact | None = None
     nodes: Fact | None = None
     """On how many machines, where more than one is said."""

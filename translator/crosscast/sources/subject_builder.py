@@ -16,12 +16,14 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.project import read_program
+from crosscast.readers.config import usual_settings
 from crosscast.readers.config.documents import documents_of
 from crosscast.readers.config.gin_bindings import gin_bindings
 from crosscast.readers.emitted.script import made_for
 from crosscast.readers.inheritance import Files, files_of
 from crosscast.readers.protocol import ComposingReader, PythonReader, Reading
 from crosscast.readers.python.frameworks import retired
+from crosscast.readers.python.given_away import given_away
 from crosscast.readers.registry import (
     PYTHON_GROUP,
     TEXT_GROUP,
@@ -29,6 +31,7 @@ from crosscast.readers.registry import (
     reader_problems,
     text_readers,
 )
+from crosscast.readers.usual_names import READER_NAME
 from crosscast.sources.ancestors import ancestors
 from crosscast.sources.files import kind_of
 from crosscast.sources.prefilter import has_word
@@ -64,9 +67,10 @@ def subject_of(
     named = made_for(python) | pinned(lists)
     commands = [command for reading in readings for command in reading.commands]
     facts = [
-        file
+        fact
         for source, reading in zip(others, readings, strict=True)
-        for file in _from(source, reading.facts)
+        for fact in _from(source, reading.facts)
+        if not (python and fact.reader == READER_NAME)  # the program knows better
     ]
     reading = partial(
         read_program,
@@ -85,6 +89,8 @@ def subject_of(
             steps = ()
             failures.append(note)
         facts += _from(python[0], _facts(program, python, failures))
+        work = partial(given_away, program, {fact.field for fact in facts})
+        facts += _guarded(failures, "reading what is given away", work) or []
     if others:
         failures += reader_problems(TEXT_GROUP)
     if program is not None:
@@ -166,6 +172,9 @@ def _read(source: Source, files: Files, failures: list[Diagnostic]) -> Reading:
                 work = partial(reader.read_over, source, files)
             reading = _guarded(failures, what, work)
             return reading if isinstance(reading, Reading) else Reading()
+    what = f"reader {usual_settings.READER.name} on {source.name}"
+    if _guarded(failures, what, partial(usual_settings.READER.sniff, source)):
+        return _guarded(failures, what, partial(usual_settings.READER.read, source)) or Reading()
     return Reading()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.readers.config.hf_arguments import (
@@ -22,6 +22,7 @@ from crosscast.readers.shell import (
     flags_paddle,
 )
 from crosscast.readers.shell.launch import Launch
+from crosscast.readers.usual_names import READER_NAME, are_usual, snake, tell_usual
 
 _CONFIGS = (
     *("config", "config_file", "deepspeed_config", "ds_config", "deepspeed_config_file"),
@@ -51,6 +52,20 @@ def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> 
     tell_smoothing(writer, settings)
 
 
+def _are_usual(settings: Settings, launch: Launch) -> bool:
+    return are_usual(setting.name for setting in settings)
+
+
+def _tell_usual(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
+    named = {snake(setting.name): setting for setting in settings}
+
+    def get(*names: str) -> Setting | None:
+        return next((named[name] for name in names if name in named), None)
+
+    usual = replace(writer, reader=READER_NAME)  # shares its facts
+    tell_usual(usual, get)
+
+
 LIBRARIES = (
     Library("megatron", flags_megatron.owns, flags_megatron.tell),
     Library("fairseq", flags_fairseq.owns, flags_fairseq.tell),
@@ -59,6 +74,7 @@ LIBRARIES = (
     Library("paddle", flags_paddle.owns, flags_paddle.tell),
     Library("accelerate", flags_accelerate.owns, flags_accelerate.tell),
     Library("loop", flags_loops.owns, flags_loops.tell),
+    Library("usual", _are_usual, _tell_usual),
 )
 
 
@@ -162,8 +178,22 @@ def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None
         if kind == "deepspeed" and "api" not in fields:
             writer.tell("api", "deepspeed", *given[:1], origin="presence")
         return
+    if _starts_several(launch):
+        reason = f"{command.launcher} starts several processes; what they do together is not seen"
+        given = tuple(_of_fact(name, fact) for name, fact in launch.options.items())
+        writer.unknown("parallel.kind", reason, *given[:3])
+        return
     visible = next((v for v in command.environment if v.expression == "CUDA_VISIBLE_DEVICES"), None)
     if not command.launcher and visible is not None and visible.known:
         devices = str(visible.value).strip("\"'")
         if devices.isdigit() and fields:
             writer.tell("parallel.kind", "none", _of_fact("CUDA_VISIBLE_DEVICES", visible))
+
+
+def _starts_several(launch: Launch) -> bool:
+    """Whether an MPI launcher starts more than one process; without a number SLURM's may not."""
+    processes = launch.command.processes
+    count = processes.value if processes is not None and processes.known else None
+    if launch.command.launcher == "srun":
+        return isinstance(count, int) and count > 1
+    return launch.command.launcher in ("mpirun", "jsrun") and count != 1

@@ -122,8 +122,8 @@ def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
                 search.wrappers.append(name)
                 if name in MPI and not search.launcher:
                     search.launcher = "mpirun"
-                if name == "srun" and not search.launcher:
-                    search.launcher = "srun"
+                if name in ("srun", "jsrun") and not search.launcher:
+                    search.launcher = name
             inner = _next_start(search, at + 1)
             if inner is None:
                 return None

@@ -1,0 +1,194 @@
+"""What names of settings tell where their program is not read, and what they must not tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from crosscast.lift.analysis import analyse
+from crosscast.messages.source import Source
+from reader_texts import shown
+
+CONFIG = """\
+seed: 3
+model: {layers: 4, dtype: float16, lr: 9, warmup_steps: 9}
+optimizer:
+  type: AdamW
+  lr: 2e-4
+  weight_decay: 0.1
+scheduler: {name: cosine, warmup_steps: 300}
+max_grad_norm: 1.0
+gradient_accumulation_steps: 4
+epochs: 3
+batch_size: 8
+precision: fp16
+recompute_grad: true
+"""
+
+
+def told(**files: str) -> dict[str, Any]:
+    """Return what is known of each field; names of files have `__` for the dot."""
+    sources = [Source(name.replace("__", "."), text) for name, text in files.items()]
+    return {fact.field: shown(fact) for fact in analyse(sources).subject.profile}
+
+
+def test_a_configuration_of_an_unknown_program() -> None:
+    expected = {
+        "seed": 3,
+        "optimizer.name": "adamw",
+        "optimizer.learning_rate": 2e-4,
+        "optimizer.weight_decay": 0.1,
+        "schedule.name": "cosine",
+        "schedule.warmup": "300 steps",
+        "schedule.has_warmup": "yes",
+        "clipping.kind": "global_norm",
+        "clipping.value": 1.0,
+        "accumulation.steps": 4,
+        "accumulation.present": "yes",
+        "precision.enabled": "always",
+        "precision.compute_dtype": "float16",
+        "precision.dtypes": "float16",
+        "loss_scaling.mode": "? the program that reads this decides",
+        "activation_checkpointing": "yes",
+    }
+    found = told(c__yaml=CONFIG)
+    assert {field: found.get(field) for field in expected} == expected
+    assert "framework" not in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "value"),
+    [
+        ("max_grad_norm: 1.0", "max_grad_norm: 0", "clipping.kind", "none"),
+        ("max_grad_norm: 1.0", "gradClip: null", "clipping.kind", "none"),
+        ("max_grad_norm", "grad_clip", "clipping.kind", "? grad_clip does not say what it limits"),
+        ("max_grad_norm", "clip_value", "clipping.kind", "value"),
+        ("warmup_steps: 300", "warmup_ratio: 0.1", "schedule.warmup", "0.1 of all"),
+        ("warmup_steps: 300", "warmup_epochs: 5", "schedule.warmup", "5 epochs"),
+        ("warmup_steps: 300", "warmup_steps: 0", "schedule.has_warmup", "no"),
+        ("precision: fp16", "fp16: false", "precision.enabled", "never"),
+        ("precision: fp16", "amp: true", "precision.compute_dtype", "? amp does not say which"),
+        ("weight_decay: 0.1", "weight_decay: false", "optimizer.weight_decay", None),
+        ("lr: 2e-4", "lr: [1e-3, 1e-4]", "optimizer.learning_rate", None),
+        ("name: cosine", "milestones: [10, 20]", "schedule.name", "multistep"),
+        ("name: cosine", "name: warp", "schedule.name", "? a schedule called 'warp'"),
+        ("recompute_grad: true", "recompute_grad: false", "activation_checkpointing", "none"),
+    ],
+)
+def test_other_words(old: str, new: str, field: str, value: object) -> None:
+    assert old in CONFIG
+    assert told(c__yaml=CONFIG.replace(old, new)).get(field) == value
+
+
+def test_two_optimizers_leave_the_rate_open() -> None:
+    found = told(c__yaml=CONFIG + "discriminator: {optimizer: {lr: 0.5, weight_decay: 0.1}}\n")
+    assert found["optimizer.learning_rate"] == "? lr is set in several sections"
+    assert found["optimizer.weight_decay"] == 0.1
+
+
+def test_json_and_flags_of_an_unknown_program() -> None:
+    entries = {"lr": 0.01, "lr_decay": "exp", "batch_size": 4, "gradient_clipping": 1.0}
+    found = told(c__json=json.dumps(entries, indent=1))
+    assert (found["optimizer.learning_rate"], found["schedule.name"]) == (0.01, "exponential")
+    flags = "--lr=0.1 --warmupSteps=10 --batchSize=4 --totalSteps 100 --weightDecay 0.2"
+    found = told(run__sh=f"jsrun -n 4 python3 t.py {flags}\n")
+    assert (found["schedule.warmup"], found["optimizer.weight_decay"]) == ("10 steps", 0.2)
+    assert found["parallel.kind"].startswith("? jsrun starts several processes")
+    assert "framework" not in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lr: 0.1\n",
+        "lr: 0.1\nbatch_size: 4\nhidden: 3\n",  # of an inference benchmark
+        "warmup_steps: 3\nmax_grad_norm: 1.0\nbatch_size: 4\nepochs: 2\n",  # no rate
+        "model: {lr: 0.1, weight_decay: 0.1, warmup_steps: 3, optimizer: adam}\n",
+        "search:\n  lr: 0.1\n  weight_decay: 0.1\n  warmup: 3\n  epochs: 4\n",
+        "- lr: 0.1\n  weight_decay: 0.1\n  epochs: 3\n  batch_size: 4\n",  # rows of results
+    ],
+)
+def test_what_is_no_configuration_of_a_training(text: str) -> None:
+    assert told(c__yaml=text) == {}
+
+
+def test_results_in_json_are_no_configuration() -> None:
+    rows = [{"lr": 0.1, "epochs": 3, "batch_size": 4, "weight_decay": 0.1}]
+    assert told(c__json=json.dumps(rows)) == {}
+    assert told(c__json=json.dumps({"lr": [0.1, 0.2], "loss": [2, 1], "step": [1, 2]})) == {}
+
+
+def test_a_program_among_the_files_knows_better() -> None:
+    program = "import torch\nprint(torch.__version__)\n"
+    assert "clipping.kind" not in told(t__py=program, c__yaml=CONFIG)
+
+
+CALL = """\
+import torch
+from theirs.optim import make_optimizer
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--warmup", type=int, default=100)
+parser.add_argument("--no_warmup", type=int, default=0)
+args = parser.parse_args()
+model = torch.nn.Linear(2, 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "field", "reason"),
+    [
+        ("make_optimizer(model, args.warmup)", "schedule.name", "warmup is given to"),
+        ("make_optimizer(model, warmup_steps=10)", "schedule.name", "warmup_steps is given to"),
+        ("make_optimizer(model, clip_norm=1.0)", "clipping.kind", "clip_norm is given to"),
+        (
+            "getattr(torch, kind)(gradient_accumulation_steps=4)",
+            "accumulation.present",
+            "gradient_accumulation_steps is given to",
+        ),
+        ("make_optimizer(model, use_amp=True)", "precision.enabled", "use_amp is given to"),
+        ("make_optimizer(recompute=True)", "activation_checkpointing", "recompute is given to"),
+    ],
+)
+def test_what_unread_code_is_given_is_there(call: str, field: str, reason: str) -> None:
+    assert told(t__py=CALL + call + "\n")[field].startswith(f"? {reason}")
+
+
+def test_a_warm_up_that_is_given_away_is_one() -> None:
+    assert told(t__py=CALL + "make_optimizer(args.warmup)\n")["schedule.has_warmup"] == "yes"
+    by_name = told(t__py=CALL + "make_optimizer(lr_scheduler='cosine')\n")
+    assert "schedule.has_warmup" not in by_name
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "make_optimizer(model, warmup_steps=0)",
+        "make_optimizer(model, clip_norm=None)",
+        "make_optimizer(model, use_amp=False)",
+        "print(args.warmup)",
+        "dict(clip_norm=1.0)",
+        "logger.info('x', lr_scheduler=3)",
+        "wandb.config.update(warmup_steps=3)",
+        "torch.nn.Linear(2, 2, clip=1.0)",
+        "make_optimizer(model, args.warmup_noise)",
+        "def make(warmup_steps): return warmup_steps\nmake(warmup_steps=3)",
+    ],
+)
+def test_what_is_not_given_away(call: str) -> None:
+    found = told(t__py=CALL + "import wandb\n" + call + "\n")
+    assert not {"schedule.name", "clipping.kind", "precision.enabled"} & found.keys()
+
+
+def test_where_something_is_read_nothing_is_given_away() -> None:
+    step = (
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+        "course = torch.optim.lr_scheduler.StepLR(optimizer, 3)\n"
+        "for batch in batches:\n    model(batch).backward()\n    optimizer.step()\n"
+        "    course.step()\n"
+        "make_optimizer(model, warmup_steps=10)\n"
+    )
+    assert told(t__py=CALL + step)["schedule.name"] == "step"

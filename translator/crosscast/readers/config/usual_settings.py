@@ -1,0 +1,91 @@
+"""YAML and JSON configurations of programs that nobody knows, read by the names of their entries.
+
+Only what no other reader knows comes here, and only while the program itself is not read, which
+knows better.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from crosscast.messages.source import Source
+from crosscast.readers.config.foreign_yaml import read_yaml
+from crosscast.readers.config.json_places import read_json
+from crosscast.readers.protocol import Reading
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.tree import Document, Tree
+from crosscast.readers.usual_names import (
+    OPTIMIZERS,
+    RATES,
+    READER_NAME,
+    SCHEDULES,
+    are_usual,
+    is_other_section,
+    snake,
+    tell_usual,
+)
+
+_RATE = re.compile(rf"\b({'|'.join(RATES)})[\"']?[ \t]*:", re.IGNORECASE)
+_KINDS = ("name", "type", "class", "class_name", "kind")
+"""Entries of a section that say which optimizer or schedule it is."""
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(slots=True)
+class UsualSettings:
+    """Reads configurations by usual names; asked last."""
+
+    name: str = READER_NAME
+
+    def sniff(self, source: Source) -> bool:
+        """Return whether a rate and other settings of a training are in it."""
+        if not source.name.lower().endswith(_SUFFIXES) or not _RATE.search(source.text):
+            return False
+        tree = _document(source).tree
+        return tree is not None and are_usual(_entries(tree))
+
+    def read(self, source: Source) -> Reading:
+        """Return the facts that the names of entries tell."""
+        document = _document(source)
+        entries = {} if document.tree is None else _entries(document.tree)
+
+        def get(*names: str) -> Setting | None:
+            return next((entries[name] for name in names if name in entries), None)
+
+        writer = SettingWriter(self.name)
+        tell_usual(writer, get)
+        return Reading(facts=tuple(writer.facts), diagnostics=tuple(document.diagnostics))
+
+
+def _document(source: Source) -> Document:
+    json = source.name.lower().endswith(".json")
+    return read_json(source) if json else read_yaml(source, "numbers")
+
+
+def _entries(tree: Tree) -> dict[str, Setting]:
+    """Return the entries of all sections by name; of different ones with one name none is known."""
+    found: dict[str, Setting] = {}
+    for name, setting in _flat(tree, ""):
+        first = found.setdefault(name, setting)
+        if first.value != setting.value:
+            reason = f"{setting.name} is set in several sections"
+            both = (*first.places, *setting.places)
+            found[name] = replace(first, known=False, reason=reason, places=both)
+    return found
+
+
+def _flat(tree: Tree, section: str) -> Iterator[tuple[str, Setting]]:
+    for key, entry in (tree.keys or {}).items():
+        name = snake(key)
+        if entry.keys is not None:
+            if not is_other_section(name):
+                yield from _flat(entry, name)
+            continue
+        if name in _KINDS and section in (*OPTIMIZERS, *SCHEDULES, *RATES):
+            name = OPTIMIZERS[0] if section in OPTIMIZERS else SCHEDULES[0]
+        yield name, entry.as_setting(key)
+
+
+READER = UsualSettings()

@@ -1,0 +1,99 @@
+"""What a program hands to code that is not among the given files, by the names of the arguments.
+
+`create_optimizer(args.lr, args.warmup_steps)` of another package says that there is a warm-up, and
+nothing of its course. Where nothing else is known of a feature, its fields are unknown with such a
+call as the reason: what was not read must not look like something that is not there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.readers.python.fact_writer import FactWriter, content
+from crosscast.readers.usual_names import FEATURES, WARMUP, snake
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.program import Program
+
+READER_NAME = "given_away"
+_READ = frozenset(
+    (
+        *("torch", "tensorflow", "keras", "tf_keras", "paddle", "jax", "flax", "optax", "apex"),
+        *("deepspeed", "accelerate", "lightning", "pytorch_lightning", "numpy", "math", "os"),
+        *("argparse", "json", "yaml", "logging", "wandb", "mlflow", "time", "absl", "click"),
+        *("tensorboardX", "visualdl", "builtins", "functools", "dataclasses", "pathlib", "sys"),
+    )
+)
+"""Packages whose calls readers know, or that do not train."""
+_TELLS = frozenset(
+    (
+        *("print", "dict", "format", "info", "debug", "warning", "log", "add_argument", "update"),
+        *("Namespace", "SimpleNamespace", "add_scalar", "write", "append", "join", "isinstance"),
+        *("str", "int", "float", "len", "min", "max", "round", "bool", "hasattr", "getattr"),
+        *("setattr", "get", "pop", "setdefault", "set_postfix", "add_arg", "add_flag", "save"),
+    )
+)
+"""Functions and methods that report, convert or keep what they are given."""
+
+
+def given_away(program: Program, told: Collection[str]) -> list[Fact]:
+    """Return unknown facts for what unread code is given and nobody has read.
+
+    Args:
+        program: the program.
+        told: the fields of all facts found so far.
+    """
+    sections = {name.partition(".")[0] for name in told}
+    if "framework" not in sections:
+        return []
+    open_fields = {
+        field: names for field, names in FEATURES.items() if field.partition(".")[0] not in sections
+    }
+    writer = FactWriter(READER_NAME)
+    for call in program.calls() if open_fields else ():
+        for name, argument in _arguments(call):
+            fields = [field for field, names in open_fields.items() if name in names]
+            if not fields or _is_off(argument, call) or not _is_unread(call, program):
+                continue
+            reason = f"{name} is given to {call.module.text(call.node.func)}, which is not read"
+            span = call.module.span(argument)
+            for field in fields:
+                if field == WARMUP:
+                    writer.say(field, "yes", span, confidence="likely", reason=reason)
+                else:
+                    writer.unknown(field, reason, span)
+                del open_fields[field]
+    return writer.facts
+
+
+def _arguments(call: Call) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names and values of arguments; a positional one is called as its last attribute is."""
+    for argument in call.node.args:
+        if isinstance(argument, ast.Attribute):
+            yield snake(argument.attr), argument
+    for keyword in call.node.keywords:
+        if keyword.arg is not None:
+            yield snake(keyword.arg), keyword.value
+
+
+def _is_off(argument: ast.expr, call: Call) -> bool:
+    """Whether the argument has a value that asks for nothing, by the defaults of flags."""
+    value = evaluate(argument, call.module)
+    given = content(value)
+    return given in (False, 0, "", "none", "None") or (
+        given is None and isinstance(argument, ast.Constant)
+    )
+
+
+def _is_unread(call: Call, program: Program) -> bool:
+    """Whether the called code is neither in the program nor known to a reader."""
+    if call.method in _TELLS or call.module.is_dead(call.node):
+        return False
+    if program.function(call) is not None or program.constructor(call) is not None:
+        return False
+    return call.name.partition(".")[0].partition(":")[0] not in _READ

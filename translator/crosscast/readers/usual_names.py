@@ -1,0 +1,196 @@
+"""Settings that training programs of all frameworks call alike, where the program is not read.
+
+A name says that something is there, rarely how the program does it: facts are likely at most, and
+what a name leaves open is unknown, with the setting that showed it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.words import PRECISIONS, tell_decay, tell_optimizer, tell_warmup
+from crosscast.targets.parameter_words import fields_of
+
+READER_NAME = "usual_names"
+_FIELDS = fields_of("usual names")
+SCHEDULES = _FIELDS["schedule.name"]
+RATES = (
+    *(*_FIELDS["optimizer.learning_rate"], "lr_values", "learning_rates", "lr_fn", "lr_schedule"),
+    *("lr_scheduler", "lr_scheduler_type", "lr_policy"),
+)
+"""Without one of these no settings are taken for those of a training."""
+_CLIPS = (
+    *("gradient_clipping", "gradient_clip", "grad_clipping", "grad_clip", "clip_grad"),
+    *("clip_gradients", "clip_gradient", "gradient_clip_val", "clip"),
+)
+"""They do not say what is limited."""
+_WARMUP_EPOCHS = ("warmup_epochs", "warmup_epoch", "lr_warmup_epochs", "num_warmup_epochs")
+_WARMUP_SHARES = ("warmup_ratio", "warmup_proportion", "warmup_fraction", "warmup_prop")
+_BOUNDARIES = ("lr_boundaries", "lr_milestones", "milestones", "lr_steps", "decay_boundaries")
+OPTIMIZERS = ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type")
+_PRECISIONS = ("precision", "compute_precision", "compute_prec", "compute_dtype", "mixed_precision")
+_SWITCHES = {
+    "float16": ("fp16", "use_fp16", "float16", "use_float16", "half_precision"),
+    "bfloat16": ("bf16", "use_bf16", "bfloat16", "use_bfloat16"),
+    "": ("amp", "use_amp", "use_mixed_precision", "mixed_precision", "use_mix_precision"),
+}
+_RECOMPUTE = (
+    *("gradient_checkpointing", "grad_checkpointing", "activation_checkpointing", "recompute"),
+    *("use_recompute", "recompute_grad", "gradient_checkpoint", "use_gradient_checkpointing"),
+)
+_LENGTHS = (
+    *("epochs", "num_epochs", "n_epochs", "max_epochs", "train_epochs", "num_train_epochs"),
+    *("max_epoch", "epoch_num", "train_steps", "total_steps", "max_steps", "num_train_steps"),
+    *("num_steps", "max_iter", "max_iters", "iterations", "total_iters", "train_iters"),
+    *("max_train_steps", "train_max_steps", "numb_steps", "max_updates", "num_training_steps"),
+)
+_BATCHES = (
+    *("batch_size", "train_batch_size", "per_device_train_batch_size", "micro_batch_size"),
+    *("per_gpu_train_batch_size", "global_batch_size", "batch", "bs", "batchsize"),
+)
+WARMUP = "schedule.has_warmup"
+_WARMUPS = frozenset({*_FIELDS["schedule.warmup_steps"], *_WARMUP_EPOCHS, *_WARMUP_SHARES})
+FEATURES = {
+    "schedule.name": frozenset({*SCHEDULES, *_WARMUPS}),
+    WARMUP: _WARMUPS,
+    "clipping.kind": frozenset(
+        {*_FIELDS["clipping.max_norm"], *_FIELDS["clipping.max_value"], *_CLIPS} - {"clip"}
+    ),
+    "accumulation.present": frozenset(_FIELDS["accumulation.steps"]),
+    "precision.enabled": frozenset(name for names in _SWITCHES.values() for name in names),
+    "activation_checkpointing": frozenset(_RECOMPUTE),
+}
+"""Field that says whether a feature is there, and the settings that speak of the feature."""
+_LEAST = 3
+_SECTIONS = re.compile(
+    r"^(model|network|net|backbone|head|data|dataset|eval|evaluation|test|valid|validation|val"
+    r"|loss|metric|inference|infer|export|logging|search|sampler)s?$",
+    re.IGNORECASE,
+)
+"""Sections whose entries do not speak of the training step."""
+
+Get = Callable[..., Setting | None]
+
+
+def snake(name: str) -> str:
+    """Return a name in lower case with underscores: `warmupSteps` is `warmup_steps`."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-"))
+    return spaced.replace("-", "_").lower()
+
+
+def is_other_section(name: str) -> bool:
+    """Tell whether a section of a configuration speaks of something else than training steps."""
+    return _SECTIONS.match(name) is not None
+
+
+def are_usual(names: Iterable[str]) -> bool:
+    """Tell whether settings with these names configure a training: a rate and other usual ones."""
+    found = {snake(name) for name in names}
+    others = (
+        {name for path in _FIELDS if path.startswith("schedule") for name in _FIELDS[path]},
+        {name for path in _FIELDS if path.startswith("clipping") for name in _FIELDS[path]},
+        {"weight_decay", "wd", "momentum", *_FIELDS["optimizer.betas.0"]},
+        *map(set, (_CLIPS, OPTIMIZERS, _WARMUP_EPOCHS, _WARMUP_SHARES, _BOUNDARIES, _PRECISIONS)),
+        *map(set, (_FIELDS["accumulation.steps"], _LENGTHS, _BATCHES, *_SWITCHES.values())),
+    )
+    return bool(found & set(RATES)) and sum(bool(found & each) for each in others) >= _LEAST
+
+
+def tell_usual(writer: SettingWriter, get: Get) -> None:
+    """Record what settings say by their names alone.
+
+    Args:
+        writer: collects the facts.
+        get: returns the first of some settings that is given, by names as `snake` writes them.
+    """
+    writer.confidence = "likely"
+    tell_optimizer(writer, get(*OPTIMIZERS))
+    for path, names in _FIELDS.items():
+        if path.startswith("optimizer."):
+            writer.number(path, _single(get(*names)))
+    writer.number("seed", get(*_FIELDS["seed"]))
+    _window(writer, get(*_FIELDS["accumulation.steps"]))
+    _clip(writer, get)
+    _schedule(writer, get)
+    _precision(writer, get)
+    recompute = get(*_RECOMPUTE)
+    if recompute is not None and recompute.switch is not None:
+        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+
+
+def _single(setting: Setting | None) -> Setting | None:
+    """Return the setting, unless it is a list, which is a course, or a switch."""
+    if setting is None or isinstance(setting.value, tuple):
+        return None
+    return None if setting.number is None and setting.switch is not None else setting
+
+
+def _window(writer: SettingWriter, steps: Setting | None) -> None:
+    if steps is None or (steps.known and steps.number is None):
+        return
+    writer.number("accumulation.steps", steps)
+    writer.tell("accumulation.present", "yes", steps)
+
+
+def _clip(writer: SettingWriter, get: Get) -> None:
+    norm, value = (get(*_FIELDS[f"clipping.{name}"]) for name in ("max_norm", "max_value"))
+    for kind, limit in (("global_norm", norm), ("value", value), ("", get(*_CLIPS))):
+        if limit is None or (limit.switch is True and not limit.number):
+            continue
+        off = limit.known and not limit.number
+        if off:
+            writer.tell("clipping.kind", "none", limit)
+            return
+        if kind:
+            writer.tell("clipping.kind", kind, limit)
+        else:
+            writer.unknown("clipping.kind", f"{limit.name} does not say what it limits", limit)
+        writer.number("clipping.value", limit)
+        return
+
+
+def _schedule(writer: SettingWriter, get: Get) -> None:
+    tell_warmup(writer, get(*_FIELDS["schedule.warmup_steps"]), get(*_WARMUP_SHARES))
+    epochs = get(*_WARMUP_EPOCHS)
+    if epochs is not None and epochs.number is not None:
+        writer.tell("schedule.has_warmup", "yes" if epochs.number else "no", epochs)
+        if epochs.number:
+            writer.tell("schedule.warmup", f"{epochs.number} epochs", epochs)
+    kind = get(*SCHEDULES)
+    if kind is not None and isinstance(kind.value, str) and kind.switch is None:
+        tell_decay(writer, kind)
+    elif (course := get(*_BOUNDARIES)) is not None and isinstance(course.value, tuple):
+        writer.tell("schedule.name", "multistep", course)
+
+
+def _precision(writer: SettingWriter, get: Get) -> None:
+    named = get(*_PRECISIONS)
+    dtype = None
+    if named is not None and named.switch is None:
+        dtype = PRECISIONS.get(named.text.lower())
+    if named is not None and dtype is not None:
+        _tell_type(writer, dtype, named)
+        return
+    for word, names in _SWITCHES.items():
+        switch = get(*names)
+        if switch is not None and switch.switch is not None:
+            _tell_type(writer, word if switch.switch else "float32", switch)
+            if switch.switch:
+                return
+
+
+def _tell_type(writer: SettingWriter, dtype: str, setting: Setting) -> None:
+    if dtype == "float32":
+        writer.tell("precision.enabled", "never", setting)
+        writer.tell("precision.compute_dtype", dtype, setting)
+        return
+    writer.tell("precision.enabled", "always", setting)
+    if not dtype:
+        writer.unknown("precision.compute_dtype", f"{setting.name} does not say which", setting)
+        return
+    writer.tell("precision.compute_dtype", dtype, setting)
+    writer.tell("precision.dtypes", dtype, setting)
+    if dtype == "float16":
+        writer.unknown("loss_scaling.mode", "the program that reads this decides", setting)
