@@ -121,8 +121,13 @@ def test_results_in_json_are_no_configuration() -> None:
 
 
 def test_a_program_among_the_files_knows_better() -> None:
-    program = "import torch\nprint(torch.__version__)\n"
-    assert "clipping.kind" not in told(t__py=program, c__yaml=CONFIG)
+    program = (
+        "import torch\nfor batch in batches:\n    model(batch).backward()\n"
+        "    torch.nn.utils.clip_grad_value_(model.parameters(), 0.5)\n    optimizer.step()\n"
+    )
+    found = told(t__py=program, c__yaml=CONFIG)
+    assert (found["clipping.kind"], found["clipping.value"]) == ("value", 0.5)
+    assert found["schedule.name"] == "cosine"  # which the program does not speak of
 
 
 CALL = """\

@@ -82,7 +82,8 @@ def imply(look: Look, name: str, draft: Draft, versions: Mapping[str, str]) -> N
     if draft.value("loss_scaling.mode") == "dynamic":
         _scaling(_scalers(look, apis), draft, versions)
     _optimizer(framework, name, draft, versions)
-    if draft.value("clipping.kind") in ("global_norm", "per_param_norm"):
+    clips = not draft.is_assumed("clipping.kind") and draft.value("clipping.kind")
+    if clips in ("global_norm", "per_param_norm"):
         clip, said = framework.clip if framework is not None else "", look("clipping.kind")
         if said is not None and said.reader == _APEX and "lamb" in name.lower():
             clip = _CLIPS_INSIDE

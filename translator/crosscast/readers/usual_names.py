@@ -1,14 +1,16 @@
 """Settings that training programs of all frameworks call alike, where the program is not read.
 
-A name says that something is there, rarely how the program does it: facts are likely at most, and
-what a name leaves open is unknown, with the setting that showed it.
+A name says that something is there, rarely how the program does it: every fact is a guess, and what
+a name leaves open is unknown, with the setting that showed it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from crosscast.facts.fact import Fact
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.words import PRECISIONS, tell_decay, tell_optimizer, tell_warmup
 from crosscast.targets.parameter_words import fields_of
@@ -40,10 +42,13 @@ _RECOMPUTE = (
     *("gradient_checkpointing", "grad_checkpointing", "activation_checkpointing", "recompute"),
     *("use_recompute", "recompute_grad", "gradient_checkpoint", "use_gradient_checkpointing"),
 )
-_LENGTHS = (
+_EPOCHS = (
     *("epochs", "num_epochs", "n_epochs", "max_epochs", "train_epochs", "num_train_epochs"),
-    *("max_epoch", "epoch_num", "train_steps", "total_steps", "max_steps", "num_train_steps"),
-    *("num_steps", "max_iter", "max_iters", "iterations", "total_iters", "train_iters"),
+    *("max_epoch", "epoch_num"),
+)
+_LENGTHS = (
+    *(*_EPOCHS, "train_steps", "total_steps", "max_steps", "num_train_steps", "num_steps"),
+    *("max_iter", "max_iters", "iterations", "total_iters", "train_iters"),
     *("max_train_steps", "train_max_steps", "numb_steps", "max_updates", "num_training_steps"),
 )
 _BATCHES = (
@@ -63,6 +68,7 @@ FEATURES = {
     "activation_checkpointing": frozenset(_RECOMPUTE),
 }
 """Field that says whether a feature is there, and the settings that speak of the feature."""
+_REASON = "by its name: the program that reads it was not seen"
 _LEAST = 3
 _SECTIONS = re.compile(
     r"^(model|network|net|backbone|head|data|dataset|eval|evaluation|test|valid|validation|val"
@@ -105,12 +111,13 @@ def tell_usual(writer: SettingWriter, get: Get) -> None:
         writer: collects the facts.
         get: returns the first of some settings that is given, by names as `snake` writes them.
     """
-    writer.confidence = "likely"
+    before = len(writer.facts)
     tell_optimizer(writer, get(*OPTIMIZERS))
     for path, names in _FIELDS.items():
         if path.startswith("optimizer."):
             writer.number(path, _single(get(*names)))
     writer.number("seed", get(*_FIELDS["seed"]))
+    writer.number("run.epochs", get(*_EPOCHS))
     _window(writer, get(*_FIELDS["accumulation.steps"]))
     _clip(writer, get)
     _schedule(writer, get)
@@ -118,6 +125,11 @@ def tell_usual(writer: SettingWriter, get: Get) -> None:
     recompute = get(*_RECOMPUTE)
     if recompute is not None and recompute.switch is not None:
         writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+    writer.facts[before:] = [_by_name(fact) for fact in writer.facts[before:]]
+
+
+def _by_name(fact: Fact) -> Fact:
+    return replace(fact, confidence="guess", reason=_REASON) if fact.known else fact
 
 
 def _single(setting: Setting | None) -> Setting | None:

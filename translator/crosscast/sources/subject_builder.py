@@ -70,7 +70,6 @@ def subject_of(
         fact
         for source, reading in zip(others, readings, strict=True)
         for fact in _from(source, reading.facts)
-        if not (python and fact.reader == READER_NAME)  # the program knows better
     ]
     reading = partial(
         read_program,
@@ -89,7 +88,8 @@ def subject_of(
             steps = ()
             failures.append(note)
         facts += _from(python[0], _facts(program, python, failures))
-        work = partial(given_away, program, {fact.field for fact in facts})
+        told = {fact.field for fact in facts if fact.reader != READER_NAME}
+        work = partial(given_away, program, told)
         facts += _guarded(failures, "reading what is given away", work) or []
     if others:
         failures += reader_problems(TEXT_GROUP)
@@ -99,7 +99,7 @@ def subject_of(
         sources=sources,
         program=program,
         steps=steps,
-        profile=profile_of(facts),
+        profile=profile_of(_without_names(facts)),
         commands=commands,
         unread=(
             *unread,
@@ -107,6 +107,12 @@ def subject_of(
         ),
     )
     return subject, failures
+
+
+def _without_names(facts: Sequence[Fact]) -> list[Fact]:
+    """Return facts without those by names alone about sections that others speak of."""
+    read = {fact.field.partition(".")[0] for fact in facts if fact.reader != READER_NAME}
+    return [f for f in facts if f.reader != READER_NAME or f.field.partition(".")[0] not in read]
 
 
 def _from(source: Source, facts: Sequence[Fact]) -> list[Fact]:

@@ -148,12 +148,6 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "lr_scheduler_name=name lr_policy=name lr_decay_style=name lr_decay=name lr_fn=name "
         "sched=name decay_type=name lr_type=name",
     },
-    "loop flags": {
-        "accumulation": "gradient_accumulation_steps=steps accumulation_steps=steps "
-        "grad_accumulation_steps=steps",
-        "optimizer": f"learning_rate lr=learning_rate weight_decay wd=weight_decay {_BETAS} "
-        f"{_ADAM} adam_epsilon=eps momentum",
-    },
     "lightning": {
         "seed": "seed seed_everything=seed",
         "accumulation": "accumulate_grad_batches=steps",
@@ -189,7 +183,8 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
 """Library to section of a recipe to its words.
 
 `torch classes` and `graph classes` are the optimizers that programs and small packages define, for
-PyTorch, and for TensorFlow, Paddle and JAX; `loop flags` are those of hand-written PyTorch loops.
+PyTorch, and for TensorFlow, Paddle and JAX; `usual names` are flags and entries of configurations of
+programs that are not read.
 """
 LIBRARIES = tuple(_TABLES)
 

@@ -17,7 +17,6 @@ from crosscast.readers.shell import (
     flags_accelerate,
     flags_fairseq,
     flags_lightning,
-    flags_loops,
     flags_megatron,
     flags_paddle,
 )
@@ -53,6 +52,7 @@ def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> 
 
 
 def _are_usual(settings: Settings, launch: Launch) -> bool:
+    """Whether they are flags of a training of which nothing else is known."""
     return are_usual(setting.name for setting in settings)
 
 
@@ -62,8 +62,7 @@ def _tell_usual(writer: SettingWriter, settings: Settings, launch: Launch) -> No
     def get(*names: str) -> Setting | None:
         return next((named[name] for name in names if name in named), None)
 
-    usual = replace(writer, reader=READER_NAME)  # shares its facts
-    tell_usual(usual, get)
+    tell_usual(replace(writer, reader=READER_NAME), get)  # into the same facts
 
 
 LIBRARIES = (
@@ -73,7 +72,6 @@ LIBRARIES = (
     Library("lightning", flags_lightning.owns, flags_lightning.tell),
     Library("paddle", flags_paddle.owns, flags_paddle.tell),
     Library("accelerate", flags_accelerate.owns, flags_accelerate.tell),
-    Library("loop", flags_loops.owns, flags_loops.tell),
     Library("usual", _are_usual, _tell_usual),
 )
 
