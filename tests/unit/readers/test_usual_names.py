@@ -155,6 +155,10 @@ model = torch.nn.Linear(2, 2)
             "gradient_accumulation_steps is given to",
         ),
         ("make_optimizer(model, use_amp=True)", "precision.enabled", "use_amp is given to"),
+        ("make_optimizer(fp16=enabled)", "precision.enabled", "fp16 is given to"),
+        ("make_optimizer(loss_scale)", "loss_scaling.mode", "loss_scale is given to"),
+        ("make_optimizer(x, loss_scale=128)", "precision.enabled", "loss_scale is given to"),
+        ("LossScalingOptimizer(o)", "loss_scaling.mode", "loss_scale is given to LossScal"),
         ("make_optimizer(recompute=True)", "activation_checkpointing", "recompute is given to"),
     ],
 )
@@ -180,12 +184,21 @@ def test_a_warm_up_that_is_given_away_is_one() -> None:
         "wandb.config.update(warmup_steps=3)",
         "torch.nn.Linear(2, 2, clip=1.0)",
         "make_optimizer(model, args.warmup_noise)",
+        "make_optimizer(loss_scale=0.5)",  # weighs one of several losses
+        "make_optimizer(x, loss_scale=False)",
         "def make(warmup_steps): return warmup_steps\nmake(warmup_steps=3)",
     ],
 )
 def test_what_is_not_given_away(call: str) -> None:
     found = told(t__py=CALL + "import wandb\n" + call + "\n")
     assert not {"schedule.name", "clipping.kind", "precision.enabled"} & found.keys()
+    assert "loss_scaling.mode" not in found
+
+
+def test_a_switch_of_the_command_line_is_a_flag() -> None:
+    flag = 'parser.add_argument("--fp16", action="store_true")\nargs = parser.parse_args()\n'
+    found = told(t__py=CALL + flag + "make_optimizer(model, fp16=args.fp16)\n")
+    assert found["precision.enabled"] == "flag"
 
 
 def test_where_something_is_read_nothing_is_given_away() -> None:

@@ -56,6 +56,14 @@ _BATCHES = (
     *("per_gpu_train_batch_size", "global_batch_size", "batch", "bs", "batchsize"),
 )
 WARMUP = "schedule.has_warmup"
+PRECISION = "precision.enabled"
+SCALES = frozenset(
+    (
+        *("loss_scale", "loss_scaling", "init_loss_scale", "initial_loss_scale"),
+        *("init_loss_scaling", "loss_scale_value", "dynamic_loss_scale", "use_loss_scaling"),
+        *("use_dynamic_loss_scaling", "static_loss_scale"),
+    )
+)
 _WARMUPS = frozenset({*_FIELDS["schedule.warmup_steps"], *_WARMUP_EPOCHS, *_WARMUP_SHARES})
 FEATURES = {
     "schedule.name": frozenset({*SCHEDULES, *_WARMUPS}),
@@ -64,7 +72,8 @@ FEATURES = {
         {*_FIELDS["clipping.max_norm"], *_FIELDS["clipping.max_value"], *_CLIPS} - {"clip"}
     ),
     "accumulation.present": frozenset(_FIELDS["accumulation.steps"]),
-    "precision.enabled": frozenset(name for names in _SWITCHES.values() for name in names),
+    PRECISION: frozenset({*(name for names in _SWITCHES.values() for name in names), *SCALES}),
+    "loss_scaling.mode": SCALES,
     "activation_checkpointing": frozenset(_RECOMPUTE),
 }
 """Field that says whether a feature is there, and the settings that speak of the feature."""

@@ -146,7 +146,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "warmup=warmup_steps lr_warmup=warmup_steps "
         "lr_scheduler_type=name lr_scheduler=name scheduler=name lr_schedule=name "
         "lr_scheduler_name=name lr_policy=name lr_decay_style=name lr_decay=name lr_fn=name "
-        "sched=name decay_type=name lr_type=name",
+        "decay_type=name lr_type=name",
     },
     "lightning": {
         "seed": "seed seed_everything=seed",
@@ -183,8 +183,8 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
 """Library to section of a recipe to its words.
 
 `torch classes` and `graph classes` are the optimizers that programs and small packages define, for
-PyTorch, and for TensorFlow, Paddle and JAX; `usual names` are flags and entries of configurations of
-programs that are not read.
+PyTorch, and for TensorFlow, Paddle and JAX; `usual names` are those of programs that are not read,
+in flags and configurations.
 """
 LIBRARIES = tuple(_TABLES)
 

@@ -8,13 +8,16 @@ call as the reason: what was not read must not look like something that is not t
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.readers.python.fact_writer import FactWriter, content
-from crosscast.readers.usual_names import FEATURES, WARMUP, snake
+from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.fact_writer import FactWriter, content, is_number
+from crosscast.readers.usual_names import FEATURES, PRECISION, SCALES, WARMUP, snake
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -39,6 +42,10 @@ _TELLS = frozenset(
     )
 )
 """Functions and methods that report, convert or keep what they are given."""
+_SCALER = re.compile(r"loss_?scal", re.IGNORECASE)
+"""Names of functions and classes that scale losses."""
+_LEAST_SCALE = 2.0
+"""Smaller factors weigh losses."""
 
 
 def given_away(program: Program, told: Collection[str]) -> list[Fact]:
@@ -51,40 +58,58 @@ def given_away(program: Program, told: Collection[str]) -> list[Fact]:
     sections = {name.partition(".")[0] for name in told}
     if "framework" not in sections:
         return []
-    open_fields = {
-        field: names for field, names in FEATURES.items() if field.partition(".")[0] not in sections
-    }
+    missing = {f: names for f, names in FEATURES.items() if f.partition(".")[0] not in sections}
     writer = FactWriter(READER_NAME)
-    for call in program.calls() if open_fields else ():
+    for call in program.calls() if missing else ():
         for name, argument in _arguments(call):
-            fields = [field for field, names in open_fields.items() if name in names]
-            if not fields or _is_off(argument, call) or not _is_unread(call, program):
+            fields = [field for field, names in missing.items() if name in names]
+            if not fields or not _is_unread(call, program):
+                continue
+            by_flag = PRECISION in fields and _is_of_flag(argument, call)
+            off = _is_off(argument, call) or (name in SCALES and _weighs(argument, call))
+            if off and not by_flag:
                 continue
             reason = f"{name} is given to {call.module.text(call.node.func)}, which is not read"
             span = call.module.span(argument)
             for field in fields:
-                if field == WARMUP:
-                    writer.say(field, "yes", span, confidence="likely", reason=reason)
+                word = {WARMUP: "yes", PRECISION: "flag" if by_flag else ""}.get(field)
+                if word:
+                    writer.say(field, word, span, confidence="likely", reason=reason)
                 else:
                     writer.unknown(field, reason, span)
-                del open_fields[field]
+                del missing[field]
     return writer.facts
 
 
 def _arguments(call: Call) -> Iterator[tuple[str, ast.expr]]:
-    """Yield names and values of arguments; a positional one is called as its last attribute is."""
+    """Yield names and values of arguments; a positional one is called as what stands there is.
+
+    What scales losses by its own name is given a loss scale.
+    """
     for argument in call.node.args:
-        if isinstance(argument, ast.Attribute):
-            yield snake(argument.attr), argument
+        if name := identifier(argument):
+            yield snake(name), argument
     for keyword in call.node.keywords:
         if keyword.arg is not None:
             yield snake(keyword.arg), keyword.value
+    if _SCALER.search(call.method) and call.node.args:
+        yield "loss_scale", call.node.args[0]
+
+
+def _is_of_flag(argument: ast.expr, call: Call) -> bool:
+    value = evaluate(argument, call.module)
+    return isinstance(value, Known) and bool(value.flag)
+
+
+def _weighs(argument: ast.expr, call: Call) -> bool:
+    """Whether the argument is a number that is too small for a loss scale."""
+    given = content(evaluate(argument, call.module))
+    return is_number(given) and float(given) < _LEAST_SCALE  # type: ignore[arg-type]
 
 
 def _is_off(argument: ast.expr, call: Call) -> bool:
     """Whether the argument has a value that asks for nothing, by the defaults of flags."""
-    value = evaluate(argument, call.module)
-    given = content(value)
+    given = content(evaluate(argument, call.module))
     return given in (False, 0, "", "none", "None") or (
         given is None and isinstance(argument, ast.Constant)
     )
