@@ -147,6 +147,8 @@ model = torch.nn.Linear(2, 2)
     ("call", "field", "reason"),
     [
         ("make_optimizer(model, args.warmup)", "schedule.name", "warmup is given to"),
+        ('make_optimizer(config["warmup_steps"])', "schedule.name", "warmup_steps is given to"),
+        ("theirs.build_lr_scheduler(args, o)", "schedule.name", "lr_scheduler is given to theirs"),
         ("make_optimizer(model, warmup_steps=10)", "schedule.name", "warmup_steps is given to"),
         ("make_optimizer(model, clip_norm=1.0)", "clipping.kind", "clip_norm is given to"),
         (
@@ -184,6 +186,9 @@ def test_a_warm_up_that_is_given_away_is_one() -> None:
         "wandb.config.update(warmup_steps=3)",
         "torch.nn.Linear(2, 2, clip=1.0)",
         "make_optimizer(model, args.warmup_noise)",
+        "make_optimizer(settings[0])",
+        "torch.optim.lr_scheduler.StepLR(o, 3)",
+        "scheduler.step(o)",
         "make_optimizer(loss_scale=0.5)",  # weighs one of several losses
         "make_optimizer(x, loss_scale=False)",
         "def make(warmup_steps): return warmup_steps\nmake(warmup_steps=3)",

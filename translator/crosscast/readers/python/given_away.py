@@ -42,8 +42,11 @@ _TELLS = frozenset(
     )
 )
 """Functions and methods that report, convert or keep what they are given."""
-_SCALER = re.compile(r"loss_?scal", re.IGNORECASE)
-"""Names of functions and classes that scale losses."""
+_MAKERS = (
+    (re.compile(r"loss_?scal", re.IGNORECASE), "loss_scale"),
+    (re.compile(r"(lr|rate)_?sched|(build|create|make|get)_sched", re.IGNORECASE), "lr_scheduler"),
+)
+"""Names of functions and classes that say what they make of their arguments."""
 _LEAST_SCALE = 2.0
 """Smaller factors weigh losses."""
 
@@ -82,18 +85,23 @@ def given_away(program: Program, told: Collection[str]) -> list[Fact]:
 
 
 def _arguments(call: Call) -> Iterator[tuple[str, ast.expr]]:
-    """Yield names and values of arguments; a positional one is called as what stands there is.
-
-    What scales losses by its own name is given a loss scale.
-    """
+    """Yield names and values of arguments; a positional one is called as what stands there is."""
     for argument in call.node.args:
-        if name := identifier(argument):
+        if name := identifier(argument) or _key(argument):
             yield snake(name), argument
     for keyword in call.node.keywords:
         if keyword.arg is not None:
             yield snake(keyword.arg), keyword.value
-    if _SCALER.search(call.method) and call.node.args:
-        yield "loss_scale", call.node.args[0]
+    for maker, name in _MAKERS:
+        if call.node.args and maker.search(call.method):
+            yield name, call.node.args[0]
+
+
+def _key(node: ast.expr) -> str:
+    """Return the key of an entry, `config["warmup"]`; empty for anything else."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return str(node.slice.value)
+    return ""
 
 
 def _is_of_flag(argument: ast.expr, call: Call) -> bool:
