@@ -73,6 +73,8 @@ def test_a_configuration_of_an_unknown_program() -> None:
         ("weight_decay: 0.1", "weight_decay: false", "optimizer.weight_decay", None),
         ("lr: 2e-4", "lr: [1e-3, 1e-4]", "optimizer.learning_rate", None),
         ("name: cosine", "milestones: [10, 20]", "schedule.name", "multistep"),
+        ("name: cosine", 'name: "0.5"', "schedule.name", None),
+        ("type: AdamW", "type: true", "optimizer.source_name", None),
         ("name: cosine", "name: warp", "schedule.name", "? a schedule called 'warp'"),
         ("recompute_grad: true", "recompute_grad: false", "activation_checkpointing", "none"),
     ],

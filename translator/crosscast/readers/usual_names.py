@@ -121,7 +121,7 @@ def tell_usual(writer: SettingWriter, get: Get) -> None:
         get: returns the first of some settings that is given, by names as `snake` writes them.
     """
     before = len(writer.facts)
-    tell_optimizer(writer, get(*OPTIMIZERS))
+    tell_optimizer(writer, _word(get(*OPTIMIZERS)))
     for path, names in _FIELDS.items():
         if path.startswith("optimizer."):
             writer.number(path, _single(get(*names)))
@@ -146,6 +146,13 @@ def _single(setting: Setting | None) -> Setting | None:
     if setting is None or isinstance(setting.value, tuple):
         return None
     return None if setting.number is None and setting.switch is not None else setting
+
+
+def _word(setting: Setting | None) -> Setting | None:
+    """Return the setting if it is a word: no number, switch or list."""
+    if setting is None or not isinstance(setting.value, str) or not setting.text.strip():
+        return None
+    return setting if setting.number is None and setting.switch is None else None
 
 
 def _window(writer: SettingWriter, steps: Setting | None) -> None:
@@ -179,8 +186,8 @@ def _schedule(writer: SettingWriter, get: Get) -> None:
         writer.tell("schedule.has_warmup", "yes" if epochs.number else "no", epochs)
         if epochs.number:
             writer.tell("schedule.warmup", f"{epochs.number} epochs", epochs)
-    kind = get(*SCHEDULES)
-    if kind is not None and isinstance(kind.value, str) and kind.switch is None:
+    kind = _word(get(*SCHEDULES))
+    if kind is not None:
         tell_decay(writer, kind)
     elif (course := get(*_BOUNDARIES)) is not None and isinstance(course.value, tuple):
         writer.tell("schedule.name", "multistep", course)
