@@ -100,8 +100,13 @@ def is_other_section(name: str) -> bool:
     return _SECTIONS.match(name) is not None
 
 
-def are_usual(names: Iterable[str]) -> bool:
-    """Tell whether settings with these names configure a training: a rate and other usual ones."""
+def are_usual(names: Iterable[str], *, trains: bool = False) -> bool:
+    """Tell whether settings with these names configure a training: a rate and other usual ones.
+
+    Args:
+        names: as the source has them.
+        trains: whether something else says that it trains; then a rate is one name among others.
+    """
     found = {snake(name) for name in names}
     others = (
         {name for path in _FIELDS if path.startswith("schedule") for name in _FIELDS[path]},
@@ -110,7 +115,9 @@ def are_usual(names: Iterable[str]) -> bool:
         *map(set, (_CLIPS, OPTIMIZERS, _WARMUP_EPOCHS, _WARMUP_SHARES, _BOUNDARIES, _PRECISIONS)),
         *map(set, (_FIELDS["accumulation.steps"], _LENGTHS, _BATCHES, *_SWITCHES.values())),
     )
-    return bool(found & set(RATES)) and sum(bool(found & each) for each in others) >= _LEAST
+    rate = bool(found & set(RATES))
+    kinds = sum(bool(found & each) for each in others)
+    return kinds >= _LEAST if rate else trains and kinds > _LEAST
 
 
 def tell_usual(writer: SettingWriter, get: Get) -> None:

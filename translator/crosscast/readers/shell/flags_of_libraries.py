@@ -53,7 +53,8 @@ def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> 
 
 def _are_usual(settings: Settings, launch: Launch) -> bool:
     """Whether they are flags of a training of which nothing else is known."""
-    return are_usual(setting.name for setting in settings)
+    trains = launch.command.launcher in _KINDS
+    return are_usual((setting.name for setting in settings), trains=trains)
 
 
 def _tell_usual(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
