@@ -25,6 +25,7 @@ _METHODS = frozenset(
     {
         *("step", "zero_grad", "state_dict", "load_state_dict", "add_param_group", "backward"),
         *("scale", "unscale", "unscale_", "update", "get_scale", "is_enabled", "minimize"),
+        *("is_enable",),  # Paddle's `is_enabled`
         *("compute_gradients", "apply_gradients", "clear_grad", "clear_gradients", "get_lr"),
         *("set_lr", "set_state_dict", "set_lr_scheduler", "apply", "get_gradients", "get_config"),
         *("from_config", "get_scaled_loss", "get_unscaled_gradients", "scale_loss", "build"),
