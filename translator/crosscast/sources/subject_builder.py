@@ -16,7 +16,6 @@ from crosscast.messages.diagnostics import Diagnostic
 from crosscast.messages.source import Source
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.project import read_program
-from crosscast.readers.config import usual_settings
 from crosscast.readers.config.documents import documents_of
 from crosscast.readers.config.gin_bindings import gin_bindings
 from crosscast.readers.emitted.script import made_for
@@ -178,9 +177,11 @@ def _read(source: Source, files: Files, failures: list[Diagnostic]) -> Reading:
                 work = partial(reader.read_over, source, files)
             reading = _guarded(failures, what, work)
             return reading if isinstance(reading, Reading) else Reading()
-    what = f"reader {usual_settings.READER.name} on {source.name}"
-    if _guarded(failures, what, partial(usual_settings.READER.sniff, source)):
-        return _guarded(failures, what, partial(usual_settings.READER.read, source)) or Reading()
+    from crosscast.readers.config.usual_settings import READER  # programs need no YAML
+
+    what = f"reader {READER.name} on {source.name}"
+    if _guarded(failures, what, partial(READER.sniff, source)):
+        return _guarded(failures, what, partial(READER.read, source)) or Reading()
     return Reading()
 
 
