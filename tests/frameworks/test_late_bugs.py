@@ -24,7 +24,7 @@ from mutants.emitted import compile_to
 from mutants.rewrites import REWRITES
 from mutants.shared_late import CAUSES
 from mutants.trials import Plant, load_recipe
-from tiers import exhaustive
+from tiers import cases, exhaustive
 
 FRAMEWORKS = ("torch", "tensorflow", "paddle")
 GRID = "gradient grid of later windows"
@@ -105,8 +105,9 @@ def test_what_means_the_same_is_not_accused(on_toy: OnToy) -> None:
         assert {check.result for check in checks} == {"pass"}, (name, checks)
 
 
-@exhaustive("late bugs; with stand-ins in `make test`")
-@pytest.mark.parametrize("framework", ["torch", "paddle"])  # TensorFlow's are seen on the toy
+@pytest.mark.parametrize(
+    "framework", cases(FRAMEWORKS, quick=[], reason="late bugs; with stand-ins in `make test`")
+)
 def test_a_late_bug_is_seen_in_the_longest_run(tmp_path: Path, framework: str) -> None:
     """One acts in the last window alone, of which nothing is left but the weights."""
     bugs = late_bugs(framework)

@@ -66,6 +66,7 @@ def levels(report: ParityReport, result: str) -> set[str]:
 
 
 CHANGES: list[dict[str, Any]] = [
+    {},
     {"precision": {"mode": "full", "compute_dtype": "float16"}},
     {
         "precision": {"mode": "mixed", "compute_dtype": "bfloat16"},
@@ -74,11 +75,11 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
-@exhaustive("every level in two more types; `make test` has test_three_frameworks")
+@exhaustive("every level in three types; `make test` has test_three_frameworks")
 @pytest.mark.parametrize(
     "changes",
     CHANGES,
-    ids=["full-float16", "mixed-bfloat16"],
+    ids=["mixed-float16", "full-float16", "mixed-bfloat16"],
 )
 def test_emitted_scripts_pass_every_level(tmp_path: Path, changes: dict[str, Any]) -> None:
     report = compared(tmp_path, **changes)

@@ -28,7 +28,7 @@ ALL = ("torch", "paddle", "tensorflow")
 FRAMEWORKS = cases(
     [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ALL],
     quick=[],
-    reason="killed processes and those that go on",
+    reason="killed processes; `make test` has one of two in test_tensorflow_processes",
 )
 MARK = "RUN_OF_THIS_TEST"
 STARTING = 300.0

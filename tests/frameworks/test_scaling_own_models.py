@@ -35,14 +35,11 @@ def checked(folder: Path, target: str, *options: str) -> tuple[int, dict[str, An
 
 
 CASES = [
-    ("torch", "gpt", "float16"),
-    ("torch", "lstm-forecast", "float32"),
-    ("tensorflow", "gpt", "float32"),
-    ("tensorflow", "lstm-forecast", "float16"),
-    ("paddle", "gpt", "float16"),
-    ("paddle", "lstm-forecast", "float32"),
+    (target, example, dtype)
+    for target in ("torch", "tensorflow", "paddle")
+    for example in ("gpt", "lstm-forecast")
+    for dtype in ("float32", "float16")
 ]
-"""Any two values of framework, example and type meet in one of them."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""YAML and JSON configurations of programs that nobody knows, read by the names of their entries.
+"""YAML and JSON configurations of unknown programs, read by the names of their entries.
 
 Only what no other reader knows comes here, and only while the program itself is not read, which
 knows better.

@@ -52,7 +52,7 @@ _LEAST_SCALE = 2.0
 
 
 def given_away(program: Program, told: Collection[str]) -> list[Fact]:
-    """Return unknown facts for what unread code is given and nobody has read.
+    """Return unknown facts about features that only code outside the given files decides.
 
     Args:
         program: the program.
