@@ -58,6 +58,11 @@ def test_a_configuration_of_an_unknown_program() -> None:
     assert "framework" not in found
 
 
+@pytest.mark.parametrize("name", ["seed", "randomSeed", "random-seed"])
+def test_a_seed_in_any_usual_spelling(name: str) -> None:
+    assert told(c__yaml=CONFIG.replace("seed: 3", f"{name}: 5"))["seed"] == 5
+
+
 @pytest.mark.parametrize(
     ("old", "new", "field", "value"),
     [

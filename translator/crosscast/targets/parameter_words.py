@@ -126,7 +126,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         f"{_ADAM} adam_epsilon=eps",
     },
     "usual names": {
-        "seed": "seed random_seed",
+        "seed": "seed random_seed=seed",
         "accumulation": "gradient_accumulation_steps=steps grad_accumulation_steps=steps "
         "accumulation_steps=steps grad_accum_steps=steps accumulate_grad_batches=steps "
         "gradient_accumulation=steps grad_accumulation=steps grad_accum=steps accum_steps=steps "
