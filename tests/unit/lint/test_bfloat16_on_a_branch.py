@@ -67,15 +67,15 @@ class Trainer:
 """
 
 
-def test_a_setting_that_the_scaler_ignores() -> None:
-    assert "CL207" in codes(CHOSEN)
+@pytest.mark.parametrize("scaled_if", ["config.train.amp", "config.train.half"])
+def test_a_setting_that_the_scaler_ignores(scaled_if: str) -> None:
+    assert "CL207" in codes(swap(CHOSEN, ("config.train.amp", scaled_if)))
 
 
 @pytest.mark.parametrize(
     "pair",
     [
         ("if config.train.amp else", 'if config.train.half == "float16" else'),
-        ("if config.train.amp else", "if config.train.half else"),
         ("if config.train.amp else", "if needed else"),
         ("ShardedGradScaler()", 'ShardedGradScaler(enabled=config.train.half != "bfloat16")'),
         ("torch.float16", "torch.float32"),
@@ -84,3 +84,107 @@ def test_a_setting_that_the_scaler_ignores() -> None:
 )
 def test_scalers_that_may_know_the_type(pair: tuple[str, str]) -> None:
     assert "CL207" not in codes(swap(CHOSEN, pair))
+
+
+LISTED = """\
+import argparse
+from contextlib import nullcontext
+
+import paddle
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--dtype", default="float16")
+parser.add_argument("--device", default="gpu")
+args = parser.parse_args()
+scaler = paddle.amp.GradScaler(enable=args.dtype in ("float16", "bfloat16"))
+
+
+def epoch(model, loader, optimizer):
+    for x, y in loader:
+        half = args.dtype in ("float16", "bfloat16") and args.device != "cpu"
+        region = paddle.amp.auto_cast(half, dtype=args.dtype) if half else nullcontext()
+        with region:
+            loss = paddle.nn.functional.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ((), True),
+        (('enable=args.dtype in ("float16", "bfloat16")', 'enable=args.dtype == "float16"'), False),
+        (('enable=args.dtype in ("float16", "bfloat16")', "enable=is_on(args)"), False),
+        (('("float16", "bfloat16") and', '("float16",) and'), False),
+        (("dtype=args.dtype)", 'dtype="float16")'), False),
+        (("dtype=args.dtype)", "dtype=kind)"), False),
+    ],
+)
+def test_a_list_of_types_that_switch_the_scaler_on(change: tuple[str, str], found: bool) -> None:
+    assert ("CL207" in codes(swap(LISTED, change) if change else LISTED)) is found
+
+
+TABLE = """import torch
+
+kinds = {"float16": torch.float16, "bfloat16": torch.bfloat16, None: torch.float32}
+half = args.precision is not None
+if hasattr(torch.amp, "GradScaler"):
+    scaler = torch.amp.GradScaler("cuda", enabled=half)
+else:
+    scaler = torch.cuda.amp.GradScaler(enabled=half)
+for x, y in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", enabled=args.precision is not None, dtype=kinds[args.precision]):
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ((), True),
+        (("half = args.precision is not None", 'half = args.precision == "float16"'), False),
+        (("half = args.precision is not None", "half = args.scale"), False),
+        (("kinds[args.precision]", "kinds[args.other]"), True),
+        (('"bfloat16": torch.bfloat16', '"bfloat16": torch.float16'), False),
+        (("enabled=args.precision is not None", 'enabled=args.precision == "float16"'), False),
+    ],
+)
+def test_a_table_of_types(change: tuple[str, str], found: bool) -> None:
+    assert ("CL207" in codes(swap(TABLE, change) if change else TABLE)) is found
+
+
+SWITCHED = """import torch
+
+scaler = torch.cuda.amp.GradScaler(enabled=options.train.bf16)
+for x, y in loader:
+    with torch.cuda.amp.autocast(enabled=options.train.bf16, dtype=torch.bfloat16):
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ((), True),
+        (
+            ("GradScaler(enabled=options.train.bf16)", "GradScaler(enabled=options.train.fp16)"),
+            False,
+        ),
+        (("dtype=torch.bfloat16", "dtype=torch.float16"), False),
+        (("dtype=torch.bfloat16", "dtype=options.train.kind"), False),
+    ],
+)
+def test_one_switch_for_both(change: tuple[str, str], found: bool) -> None:
+    assert ("CL207" in codes(swap(SWITCHED, change) if change else SWITCHED)) is found

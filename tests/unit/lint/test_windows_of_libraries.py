@@ -233,7 +233,8 @@ for x, y in loader:
 
 def test_a_scaler_for_bfloat16_by_default() -> None:
     assert codes(FLAGS, "CL207") == ["CL207"]
-    assert codes(FLAGS.replace('default="bfloat16"', 'default="float16"'), "CL207") == []
+    by_choice = FLAGS.replace('default="bfloat16"', 'default="float16"')
+    assert codes(by_choice, "CL207") == ["CL207"]
     only_half = FLAGS.replace('in ["float16", "bfloat16"]', '== "float16"')
     assert codes(only_half, "CL207") == []
 

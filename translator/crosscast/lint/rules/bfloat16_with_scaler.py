@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._keras import program_of, words_of
-from crosscast.lint.rules._loop import (
-    backward_of,
-    compatible,
-    eager_steps,
-    implies,
-    plain_scaler,
-)
+from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
 from crosscast.lint.rules._scalers import enabled_by_default, scaler_calls, tests_around
+from crosscast.lint.rules._supposed import Part, cases, settings_in, texts_for, truth, worth
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.syntax.nodes import keyword
-from crosscast.pysource.values.value import Choice, Symbol
 from crosscast.readers.tensorflow.half_inputs import half_inputs
 from crosscast.readers.tensorflow.keras import scales_by_hand
+from crosscast.readers.words import TYPES
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.events import Context, Event, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -38,94 +32,104 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not scaled:
             continue
         all_of_them = len(scaled) == len(backward_of(step))
-        if (
-            (by_default and all_of_them and _bfloat(step))
-            or _one_switch(step, scaled[0], made)
-            or (by_default and _one_branch(step, scaled[0]))
-            or _type_ignored(step, scaled[0], made)
-        ):
-            yield Finding(
-                span=scaled[0].span,
-                message=f"{scaled[0].scaler} scales the loss of a forward pass in bfloat16",
-                hint="remove the scaler, or create it with `enabled=False`",
-                related=tuple(call.module.span(call.node) for call in made[:1]),
-            )
+        setting = ""
+        if not (by_default and all_of_them and _bfloat(step)):
+            setting = _by_a_setting(step, scaled[0], made)
+            if not setting:
+                continue
+        yield Finding(
+            span=scaled[0].span,
+            message=f"{scaled[0].scaler} scales the loss of a forward pass in bfloat16"
+            + f" ({setting})" * bool(setting),
+            hint="remove the scaler, or create it with `enabled=False` for bfloat16",
+            related=tuple(call.module.span(call.node) for call in made[:1]),
+        )
 
 
-def _one_switch(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> bool:
-    """Whether the switch that turns bfloat16 on is that under which the loss is scaled."""
-    on = {guard.text for guard in scaled.guards if guard.holds}
-    if not on or any({"enabled", "enable"} & call.bound().keys() for call in made):
-        return False
-    forward = [event for event in step.of("forward") if event.context("no_grad") is None]
-    return bool(forward) and all(_switched_by(event, on) for event in forward)
-
-
-def _switched_by(event: Event, on: set[str]) -> bool:
-    context = event.context("autocast")
-    if context is None or context.guards or not isinstance(context.node, ast.Call):
-        return False
-    switch = keyword(context.node, "enabled")
-    module = event.module.owner_of(context.node)
-    return switch is not None and module.text(switch) in on and dtype_of(context) == "bfloat16"
-
-
-def _one_branch(step: TrainingStep, scaled: Event) -> bool:
-    """Whether a loss is scaled under conditions under which all that runs is in bfloat16."""
+def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> str:
+    """Return the setting with which a forward pass in bfloat16 leaves the scaler on, or nothing."""
     forward = [
-        event
+        (event, context)
         for event in step.of("forward")
-        if event.context("no_grad") is None and compatible(event, scaled)
+        if event.context("no_grad") is None and not event.excludes(scaled)
+        if (context := event.context("autocast")) is not None
     ]
-    return bool(scaled.guards) and bool(forward) and all(_is_bfloat(e, scaled) for e in forward)
-
-
-def _is_bfloat(event: Event, scaled: Event) -> bool:
-    context = event.context("autocast")
-    if context is None or context.guards or not is_on(context) or not implies(event, scaled):
-        return False
-    return "enabled" not in context.detail and dtype_of(context) == "bfloat16"
-
-
-def _type_ignored(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> bool:
-    """Whether a setting chooses bfloat16, and the only scaler is made whatever it says."""
-    if len(made) != 1 or made[0].has_star or {"enabled", "enable"} & made[0].bound().keys():
-        return False
-    forward = [event for event in step.of("forward") if event.context("no_grad") is None]
-    settings = {_chooses(event) for event in forward}
-    if len(settings) != 1 or not all(settings):
-        return False
-    tests = [*tests_around(made[0]), *(guard.node for guard in scaled.guards)]
-    scaler = scaled.scaler.rpartition(".")[2]
-    return all(_is_other_switch(test, settings, scaler) for test in tests)
-
-
-def _chooses(event: Event) -> str:
-    """Return the setting that chooses bfloat16, of two types: `precision` of `args.precision`."""
-    context = event.context("autocast")
-    given = context.detail.get("dtype") if context is not None else None
-    if context is None or context.guards or not isinstance(given, Choice):
+    if any(call.has_star for call in made):
         return ""
-    types = {o.name: text for text, o in given.options if isinstance(o, Symbol)}
-    if {name.rpartition(".")[2] for name in types} != {"bfloat16", "float16"}:
+    on = _scaler_on(scaled, made)
+    found = {_setting(event, context, on) for event, context in forward}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _scaler_on(scaled: Event, made: Sequence[Call]) -> list[Condition]:
+    """Return the conditions under which a loss is scaled."""
+    found = _guards(scaled)
+    for call in made:
+        tests = [test for test in tests_around(call) if not _asks_for_release(test)]
+        found += [((test, call.module.owner_of(test)), True) for test in tests]
+        found += _switches(call)
+    return found
+
+
+def _switches(call: Call) -> list[Condition]:
+    given = [call.bound().get(word) for word in ("enabled", "enable")]
+    return [((node, call.module.owner_of(node)), True) for node in given if node is not None]
+
+
+def _setting(event: Event, context: Context, scaled: Sequence[Condition]) -> str:
+    """Return the setting with which a forward pass is in bfloat16 while the scaler is on."""
+    if not isinstance(context.node, ast.Call):
         return ""
-    text = next(text for name, text in types.items() if name.endswith(".bfloat16"))
-    found = _EQUALS.fullmatch(text)
-    return found[1] if found and "bf" in found[2] else ""
+    module = event.module.owner_of(context.node)
+    call = module.call(context.node)
+    given = call.bound().get("dtype")
+    if given is None:
+        return ""
+    dtype = (given, module.owner_of(given))
+    around = [((guard.node, module.owner_of(guard.node)), guard.holds) for guard in context.guards]
+    on = [*_guards(event), *around, *_switches(call)]
+    parts = [part for part, _ in on]
+    if _type(dtype, {}) == "bfloat16":
+        scaling = [case for case in cases(parts, {}) if _are_met(scaled, case)]
+        always = bool(scaled) and all(_are_met(on, case) for case in scaling)
+        return ", ".join(settings_in(parts)) if scaling and always else ""
+    for name, value in _choices(dtype, [*parts, *(part for part, _ in scaled)]):
+        for case in cases(parts, {name: value}):
+            if not any(each.isidentifier() for each in case) and _are_met([*on, *scaled], case):
+                return f"{name} = {value}"
+    return ""
 
 
-def _is_other_switch(test: ast.expr, settings: Collection[str], scaler: str) -> bool:
-    """Whether a condition is a plain setting that is not among these, or the scaler itself."""
-    match test:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name == scaler or (isinstance(test, ast.Attribute) and name not in settings)
-        case ast.Compare(
-            left=ast.Attribute(attr=name) | ast.Name(id=name),
-            ops=[ast.IsNot()],
-            comparators=[ast.Constant(value=None)],
-        ):
-            return name == scaler
-    return False
+def _choices(dtype: Part, parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    """Yield settings and their values that choose bfloat16, where others choose float16."""
+    for name in settings_in([dtype]):
+        texts = texts_for(name, [dtype, *parts])
+        types = {text: _type(dtype, {name: text}) for text in (*texts, "")}
+        if "float16" in types.values():
+            yield from ((name, text) for text in texts if types[text] == "bfloat16")
+
+
+def _type(part: Part, case: Mapping[str, object]) -> str:
+    found = worth(part, case)
+    word = found.rpartition(".")[2] if isinstance(found, str) else ""
+    return TYPES.get(word, "")
+
+
+def _are_met(conditions: Sequence[Condition], case: Mapping[str, object]) -> bool:
+    return all(truth(part, case) is holds for part, holds in conditions)
+
+
+def _guards(event: Event) -> list[Condition]:
+    return [
+        ((guard.node, event.module.owner_of(guard.node)), guard.holds)
+        for guard in event.guards
+        if guard.window is None
+    ]
+
+
+def _asks_for_release(test: ast.expr) -> bool:
+    """Whether a condition asks which release is installed: `hasattr(torch.amp, "GradScaler")`."""
+    return isinstance(test, ast.Call) and getattr(test.func, "id", "") == "hasattr"
 
 
 def _of_tapes(subject: Subject) -> Iterator[Finding]:
@@ -157,7 +161,8 @@ def _context(event: Event) -> bool:
     return dtype_of(context, defaults=True) == "bfloat16"
 
 
-_EQUALS = re.compile(r"[\w.]+\.(\w+) == ['\"](\w+)['\"]")
+Condition = tuple[Part, bool]
+"""An expression and what it has to be."""
 _HALF = re.compile(r"(?<!b)float16|fp16|half")
 
 _BARE = changed(

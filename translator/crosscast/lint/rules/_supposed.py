@@ -1,0 +1,220 @@
+"""What expressions are worth if settings have certain values: `args.dtype` is "bfloat16"."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.truth import is_combination, of_combination
+
+UNSURE = object()
+"""A value that does not follow from what is supposed."""
+MADE = object()
+"""An object that was made: true, and not None."""
+Part = tuple[ast.expr, Module]
+"""An expression and where it stands."""
+
+_HOPS = 8
+_MOST = 64
+"""Most cases that are tried."""
+
+
+def worth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> object:
+    """Return what an expression is worth, a name of a library as text, or `UNSURE`.
+
+    Args:
+        part: the expression.
+        supposed: settings as the source writes them, without `self.`, and their values.
+        hops: most names to follow.
+    """
+    node, module = part
+    text = _name_of(node, module)
+    if text in supposed:
+        return supposed[text]
+
+    def of(inner: ast.expr) -> object:
+        return worth((inner, module), supposed, hops)
+
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            chosen = truth((test, module), supposed, hops)
+            return UNSURE if chosen is None else of(body if chosen else orelse)
+        case ast.Subscript(value=table, slice=key):
+            return _entry(table, of(key), module, supposed, hops)
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            answer = truth(part, supposed, hops)
+            return UNSURE if answer is None else answer
+        case ast.Call(func=ast.Name(id="bool"), args=[inner]):
+            answer = truth((inner, module), supposed, hops)
+            return UNSURE if answer is None else answer
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name]):
+            return of(name)
+        case ast.Call():
+            made = module.call(node).name.rpartition(".")[2]
+            return MADE if made[:1].isupper() else UNSURE
+        case ast.Name() | ast.Attribute():
+            return _definition(node, module, supposed, hops)
+    return UNSURE
+
+
+def truth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> bool | None:
+    """Return whether a condition is met; None if that does not follow from what is supposed."""
+    node, module = part
+    if _name_of(node, module) in supposed:
+        return bool(supposed[_name_of(node, module)])
+    if is_combination(node):
+        return of_combination(node, lambda each: truth((each, module), supposed, hops))
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        left = worth((node.left, module), supposed, hops)
+        return _compared(left, node.ops[0], node.comparators[0], module, supposed, hops)
+    found = worth(part, supposed, hops)
+    return None if found is UNSURE else bool(found)
+
+
+def settings_in(parts: Sequence[Part]) -> list[str]:
+    """Return the settings that expressions depend on, in order, followed through names."""
+    return list(dict.fromkeys(name for part in parts for name in _settings(part, _HOPS)))
+
+
+def cases(parts: Sequence[Part], fixed: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    """Yield the cases of the settings that conditions depend on: on, off, or what they may equal.
+
+    Nothing is yielded where there are too many.
+
+    Args:
+        parts: the conditions.
+        fixed: settings whose values are the same in all cases.
+    """
+    names = [name for name in settings_in(parts) if name not in fixed]
+    values = [(True, False, *texts_for(name, parts)) for name in names]
+    if prod(map(len, values)) <= _MOST:
+        for chosen in product(*values):
+            yield {**fixed, **dict(zip(names, chosen, strict=True))}
+
+
+def texts_for(name: str, parts: Sequence[Part]) -> list[str]:
+    """Return the texts that expressions compare a setting with, or look it up by."""
+    found: list[str] = []
+    for node, module in (inner for part in parts for inner in _followed(part, _HOPS)):
+        match node:
+            case ast.Compare(left=left, comparators=others) if _name_of(left, module) == name:
+                found += [text for other in others for text in _texts(other)]
+            case ast.Subscript(value=table, slice=key) if _name_of(key, module) == name:
+                found += [text for each, _ in _table(table, module) for text in _texts(each)]
+    return list(dict.fromkeys(found))
+
+
+def _name_of(node: ast.expr, module: Module) -> str:
+    match node:
+        case ast.Name() | ast.Attribute() | ast.Subscript(slice=ast.Constant()):
+            return module.text(node).removeprefix("self.")
+        case ast.Call(func=ast.Name(id="getattr"), args=[home, ast.Constant(value=str(name)), *_]):
+            return f"{module.text(home)}.{name}".removeprefix("self.")
+    return ""
+
+
+def _settings(part: Part, hops: int) -> Iterator[str]:
+    """Yield what is neither defined in the program nor a name of a library."""
+    node, module = part
+    match node:
+        case ast.Name() | ast.Attribute() | ast.Subscript(slice=ast.Constant()):
+            made = _made(node, module) if hops else None
+            if made is not None:
+                yield from _settings(made, hops - 1)
+            elif not _is_library(node, module):
+                yield _name_of(node, module)
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(), *_]):
+            yield _name_of(node, module)
+        case ast.Call(func=ast.Name(id="bool" | "getattr"), args=[*_, inner]):
+            yield from _settings((inner, module), hops)
+        case ast.Call():
+            return
+        case _:
+            for each in ast.iter_child_nodes(node):
+                if isinstance(each, ast.expr):
+                    yield from _settings((each, module), hops)
+
+
+def _followed(part: Part, hops: int) -> Iterator[Part]:
+    """Yield an expression, its parts, and those of what its names are defined as."""
+    node, module = part
+    for inner in ast.walk(node):
+        if not isinstance(inner, ast.expr):
+            continue
+        yield inner, module
+        if hops and isinstance(inner, ast.Name | ast.Attribute):
+            made = _made(inner, module)
+            if made is not None:
+                yield from _followed(made, hops - 1)
+
+
+def _definition(
+    node: ast.expr, module: Module, supposed: Mapping[str, object], hops: int
+) -> object:
+    made = _made(node, module) if hops else None
+    if made is not None:
+        return worth(made, supposed, hops - 1)
+    return module.resolve(node) if _is_library(node, module) else UNSURE
+
+
+def _made(node: ast.expr, module: Module) -> Part | None:
+    """Return the only expression that a name stands for."""
+    found = definitions(node, module)
+    if len(found) != 1 or found[0].kind != "assign" or found[0].path or found[0].value is None:
+        return None
+    return found[0].value, found[0].module
+
+
+def _is_library(node: ast.expr, module: Module) -> bool:
+    return module.resolve(node).partition(".")[0] in ("torch", "paddle", "tensorflow", "jax")
+
+
+def _table(node: ast.expr, module: Module) -> list[tuple[ast.expr, ast.expr]]:
+    made = _made(node, module) if isinstance(node, ast.Name | ast.Attribute) else (node, module)
+    if made is None or not isinstance(made[0], ast.Dict):
+        return []
+    return [(key, value) for key, value in zip(made[0].keys, made[0].values, strict=True) if key]
+
+
+def _entry(
+    table: ast.expr, key: object, module: Module, supposed: Mapping[str, object], hops: int
+) -> object:
+    for each, value in _table(table, module) if key is not UNSURE else ():
+        if worth((each, module), supposed, hops) == key:
+            return worth((value, module), supposed, hops)
+    return UNSURE
+
+
+def _compared(
+    left: object,
+    sign: ast.cmpop,
+    right: ast.expr,
+    module: Module,
+    supposed: Mapping[str, object],
+    hops: int,
+) -> bool | None:
+    if left is UNSURE:
+        return None
+    match sign, right:
+        case (ast.In() | ast.NotIn(), ast.List(elts=elts) | ast.Tuple(elts=elts)):
+            items = [worth((each, module), supposed, hops) for each in elts]
+            inside = True if left in items else None if UNSURE in items else False
+            return inside if isinstance(sign, ast.In) or inside is None else not inside
+        case (ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot(), _):
+            other = worth((right, module), supposed, hops)
+            if other is UNSURE or (left is MADE and other is not None):
+                return None
+            same = left == other
+            return same if isinstance(sign, ast.Eq | ast.Is) else not same
+    return None
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    elements = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
+    yield from (e.value for e in elements if isinstance(e, ast.Constant) and type(e.value) is str)
