@@ -96,7 +96,6 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--dtype", default="float16")
 parser.add_argument("--device", default="gpu")
 args = parser.parse_args()
-scaler = paddle.amp.GradScaler(enable=args.dtype in ("float16", "bfloat16"))
 
 
 def epoch(model, loader, optimizer):
@@ -109,6 +108,11 @@ def epoch(model, loader, optimizer):
         scaler.step(optimizer)
         scaler.update()
         optimizer.clear_grad()
+
+
+if __name__ == "__main__":
+    scaler = paddle.amp.GradScaler(enable=args.dtype in ("float16", "bfloat16"))
+    epoch(*make())
 """
 
 
@@ -166,8 +170,14 @@ scaler = torch.cuda.amp.GradScaler(enabled=options.train.bf16)
 for x, y in loader:
     with torch.cuda.amp.autocast(enabled=options.train.bf16, dtype=torch.bfloat16):
         loss = torch.nn.functional.cross_entropy(model(x), y)
+        if second:
+            extra = second(x).mean()
     optimizer.zero_grad()
-    scaler.scale(loss).backward()
+    finite = loss.requires_grad
+    if second:
+        scaler.scale(extra).backward()
+    if finite and not torch.isnan(loss).any():
+        scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
     scaler.step(optimizer)
     scaler.update()
@@ -184,6 +194,7 @@ for x, y in loader:
         ),
         (("dtype=torch.bfloat16", "dtype=torch.float16"), False),
         (("dtype=torch.bfloat16", "dtype=options.train.kind"), False),
+        (("if finite and", "if chosen and"), False),
     ],
 )
 def test_one_switch_for_both(change: tuple[str, str], found: bool) -> None:

@@ -42,6 +42,8 @@ def worth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> obje
     match node:
         case ast.Constant():
             return node.value
+        case ast.Name(id="__name__"):
+            return "__main__"
         case ast.IfExp(test=test, body=body, orelse=orelse):
             chosen = truth((test, module), supposed, hops)
             return UNSURE if chosen is None else of(body if chosen else orelse)
@@ -123,6 +125,8 @@ def _settings(part: Part, hops: int) -> Iterator[str]:
     """Yield what is neither defined in the program nor a name of a library."""
     node, module = part
     match node:
+        case ast.Name(id="__name__"):
+            return
         case ast.Name() | ast.Attribute() | ast.Subscript(slice=ast.Constant()):
             made = _made(node, module) if hops else None
             if made is not None:

@@ -14,12 +14,13 @@ from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
 from crosscast.lint.rules._scalers import enabled_by_default, scaler_calls, tests_around
 from crosscast.lint.rules._supposed import Part, cases, settings_in, texts_for, truth, worth
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.readers.tensorflow.half_inputs import half_inputs
 from crosscast.readers.tensorflow.keras import scales_by_hand
 from crosscast.readers.words import TYPES
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Context, Event, TrainingStep
+from crosscast.trainstep.events import Context, Event, Guard, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -34,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         all_of_them = len(scaled) == len(backward_of(step))
         setting = ""
         if not (by_default and all_of_them and _bfloat(step)):
-            setting = _by_a_setting(step, scaled[0], made)
+            setting = next(filter(None, (_by_a_setting(step, e, made) for e in scaled)), "")
             if not setting:
                 continue
         yield Finding(
@@ -63,7 +64,7 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
 
 def _scaler_on(scaled: Event, made: Sequence[Call]) -> list[Condition]:
     """Return the conditions under which a loss is scaled."""
-    found = _guards(scaled)
+    found = [(part, holds) for part, holds in _guards(scaled) if not _is_about_data(part, scaled)]
     for call in made:
         tests = [test for test in tests_around(call) if not _asks_for_release(test)]
         found += [((test, call.module.owner_of(test)), True) for test in tests]
@@ -87,15 +88,18 @@ def _setting(event: Event, context: Context, scaled: Sequence[Condition]) -> str
         return ""
     dtype = (given, module.owner_of(given))
     around = [((guard.node, module.owner_of(guard.node)), guard.holds) for guard in context.guards]
-    on = [*_guards(event), *around, *_switches(call)]
-    parts = [part for part, _ in on]
+    runs, on = _guards(event), [*around, *_switches(call)]
+    parts = [part for part, _ in (*runs, *on)]
     if _type(dtype, {}) == "bfloat16":
-        scaling = [case for case in cases(parts, {}) if _are_met(scaled, case)]
+        scaling = [case for case in cases(parts, {}) if _are_met([*runs, *scaled], case)]
         always = bool(scaled) and all(_are_met(on, case) for case in scaling)
-        return ", ".join(settings_in(parts)) if scaling and always else ""
+        named = settings_in([part for part, _ in on]) or settings_in(parts)
+        return ", ".join(named) if scaling and always else ""
     for name, value in _choices(dtype, [*parts, *(part for part, _ in scaled)]):
         for case in cases(parts, {name: value}):
-            if not any(each.isidentifier() for each in case) and _are_met([*on, *scaled], case):
+            if any(each.isidentifier() for each in case):
+                break  # what a plain name says may be decided elsewhere
+            if _are_met([*runs, *on, *scaled], case):
                 return f"{name} = {value}"
     return ""
 
@@ -121,10 +125,32 @@ def _are_met(conditions: Sequence[Condition], case: Mapping[str, object]) -> boo
 
 def _guards(event: Event) -> list[Condition]:
     return [
-        ((guard.node, event.module.owner_of(guard.node)), guard.holds)
+        ((node, event.module.owner_of(guard.node)), guard.holds)
         for guard in event.guards
         if guard.window is None
+        for node in _conjuncts(guard)
     ]
+
+
+def _conjuncts(guard: Guard) -> list[ast.expr]:
+    node = guard.node
+    both = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) and guard.holds
+    return node.values if isinstance(node, ast.BoolOp) and both else [node]
+
+
+def _is_about_data(part: Part, scaled: Event) -> bool:
+    """Whether a condition asks about the loss that is scaled: whether it is finite."""
+    node, module = part
+    losses = _names_in(scaled.node)
+    mine = _names_in(node)
+    for name in ast.walk(node):
+        for made in definitions(name, module) if isinstance(name, ast.Name) else ():
+            mine |= _names_in(made.value) if made.value is not None else set()
+    return "loss" in "".join(losses & mine)
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _asks_for_release(test: ast.expr) -> bool:
