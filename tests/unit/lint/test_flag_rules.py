@@ -129,6 +129,8 @@ def test_flags_of_the_step_that_nothing_reads(flag: str) -> None:
         "from data import get_loader\nloader = get_loader(args)\ntrain(args)",
         "from models import build_model\nmodel = build_model('net', args)\ntrain(args)",
         "import json\njson.dump(vars(args), open('a.json', 'w'))\ntrain(args)",
+        "kind = getattr(torch.optim, chosen)\ntrain(args)",
+        "from tools import ema\ndef end(opt):\n    opt.step()\n    ema(opt)\ntrain(args)",
     ],
 )
 def test_where_flags_may_go_and_stay_dead(tail: str) -> None:
@@ -150,6 +152,7 @@ def test_where_flags_may_go_and_stay_dead(tail: str) -> None:
         ("pass", "for k in names:\n    use(getattr(args, k))\ntrain(args)"),
         ("pass", "for k, v in vars(args).items():\n    setattr(config, k, v)\ntrain(args)"),
         ("pass", "queue = [args]\ntrain(args)"),
+        ("pass", "from tools import fit\ndef end(opt):\n    fit(opt)\ntrain(args)"),
     ],
 )
 def test_flags_that_something_may_read(body: str, tail: str) -> None:

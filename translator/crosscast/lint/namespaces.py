@@ -22,6 +22,7 @@ _TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboa
 """Calls that only display their arguments."""
 _ARRAYS = ("tensorflow.", "torch.", "numpy.", "paddle.", "jax.numpy.")
 _HARMLESS = frozenset({"str", "repr", "print", "type", "isinstance", "id", "len", "format"})
+_STEPS = frozenset({"step", "zero_grad", "clear_grad", "minimize", "apply_gradients", "set_lr"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy", "deepcopy", "copy"})
 
 
@@ -38,7 +39,8 @@ class Use:
 def use_of(program: Program) -> Use:
     """Return the uses of the namespaces of a program's flags."""
     use = Use()
-    names = {name for module in program.modules for name in _bound(module)} | NAMES
+    bound = {name for module in program.modules for name in _bound(module)}
+    names = bound | (NAMES - _optimizers(program))
     names |= _parameters(program, names)
     for module in program.modules:
         for node in module.parents:
@@ -46,7 +48,7 @@ def use_of(program: Program) -> Use:
                 if not _of_library(node, module):
                     use.read.add(node.attr)
             elif isinstance(node, ast.Call):
-                _by_text(node, use)
+                _by_text(node, module, use)
             if _is_namespace(node, names) and not _is_other(node, module):
                 _follow(node, module, program, use)
     return use
@@ -64,6 +66,18 @@ def _bound(module: Module) -> Iterator[str]:
                     yield parts[0].id
                 elif isinstance(parts[0], ast.Attribute):
                     yield parts[0].attr
+
+
+def _optimizers(program: Program) -> set[str]:
+    """Return the names that a program uses as optimizers: `opt` of `opt.step()`."""
+    return {
+        call.node.func.value.id
+        for module in program.modules
+        for call in module.calls
+        if call.method in _STEPS
+        and isinstance(call.node.func, ast.Attribute)
+        and isinstance(call.node.func.value, ast.Name)
+    }
 
 
 def _parameters(program: Program, names: set[str]) -> set[str]:
@@ -129,7 +143,7 @@ def _is_left_out(binding: Binding) -> bool:
     return name in optional and not program.arguments_for(binding, name)
 
 
-def _of_library(node: ast.Attribute, module: Module) -> bool:
+def _of_library(node: ast.expr, module: Module) -> bool:
     """Whether an attribute belongs to a library: `torch.cuda.amp` does not read a flag `amp`."""
     base: ast.expr = node
     while isinstance(base, ast.Attribute):
@@ -140,13 +154,13 @@ def _of_library(node: ast.Attribute, module: Module) -> bool:
     return bool(target) and ":" not in module.resolve(node)
 
 
-def _by_text(node: ast.Call, use: Use) -> None:
+def _by_text(node: ast.Call, module: Module, use: Use) -> None:
     """Record `getattr(args, "x")` and `hasattr(args, "x")`."""
     function = node.func
     if isinstance(function, ast.Name) and function.id in ("getattr", "hasattr"):
         if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
             use.read.add(str(node.args[1].value))
-        elif len(node.args) > 1:
+        elif len(node.args) > 1 and not _of_library(node.args[0], module):
             use.escapes.append("getattr")
 
 
