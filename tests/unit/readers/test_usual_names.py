@@ -9,6 +9,7 @@ import pytest
 
 from crosscast.lift.analysis import analyse
 from crosscast.messages.source import Source
+from crosscast.readers.usual_names import snake
 from reader_texts import shown
 
 CONFIG = """\
@@ -56,6 +57,50 @@ def test_a_configuration_of_an_unknown_program() -> None:
     found = told(c__yaml=CONFIG)
     assert {field: found.get(field) for field in expected} == expected
     assert "framework" not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "usual"),
+    [
+        ("n_accum_grads", "gradient_accumulation_steps"),
+        ("gradAccumIters", "gradient_accumulation_steps"),
+        ("accumulate-grad-batches", "gradient_accumulation_steps"),
+        ("accum_iter", "gradient_accumulation_steps"),
+        ("grad_accum_dtype", "grad_accum_dtype"),
+        ("accumulate", "accumulate"),
+        ("accum_time", "accum_time"),
+        ("num_warm_up_steps", "warmup_steps"),
+        ("lr_warmup", "warmup_steps"),
+        ("warmup_lr", "warmup_lr"),
+        ("warmup_ratio", "warmup_ratio"),
+        ("use_warmup", "use_warmup"),
+        ("lr_warmup_epochs", "warmup_epochs"),
+        ("warm_start", "warm_start"),
+    ],
+)
+def test_spellings(name: str, usual: str) -> None:
+    assert snake(name) == usual
+
+
+DOTTED = """\
+steps: 1000
+optimizer.class: adam
+optimizer.params:
+  beta_1: 0.9
+  beta_2: 0.98
+lr_schedule.class: noam
+lr_schedule.params: {warmup_steps: 40, decay: 3}
+metric.class: adam
+metric.params: {beta_1: 5}
+"""
+
+
+def test_sections_with_dots() -> None:
+    found = told(c__yaml=DOTTED)
+    assert found["optimizer.name"] == "adam"
+    assert found["optimizer.betas.1"] == 0.98
+    assert found["schedule.name"] == "noam"
+    assert found["schedule.has_warmup"] == "yes"
 
 
 @pytest.mark.parametrize("name", ["seed", "randomSeed", "random-seed"])
@@ -169,6 +214,15 @@ model = torch.nn.Linear(2, 2)
         ("make_optimizer(x, loss_scale=128)", "precision.enabled", "loss_scale is given to"),
         ("LossScalingOptimizer(o)", "loss_scaling.mode", "loss_scale is given to LossScal"),
         ("make_optimizer(recompute=True)", "activation_checkpointing", "recompute is given to"),
+        ("opt, lr_fn = setup(c)", "schedule.name", "setup makes the schedule"),
+        ("self.scheduler = setup(optim)", "schedule.name", "setup makes the schedule"),
+        ("Accumulating(o, n_accum_grads=c.n)", "accumulation.present", "n_accum_grads is given"),
+        ("grad_accum_optimizer(o)", "accumulation.present", "accumulate_gradients is given"),
+        (
+            "getattr(torch.optim.lr_scheduler, kind)(o)",
+            "schedule.name",
+            "its class is looked up in torch.optim.lr_scheduler by name",
+        ),
     ],
 )
 def test_what_unread_code_is_given_is_there(call: str, field: str, reason: str) -> None:
@@ -198,6 +252,11 @@ def test_a_warm_up_that_is_given_away_is_one() -> None:
         "scheduler.step(o)",
         "make_optimizer(loss_scale=0.5)",  # weighs one of several losses
         "make_optimizer(x, loss_scale=False)",
+        "scheduler = diffusion(model)",
+        "optimizer, epoch = setup(c)",
+        "make_optimizer(warmup_lr=1e-6)",
+        "getattr(torch.optim.lr_scheduler, 'LRScheduler')",
+        "getattr(torch.nn, kind)(o)",
         "def make(warmup_steps): return warmup_steps\nmake(warmup_steps=3)",
     ],
 )

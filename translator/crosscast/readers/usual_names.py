@@ -20,7 +20,7 @@ _FIELDS = fields_of("usual names")
 SCHEDULES = _FIELDS["schedule.name"]
 RATES = (
     *(*_FIELDS["optimizer.learning_rate"], "lr_values", "learning_rates", "lr_fn", "lr_schedule"),
-    *("lr_scheduler", "lr_scheduler_type", "lr_policy"),
+    *("lr_scheduler", "lr_scheduler_type", "lr_policy", "learning_rate_schedule"),
 )
 """Without one of these no settings are taken for those of a training."""
 _CLIPS = (
@@ -28,7 +28,7 @@ _CLIPS = (
     *("clip_gradients", "clip_gradient", "gradient_clip_val", "clip"),
 )
 """They do not say what is limited."""
-_WARMUP_EPOCHS = ("warmup_epochs", "warmup_epoch", "lr_warmup_epochs", "num_warmup_epochs")
+_WARMUP_EPOCHS = ("warmup_epochs",)
 _WARMUP_SHARES = ("warmup_ratio", "warmup_proportion", "warmup_fraction", "warmup_prop")
 _BOUNDARIES = ("lr_boundaries", "lr_milestones", "milestones", "lr_steps", "decay_boundaries")
 OPTIMIZERS = ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type")
@@ -89,10 +89,36 @@ _SECTIONS = re.compile(
 Get = Callable[..., Setting | None]
 
 
+_COUNTS = frozenset(
+    (
+        *("n", "num", "number", "no", "of", "every", "freq"),
+        *("step", "steps", "iter", "iters", "batch", "batches", "updates"),
+    )
+)
+_GRADIENTS = frozenset({"grad", "grads", "gradient", "gradients"})
+_ACCUMULATES = frozenset({"accum", "accumulate", "accumulation", "accumulated", "accumulating"})
+_OF_A_RATE = frozenset({"lr", "learning", "rate", "scheduler", "schedule", "sched", "linear"})
+
+
 def snake(name: str) -> str:
-    """Return a name in lower case with underscores: `warmupSteps` is `warmup_steps`."""
+    """Return the usual name of a setting in lower case with underscores.
+
+    `warmupSteps` is `warmup_steps`, and `n_accum_grads` is `gradient_accumulation_steps`.
+    """
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.lstrip("-"))
-    return spaced.replace("-", "_").lower()
+    plain = spaced.replace("-", "_").lower()
+    words = set(plain.split("_"))
+    rest = words - _COUNTS
+    if rest & _ACCUMULATES and rest <= _ACCUMULATES | _GRADIENTS and len(words) > 1:
+        return _FIELDS["accumulation.steps"][0]
+    last = plain.rpartition("_")[2]
+    if ("warmup" in rest or {"warm", "up"} <= rest) and last not in _OF_A_RATE:
+        rest -= {"warmup", "warm", "up", *_OF_A_RATE}
+        if not rest:
+            return _FIELDS["schedule.warmup_steps"][0]
+        if rest <= {"epoch", "epochs"}:
+            return _WARMUP_EPOCHS[0]
+    return plain
 
 
 def is_other_section(name: str) -> bool:

@@ -127,11 +127,7 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
     },
     "usual names": {
         "seed": "seed random_seed=seed",
-        "accumulation": "gradient_accumulation_steps=steps grad_accumulation_steps=steps "
-        "accumulation_steps=steps grad_accum_steps=steps accumulate_grad_batches=steps "
-        "gradient_accumulation=steps grad_accumulation=steps grad_accum=steps accum_steps=steps "
-        "accum_iter=steps accum_freq=steps update_freq=steps gradient_accumulate_every=steps "
-        "accumulate_gradients=steps accumulate_grad=steps num_accumulation_steps=steps",
+        "accumulation": "gradient_accumulation_steps=steps update_freq=steps",
         "clipping": "max_grad_norm=max_norm clip_grad_norm=max_norm grad_clip_norm=max_norm "
         "gradient_clip_norm=max_norm grad_norm_clip=max_norm clip_norm=max_norm "
         "global_clipnorm=max_norm global_norm_clip=max_norm clip_value=max_value "
@@ -141,10 +137,9 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "base_learning_rate=learning_rate initial_learning_rate=learning_rate "
         f"{_OTHER_BETAS} {_ADAM} epsilon=eps eps adam_epsilon=eps adam_eps=eps momentum "
         "weight_decay wd=weight_decay",
-        "schedule": "warmup_steps num_warmup_steps=warmup_steps n_warmup_steps=warmup_steps "
-        "lr_warmup_steps=warmup_steps warmup_iters=warmup_steps warmup_updates=warmup_steps "
-        "warmup=warmup_steps lr_warmup=warmup_steps "
+        "schedule": "warmup_steps "
         "lr_scheduler_type=name lr_scheduler=name scheduler=name lr_schedule=name "
+        "learning_rate_fn=name learning_rate_schedule=name learning_rate_scheduler=name "
         "lr_scheduler_name=name lr_policy=name lr_decay_style=name lr_decay=name lr_fn=name "
         "decay_type=name lr_type=name",
     },

@@ -27,9 +27,11 @@ from crosscast.readers.usual_names import (
     tell_usual,
 )
 
-_RATE = re.compile(rf"\b({'|'.join(RATES)})[\"']?[ \t]*:", re.IGNORECASE)
+_RATE = re.compile(rf"\b({'|'.join(RATES)})(\.\w+)?[\"']?[ \t]*:", re.IGNORECASE)
 _KINDS = ("name", "type", "class", "class_name", "kind")
 """Entries of a section that say which optimizer or schedule it is."""
+_INNER = ("params", "args", "kwargs", "config")
+"""Entries of a section that hold the arguments of what it names."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -78,10 +80,12 @@ def _entries(tree: Tree) -> dict[str, Setting]:
 
 def _flat(tree: Tree, section: str) -> Iterator[tuple[str, Setting]]:
     for key, entry in (tree.keys or {}).items():
-        name = snake(key)
+        *outer, last = str(key).split(".")  # `optimizer.class` is the class of a section
+        name = snake(last)
+        section = snake(outer[-1]) if outer else section
         if entry.keys is not None:
-            if not is_other_section(name):
-                yield from _flat(entry, name)
+            if not any(is_other_section(snake(each)) for each in (*outer, last)):
+                yield from _flat(entry, section if outer and last in _INNER else name)
             continue
         if name in _KINDS and section in (*OPTIMIZERS, *SCHEDULES, *RATES):
             name = OPTIMIZERS[0] if section in OPTIMIZERS else SCHEDULES[0]

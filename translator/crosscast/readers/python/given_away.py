@@ -17,7 +17,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.fact_writer import FactWriter, content, is_number
-from crosscast.readers.usual_names import FEATURES, PRECISION, SCALES, WARMUP, snake
+from crosscast.readers.usual_names import FEATURES, PRECISION, SCALES, SCHEDULES, WARMUP, snake
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -45,6 +45,7 @@ _TELLS = frozenset(
 _MAKERS = (
     (re.compile(r"loss_?scal", re.IGNORECASE), "loss_scale"),
     (re.compile(r"(lr|rate)_?sched|(build|create|make|get)_sched", re.IGNORECASE), "lr_scheduler"),
+    (re.compile(r"grad\w*?_?accum|accum\w*?_?(grad|optim)", re.IGNORECASE), "accumulate_gradients"),
 )
 """Names of functions and classes that say what they make of their arguments."""
 _LEAST_SCALE = 2.0
@@ -64,15 +65,14 @@ def given_away(program: Program, told: Collection[str]) -> list[Fact]:
     missing = {f: names for f, names in FEATURES.items() if f.partition(".")[0] not in sections}
     writer = FactWriter(READER_NAME)
     for call in program.calls() if missing else ():
-        for name, argument in _arguments(call):
+        for name, argument, reason in _clues(call):
             fields = [field for field, names in missing.items() if name in names]
-            if not fields or not _is_unread(call, program):
+            if not fields or not (_is_unread(call, program) or _picks_schedule(call)):
                 continue
             by_flag = PRECISION in fields and _is_of_flag(argument, call)
             off = _is_off(argument, call) or (name in SCALES and _weighs(argument, call))
             if off and not by_flag:
                 continue
-            reason = f"{name} is given to {call.module.text(call.node.func)}, which is not read"
             span = call.module.span(argument)
             for field in fields:
                 word = {WARMUP: "yes", PRECISION: "flag" if by_flag else ""}.get(field)
@@ -84,17 +84,44 @@ def given_away(program: Program, told: Collection[str]) -> list[Fact]:
     return writer.facts
 
 
-def _arguments(call: Call) -> Iterator[tuple[str, ast.expr]]:
-    """Yield names and values of arguments; a positional one is called as what stands there is."""
-    for argument in call.node.args:
-        if name := identifier(argument) or _key(argument):
-            yield snake(name), argument
-    for keyword in call.node.keywords:
-        if keyword.arg is not None:
-            yield snake(keyword.arg), keyword.value
+def _clues(call: Call) -> Iterator[tuple[str, ast.expr, str]]:
+    """Yield usual names of arguments and results, where they stand, and what that means.
+
+    A positional argument is called as what stands there is.
+    """
+    if _picks_schedule(call):
+        home = call.module.text(call.node.args[0])
+        yield SCHEDULES[0], call.node, f"its class is looked up in {home} by name"
+        return
+    text = call.module.text(call.node.func)
+    words = [(keyword.arg or "", keyword.value) for keyword in call.node.keywords]
+    given = [(identifier(each) or _key(each), each) for each in call.node.args] + words
+    for name, argument in given:
+        yield snake(name), argument, f"{name} is given to {text}, which is not read"
     for maker, name in _MAKERS:
-        if call.node.args and maker.search(call.method):
-            yield name, call.node.args[0]
+        if given and maker.search(call.method):
+            yield snake(name), given[0][1], f"{name} is given to {text}, which is not read"
+    if _makes_schedule(call, [name for name, _ in given]):
+        yield SCHEDULES[0], call.node, f"{text} makes the schedule, and is not read"
+
+
+def _makes_schedule(call: Call, given: Collection[str]) -> bool:
+    """Whether a result is called so: `optimizer, scheduler = build(model)`."""
+    statement = call.module.parent(call.node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    parts = [part for t in targets for part in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    names = {snake(identifier(part)) for part in parts}
+    around = (*names, *map(snake, given))
+    return bool(names & {*SCHEDULES}) and any("optim" in name or name == "opt" for name in around)
+
+
+def _picks_schedule(call: Call) -> bool:
+    """Whether it is `getattr(torch.optim.lr_scheduler, name)`."""
+    match call.node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[home, name]):
+            picked = call.module.resolve(home).endswith((".schedules", ".lr_scheduler", ".lr"))
+            return picked and not isinstance(name, ast.Constant)
+    return False
 
 
 def _key(node: ast.expr) -> str:
