@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.unseen import is_trained, unseen_casts, unseen_scalers
@@ -115,17 +117,32 @@ def _cast(name: str, call: Call) -> Site:
     bound = call.bound()
     level = plain(call.argument("level")) if "level" in bound else "O1"
     mode = "full" if level == "O2" else "mixed"
-    found = _types(call)
+    found = (*_types(call), *_compared_types(call))
     cast = site(
         call.node,
         call.module,
-        found,
+        tuple(dict.fromkeys(found)),
         switch=bound.get(_switch(call)),
         chosen=bound.get("dtype"),
         mode=mode,  # type: ignore[arg-type]
+        default="".join(types_in(call.argument("dtype"))[:1]) if "dtype" in bound else "",
     )
     del name
     return cast
+
+
+def _compared_types(call: Call) -> Iterator[str]:
+    """Yield the types that conditions of a cast compare its type with: `dtype in ("bfloat16",)`."""
+    module, chosen = call.module, call.bound().get("dtype")
+    switch = call.bound().get(_switch(call))
+    tests = [test.node for test in branches(call.node, module)]
+    for node in (each for test in (*tests, switch) if test is not None for each in walk(test)):
+        if chosen is None or not isinstance(node, ast.Compare):
+            continue
+        if module.text(node.left) == module.text(chosen):
+            for word in (each for other in node.comparators for each in walk(other)):
+                if isinstance(word, ast.Constant) and isinstance(word.value, str):
+                    yield from types_in(Known(word.value))
 
 
 def _scaler(call: Call) -> Iterator[Fact]:

@@ -16,7 +16,10 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.fact_writer import FactWriter
 from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.rate_curves import RateCurve, curve_of_assignment
+from crosscast.readers.python.schedule_parts import part_of_curve, tell_schedule
 from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
 
 if TYPE_CHECKING:
@@ -66,20 +69,41 @@ def _steps(program: Program) -> Iterator[Call]:
 
 
 def _set(program: Program, reader: str) -> Iterator[Fact]:
-    """Yield who computes the rate that `optimizer.set_lr(rate)` gets."""
+    """Yield the schedule that `optimizer.set_lr(rate)` makes, or who computes it."""
     for _, call in calls_of(program):
         owner, given = call.receiver, call.node.args[:1]
         if call.method != "set_lr" or owner is None or not given:
             continue
+        if kind_by_name(last_name(owner)) != "optimizer":
+            continue
+        curve = _curve(given[0], call.module)
         word = _computed_by(given[0], call.module)
-        if kind_by_name(last_name(owner)) == "optimizer" and word:
-            span = call.module.span(call.node)
+        span = call.module.span(call.node)
+        if curve is not None:
+            writer = FactWriter(reader)
+            tell_schedule(writer, [part_of_curve(curve, "", (span,))])
+            yield from writer.facts
+        elif word:
             yield fact_of("schedule.name", Known(word), span, reader=reader, confidence="guess")
-            return
+        else:
+            continue
+        return
+
+
+def _curve(rate: ast.expr, module: Module) -> RateCurve | None:
+    """Return what the assignment before a rate is set gives, step by step."""
+    made = definitions(rate, module) if isinstance(rate, ast.Name) else ()
+    if len(made) != 1 or not isinstance(made[0].node, ast.Assign) or made[0].path:
+        return None
+    curve = curve_of_assignment(made[0].node, made[0].module)
+    return curve if curve is not None and (curve.name != "constant" or curve.warms) else None
 
 
 def _computed_by(rate: ast.expr, module: Module) -> str:
-    """Return `caller` for a parameter, `elsewhere` for a call of an unseen object, or nothing."""
+    """Return `caller` for a parameter, `elsewhere` for a call of an unseen object, or nothing.
+
+    A function of the program that gets a number of its loop computes a schedule of its own.
+    """
     for made in definitions(rate, module):
         if made.kind == "parameter":
             return "caller"
@@ -87,7 +111,20 @@ def _computed_by(rate: ast.expr, module: Module) -> str:
             call, program = made.module.call(made.value), made.module.program
             if program is not None and program.function(call) is None:
                 return "elsewhere"
+            if _depends_on_loop(made.value, made.module):
+                return "custom"
     return ""
+
+
+def _depends_on_loop(node: ast.expr, module: Module) -> bool:
+    """Whether an expression has a number that a loop around it counts."""
+    names = {each.id for each in walk(node) if isinstance(each, ast.Name)}
+    loop = module.enclosing(node, ast.For)
+    while loop is not None:
+        if names & {each.id for each in walk(loop.target) if isinstance(each, ast.Name)}:
+            return True
+        loop = module.enclosing(loop, ast.For)
+    return False
 
 
 def _runs_executor(program: Program) -> bool:

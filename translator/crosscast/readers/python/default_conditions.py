@@ -73,6 +73,11 @@ def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | N
             return True
         if "is_available" in text and isinstance(node, ast.Call):
             return True
+        match node:
+            case ast.Compare(
+                ops=[ast.Eq() | ast.NotEq() as sign], comparators=[ast.Constant("cpu")]
+            ):
+                return isinstance(sign, ast.NotEq)
     return found
 
 

@@ -11,9 +11,9 @@ from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.rate_curves import curve_of_assignment
+from crosscast.readers.python.schedule_parts import SchedulePart, branches_together, part_of_curve
 from crosscast.readers.torch.rate_formulas import Part, foreign_call, shape_of, tests_around
 from crosscast.readers.torch.schedule_calls import shape_by_name
-from crosscast.readers.torch.schedule_parts import SchedulePart, branches_together, part_of_curve
 from crosscast.trainstep.steps.search import training_steps
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.fact_writer import content, is_number, place_of
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.readers.python.rate_curves import RateCurve, curve_of_function, curve_of_method
+from crosscast.readers.python.schedule_parts import SchedulePart, part_of_curve
 from crosscast.readers.schedule_names import decay_of, decay_of_schedule
 from crosscast.readers.torch import schedule_table as table
 from crosscast.readers.torch.rate_formulas import (
@@ -25,7 +26,6 @@ from crosscast.readers.torch.rate_formulas import (
     shape_of,
     shape_of_class,
 )
-from crosscast.readers.torch.schedule_parts import SchedulePart, part_of_curve
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.readers.python.fact_writer import FactWriter, trains
+from crosscast.readers.python.schedule_parts import tell_schedule
 from crosscast.readers.torch.rate_assignments import assigned_rates, stepped_rates
 from crosscast.readers.torch.schedule_calls import scheduled
-from crosscast.readers.torch.schedule_parts import tell_schedule
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program

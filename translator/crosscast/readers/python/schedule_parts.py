@@ -67,13 +67,13 @@ def tell_schedule(writer: FactWriter, parts: Iterable[SchedulePart]) -> None:
     live = [part for part in parts if part.by_default is not False] or parts
     for part in live:
         if part.warmup is not None:
-            writer.facts.append(part.warmup)
+            writer.facts.append(replace(part.warmup, reader=writer.reader))
         if part.warms:
             writer.say("schedule.has_warmup", "yes", *part.places)
         if part.warms and part.start:
             writer.say("schedule.warmup_start", "above_zero", *part.places, expression=part.start)
         if part.total is not None:
-            writer.facts.append(part.total)
+            writer.facts.append(replace(part.total, reader=writer.reader))
         if part.curve is not None:
             _tell_curve(writer, part, part.curve)
     falling = [part for part in live if part.decay]
@@ -117,7 +117,7 @@ def part_of_curve(
 
 def _length(field: str, length: int | str, places: tuple[Span, ...]) -> Fact:
     """Return the fact of a length in steps; one in epochs is not known in steps."""
-    found = Fact(field=field, places=places, origin="derived", reader="torch_schedules")
+    found = Fact(field=field, places=places, origin="derived", reader="")
     if isinstance(length, int):
         return replace(found, value=length)
     if field == "schedule.warmup":
