@@ -164,6 +164,50 @@ def test_an_optimizer_left_out() -> None:
     assert codes(swap(SWITCH, ("if args.fp16", "if args.joint"))) == set()
 
 
+@pytest.mark.parametrize("name", ["opt", "_optimizer"])
+def test_an_optimizer_within_another(name: str) -> None:
+    inner = ("scaler.step(first)", f"scaler.step(both.{name})")
+    assert codes(swap(SWITCH, inner)) == set()
+    assert codes(swap(SWITCH, ("scaler.step(first)", "scaler.step(self.optimizer)"))) == {"CL215"}
+
+
+UNSWITCHED = """\
+import torch
+
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = torch.nn.functional.cross_entropy(model(inputs), targets)
+    if config.mixed:
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    else:
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ((), {"CL206"}),
+        (("dtype=torch.float16", "dtype=torch.float16, enabled=config.mixed"), set()),
+        (("torch.float16", "torch.bfloat16"), set()),
+        (("torch.float16", "kind"), set()),
+        (("if config.mixed", "if device == 'cuda'"), set()),
+        (("if config.mixed", "if scaler is not None"), set()),
+        (("    with torch", "    with region if config.mixed else torch"), set()),
+        (("else:\n        loss.backward()", "else:\n        scaler.scale(loss).backward()"), set()),
+        (('    with torch.autocast("cuda", dtype=torch.float16)', "    if True"), set()),
+    ],
+)
+def test_a_loss_that_is_scaled_on_one_branch(change: tuple[str, str], expected: set[str]) -> None:
+    assert codes(swap(UNSWITCHED, change) if change else UNSWITCHED) & {"CL206"} == expected
+
+
 EPOCH = """\
 import torch
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._autocast import dtype_of, is_on
+from crosscast.lint.rules._autocast import always_on, dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._half_weights import conditional, halves
 from crosscast.lint.rules._loop import backward_of, eager_steps, uses_scaler
@@ -20,7 +20,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import TrainingStep
+from crosscast.trainstep.events import Guard, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -33,6 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     if uses_scaler(subject) and not idle_scalers(subject):
         yield from _switched_off(subject)
+        yield from _on_one_branch(subject)
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))
@@ -60,6 +61,37 @@ def _switched_off(subject: Subject) -> Iterator[Finding]:
             hint=f"give autocast the type of {chosen}, or disable both",
             related=(module.span(found.scaler.node),),
         )
+
+
+def _on_one_branch(subject: Subject) -> Iterator[Finding]:
+    """Find losses that are scaled under a condition, where autocast knows nothing of it."""
+    for step in eager_steps(subject):
+        backward = backward_of(step)
+        for plain in backward:
+            scaled = [each for each in backward if each.scaler and each.excludes(plain)]
+            if plain.scaler or plain.library or not scaled or any(map(_may_be_off, plain.guards)):
+                continue
+            for event in step.of("forward"):
+                context = event.context("autocast")
+                both = event.order < min(plain.order, scaled[0].order)
+                if not both or context is None or event.context("no_grad") is not None:
+                    continue
+                if event.guards or not always_on(context) or _half(step) is not context.node:
+                    continue
+                text, holds = plain.guards[-1].text, plain.guards[-1].holds
+                yield Finding(
+                    span=plain.span,
+                    message="the forward pass runs in float16, but the loss is not scaled "
+                    + (f"if {text}" if holds else f"unless {text}"),
+                    hint="scale it here, too, or give autocast the same switch as `enabled`",
+                    related=(step.module.owner_of(context.node).span(context.node),),
+                )
+                return
+
+
+def _may_be_off(guard: Guard) -> bool:
+    """Whether a condition is about the device or the scaler, so that autocast may know it."""
+    return bool(_DEVICE.search(guard.text))
 
 
 def _half_weights(step: TrainingStep) -> ast.AST | None:
@@ -95,6 +127,7 @@ _OWN_SCALE = re.compile(
     r"loss_?scal|scaler|master_?(param|weight|cop)|fp16_?optim|\bpeft\b|lora", re.I
 )
 """Words of scaling by other means, and of trained weights that stay float32 beside the others."""
+_DEVICE = re.compile(r"cuda|cpu|gpu|device|scaler|bf16|bfloat16", re.I)
 _PRECISION = re.compile(r"fp16|half|float16|(^|[._])amp\b", re.I)
 
 

@@ -52,7 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             there = [event for event in step.of("step") if _stands(event, text, not holds)]
             always = {o.subject for o in step.of("step") if not _under(o, text)}
             stepped = {event.subject for event in here} | always
-            if not here or not any(event.scaler for event in here):
+            if not any(event.scaler for event in here) or any(map(_is_inner, stepped)):
                 continue
             for missing in dict.fromkeys(o.subject for o in there if o.subject not in stepped):
                 if not missing:
@@ -64,6 +64,12 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint=f"also step {missing} here",
                     related=tuple(o.span for o in there if o.subject == missing)[:1],
                 )
+
+
+def _is_inner(subject: str) -> bool:
+    """Whether it is the optimizer within another object, which may be any of the others."""
+    owner, _, name = subject.rpartition(".")
+    return owner not in ("", "self") and name.lstrip("_") in ("opt", "optim", "optimizer")
 
 
 def _switches(step: TrainingStep) -> list[tuple[str, bool]]:
