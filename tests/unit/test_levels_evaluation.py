@@ -18,7 +18,12 @@ from crosscast.reference.rounding import round_to
 from crosscast_parity.checks.check import Check
 from crosscast_parity.inputs.weights import Weights, bert_weights, save
 from crosscast_parity.levels.bert import Bert, _erf, row_losses
-from crosscast_parity.levels.evaluation import check_evaluations, expected_evaluation
+from crosscast_parity.levels.evaluation import (
+    ROOM,
+    check_evaluations,
+    expected_evaluation,
+    expected_of_losses,
+)
 from crosscast_parity.recipes.derived import bert_of
 from crosscast_parity.recordings.status import Evaluation, read_status
 from parity_fakes import make_recipe
@@ -266,3 +271,10 @@ def test_an_evaluation_has_the_loss_of_the_recipe(tmp_path: Path, loss: CrossEnt
     assert failed(tmp_path, reported(WEIGHTS, rows, loss=loss), recipe) == set()
     assert failed(tmp_path, reported(WEIGHTS, rows), recipe) == {"evaluation loss"}
     assert failed(tmp_path, reported(WEIGHTS, rows, loss=loss)) == {"evaluation loss"}
+
+
+def test_what_moves_each_row_by_itself_hides_less_than_what_moves_all() -> None:
+    rows, moved = np.full(2500, 4.0), 1e-3
+    own = moved * np.where(np.arange(2500) % 2, 1, -1)
+    assert expected_of_losses(rows, rows + own, 2500).loss_limit < moved
+    assert expected_of_losses(rows, rows + moved, 2500).loss_limit >= ROOM * moved

@@ -94,7 +94,9 @@ def expected_of_losses(losses: Array, rough: Array, count: int) -> Expected:
         rough: The same, rounded as the run may have rounded them.
         count: What the sum is divided by.
     """
-    noise = float(np.abs(rough - losses).sum()) / count
+    moved = rough - losses
+    # What is rounded moves them all, or each by itself: then less than the sum of what each moves.
+    noise = (abs(float(moved.sum())) + float(np.sqrt((moved**2).sum()))) / count
     loss = float(losses.sum()) / count
     return Expected(loss, ROOM * noise + FLOAT32 * max(1.0, abs(loss)))
 

@@ -56,6 +56,23 @@ def tell_deepspeed(writer: SettingWriter, tree: Tree, world: Setting | None = No
     writer.by_library("zero_grad.where")
 
 
+def tell_changes(writer: SettingWriter, tree: Tree) -> None:
+    """Record the entries that a program sets in the configuration of a file.
+
+    Args:
+        writer: collects the facts.
+        tree: these entries alone; what the file says beside them is not known.
+    """
+    tell_batch(writer, tree)
+    if tree.get("gradient_clipping") is not None:
+        _clip(writer, tree)
+    _optimizer_params(writer, tree, coupled=False)
+    if tree.get("scheduler") is not None:
+        reason = "the type of DeepSpeed's schedule is in its file"
+        writer.unknown("schedule.name", reason, tree.setting("scheduler"))
+        _schedule_params(writer, tree)
+
+
 def tell_batch(writer: SettingWriter, tree: Tree, world: Setting | None = None) -> None:
     """Record the sizes of batches and micro-batches; report sizes that contradict each other."""
     whole, micro, steps = (
@@ -154,6 +171,10 @@ def _optimizer(writer: SettingWriter, tree: Tree) -> None:
     if family:
         writer.tell("optimizer.name", family, kind)
     coupled = family in ("adam", "sgd", "adagrad") and kind.text.lower() not in _COMPRESSED
+    _optimizer_params(writer, tree, coupled=coupled)
+
+
+def _optimizer_params(writer: SettingWriter, tree: Tree, *, coupled: bool) -> None:
     params = tree.get("optimizer", "params")
     if params is None:
         return
@@ -188,6 +209,10 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
     tell_decay(writer, kind)
     writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     writer.tell("schedule.on_skip", "guarded", kind, origin="presence")
+    _schedule_params(writer, tree)
+
+
+def _schedule_params(writer: SettingWriter, tree: Tree) -> None:
     params = tree.get("scheduler", "params")
     if params is None:
         return

@@ -12,7 +12,11 @@ from crosscast.facts.fact import Fact, Layer
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown
-from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
+from crosscast.readers.config.deepspeed_config import (
+    looks_like_deepspeed,
+    tell_changes,
+    tell_deepspeed,
+)
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of
 from crosscast.readers.python.library_calls import matching
 from crosscast.readers.python.trainer_settings import plain_of
@@ -46,6 +50,7 @@ class DeepSpeed:
                 writer.facts += facts
             else:
                 _from_file(writer, call)
+                writer.facts += _changed(call)
             writer.say("zero_grad.where", "library", place)
             break
         yield from writer.facts
@@ -69,6 +74,51 @@ def _configured(call: Call) -> list[Fact]:
                 place = (place_of(call),)
                 return [f if f.places else replace(f, places=place) for f in writer.facts]
     return []
+
+
+def _changed(call: Call) -> list[Fact]:
+    """Return the facts of entries that the program sets in a configuration of a file."""
+    node = call.bound().get("config") or call.bound().get("config_params")
+    if not isinstance(node, ast.Name):
+        return []
+    module = call.module.owner_of(node)
+    tree = Tree(module.span(node), keys={})
+    for place in module.nodes:
+        match place:
+            case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                path = _path(target, node.id)
+                if path and module.function_of(place) is module.function_of(call.node):
+                    _enter(tree, path, target, value, module)
+    writer = SettingWriter(NAME, layer=Layer.CONFIG)
+    if tree.keys:
+        tell_changes(writer, tree)
+    # What is set replaces what the file says; what remains unknown does not.
+    placed = [fact for fact in writer.facts if fact.places]
+    return [replace(fact, layer=Layer.LAUNCHER) if fact.known else fact for fact in placed]
+
+
+def _path(target: ast.expr, name: str) -> list[str]:
+    """Return the keys of `config["a"]["b"]`; empty for another name or other keys."""
+    found: list[str] = []
+    while isinstance(target, ast.Subscript):
+        key = target.slice
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            return []
+        found.insert(0, key.value)
+        target = target.value
+    return found if isinstance(target, ast.Name) and target.id == name else []
+
+
+def _enter(tree: Tree, path: list[str], target: ast.expr, value: ast.expr, module: Module) -> None:
+    for key in path[:-1]:
+        inner = (tree.keys or {}).get(key)
+        if inner is None or inner.keys is None:
+            inner = Tree(module.span(target), keys={}, key=module.span(target))
+            tree.keys = {**(tree.keys or {}), key: inner}
+        tree = inner
+    part = _part(value, module, 0)
+    part.key = module.span(target)
+    tree.keys = {**(tree.keys or {}), path[-1]: part}
 
 
 def tree_of(node: ast.Dict, module: Module, depth: int = 0) -> Tree:
