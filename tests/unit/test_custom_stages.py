@@ -133,6 +133,12 @@ def test_half_precision_is_repeated_in_float32_on_the_same_rows(tmp_path: Path) 
         spec.name: spec for spec in plain_runs(torch, recipe, stage, inputs, (), emulated=True)
     }
     half, exact = plain["half-stress"], plain["float32-stress"]
+    assert {plain[name].evaluated for name in ("half-stress", "float32-stress", "gate")} == {
+        inputs.held
+    }
+    rows = len(read_arrays(inputs.held)["y"])
+    assert rows % recipe.batch.micro_batch_size
+    assert plain["float32-initial"].evaluated == inputs.few
     assert (half.dtype, exact.dtype) == ("bfloat16", "float32")
     assert half.brief
     assert exact.brief

@@ -18,6 +18,7 @@ from crosscast_parity.levels.custom_evaluation import check_custom_evaluation, r
 from crosscast_parity.levels.evaluation import NOTHING
 from crosscast_parity.levels.tensor_checks import untested
 from crosscast_parity.planning.contestants import Contestant
+from crosscast_parity.planning.runs import STRESSED
 from crosscast_parity.recordings.left_files import AVERAGES, WEIGHTS, read_tensors
 from crosscast_parity.recordings.status import Evaluation
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
@@ -25,8 +26,9 @@ from crosscast_parity.toy.worker import Worker
 from crosscast_parity.weights.rows import rows_of
 from crosscast_parity.weights.workers import Processes, workers_of
 
-EVALUATED = "main"
-"""The run whose evaluation is computed again: others have the same code and fewer rows."""
+MAIN = "main"
+"""The run whose evaluation is computed again, as is that of a stressed one: the losses of rows
+differ there also where training has just begun. Others have the same code."""
 ALL_ROWS = 2**31
 
 
@@ -55,12 +57,13 @@ def _checks(
     workers = workers_of([contestant.target], {contestant.target: contestant.python})
     try:
         for result in results:
-            made = result.of(contestant.name, EVALUATED)
-            if result.custom is None or made is None:
-                continue
-            model = _Model(contestant, result.custom.folder, made, workers, timeout)
-            for check in _of_run(result, made, model):
-                yield replace(check, stage=made.spec.stage, run=made.spec.name)
+            stressed = [made for name in STRESSED if (made := result.of(contestant.name, name))]
+            for made in (result.of(contestant.name, MAIN), *stressed[:1]):
+                if result.custom is None or made is None:
+                    continue
+                model = _Model(contestant, result.custom.folder, made, workers, timeout)
+                for check in _of_run(result, made, model):
+                    yield replace(check, stage=made.spec.stage, run=made.spec.name)
     finally:
         for worker in workers.values():
             worker.stop()

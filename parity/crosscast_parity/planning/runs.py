@@ -102,8 +102,13 @@ class RunSpec:
 
     @property
     def evaluated(self) -> Path:
-        """The rows of its evaluation: few where that is of no interest."""
-        if self.alone:
+        """The rows of its evaluation: few where that is of no interest.
+
+        Those of runs from other weights than initial ones end with a short batch, and differ in
+        their losses. Of custom models they are evaluated again.
+        """
+        stressed = self.name == "gate" or self.name.endswith("stress")  # `gate` repeats one
+        if self.alone or (stressed and not isinstance(self.recipe.model, BertModel)):
             return self.inputs.held
         return self.inputs.eval if self.name == "main" else self.inputs.few
 
@@ -286,6 +291,8 @@ def twin_runs(
 
 EXACT = "float32-stress"
 """Name of the run that tells what half precision rounds in a short run of the same program."""
+STRESSED = (EXACT, "half-stress")
+"""Names of the recorded runs from other weights than initial ones, the more exact one first."""
 
 
 def rounded_otherwise(name: str) -> str:

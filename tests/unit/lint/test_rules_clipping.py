@@ -48,7 +48,9 @@ def test_a_clip_without_a_scaler_is_right() -> None:
             "        optimizer.step()\n",
         ),
     )
-    assert codes(branch) == {"CL306"}
+    assert codes(branch) == {"CL206", "CL306"}
+    switched = swap(branch, ("dtype=torch.float16", "dtype=torch.float16, enabled=use_amp"))
+    assert codes(switched) == {"CL306"}
 
 
 def test_the_repair_stands_under_the_same_condition() -> None:
@@ -338,3 +340,30 @@ def test_clips_of_what_tensorflow_adds_up(
 ) -> None:
     text = SUMMED.format(before=before, added=added, after=after, applied=applied)
     assert ("CL303" in codes(text)) is found
+
+
+ENGINE = """\
+import deepspeed
+import torch
+
+engine, optimizer, _, _ = deepspeed.initialize(model=model, config="ds.json")
+for batch in loader:
+    loss = engine(batch).loss
+    engine.backward(loss)
+    torch.nn.utils.clip_grad_norm_(engine.parameters(), 1.0)
+    engine.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ((), True),
+        (("    torch.nn.utils.clip_grad_norm_(engine.parameters(), 1.0)\n", ""), False),
+        (("    engine.step()\n", ""), False),
+        (("    engine.backward(loss)\n", "    loss.backward()\n"), False),
+        (("    engine.backward(loss)\n", "    accelerator.backward(loss)\n"), False),
+    ],
+)
+def test_a_clip_between_the_calls_of_an_engine(change: tuple[str, str], found: bool) -> None:
+    assert ("CL301" in codes(swap(ENGINE, change) if change else ENGINE)) is found

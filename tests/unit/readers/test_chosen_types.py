@@ -1,4 +1,4 @@
-"""Keras policies that a condition, a table or a flag names."""
+"""Types and Keras policies that a condition, a table or a flag names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from crosscast.lift.precedence import settle
 from crosscast.messages.source import Source
 from crosscast.sources.subject_builder import subject_of
+from program_facts import values_of
 
 PROGRAM = """
 import tensorflow as tf
@@ -65,3 +66,41 @@ def told(choice: str) -> tuple[object, object, object]:
 )
 def test_policies_by_default(choice: str, expected: tuple[object, object, object]) -> None:
     assert told(choice) == expected
+
+
+# ---- types that conditions around auto_cast name
+
+
+CHOSEN = """
+    import argparse
+    import paddle
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kind", default="float16")
+    parser.add_argument("--device", default=found())
+    args = parser.parse_args()
+    for x in loader:
+        if args.kind in ("float16", "bfloat16") and args.device != "cpu":
+            with paddle.amp.auto_cast(dtype=args.kind):
+                loss = model(x)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "types", "default"),
+    [
+        ("", "", ("float16", "bfloat16"), "float16"),
+        ('default="float16"', 'default="bfloat16"', ("bfloat16", "float16"), "bfloat16"),
+        ('default="float16"', 'default="float32"', ("float32", "float16", "bfloat16"), "float32"),
+        ('args.device != "cpu"', 'args.device == "cpu"', ("float16", "bfloat16"), "float32"),
+        ("dtype=args.kind", 'dtype="float16"', ("float16",), "float16"),
+        ("args.kind in", "args.other in", ("float16",), "float32"),
+    ],
+)
+def test_types_that_a_condition_names(
+    old: str, new: str, types: tuple[str, ...], default: str | None
+) -> None:
+    found = values_of(CHOSEN.replace(old, new) if old else CHOSEN)
+    assert found["precision.dtypes"] == tuple(t for t in types if t != "float32")
+    assert found.get("precision.compute_dtype") == default

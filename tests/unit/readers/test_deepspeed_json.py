@@ -139,6 +139,22 @@ def test_adam_with_coupled_decay() -> None:
     assert value_of(found, "optimizer.l2") == 0.1
 
 
+@pytest.mark.parametrize(
+    ("kind", "shape", "found"),
+    [
+        ("WarmupDecayLR", "cosine", ["CC933"]),
+        ("WarmupLR", "exp", ["CC933"]),
+        ("WarmupDecayLR", "linear", []),
+        ("WarmupLR", "log", []),
+        ("WarmupCosineLR", "cosine", []),
+        ("OneCycle", "cosine", []),
+    ],
+)
+def test_shapes_of_a_warm_up(kind: str, shape: str, found: list[str]) -> None:
+    scheduler = {"type": kind, "params": {"warmup_num_steps": 10, "warmup_type": shape}}
+    assert codes(ds(scheduler=scheduler)) == found
+
+
 def test_what_deepspeed_refuses_is_an_error() -> None:
     text = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1,},}'
     found = read(READER, text, "ds.json")

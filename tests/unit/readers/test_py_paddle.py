@@ -81,41 +81,6 @@ def test_regions_with_the_names_of_pytorch_that_are_off(region: str) -> None:
     assert "precision.dtypes" not in found
 
 
-CHOSEN = """
-    import argparse
-    import paddle
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kind", default="float16")
-    parser.add_argument("--device", default=found())
-    args = parser.parse_args()
-    for x in loader:
-        if args.kind in ("float16", "bfloat16") and args.device != "cpu":
-            with paddle.amp.auto_cast(dtype=args.kind):
-                loss = model(x)
-        loss.backward()
-        optimizer.step()
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "types", "default"),
-    [
-        ("", "", ("float16", "bfloat16"), "float16"),
-        ('default="float16"', 'default="bfloat16"', ("bfloat16", "float16"), "bfloat16"),
-        ('default="float16"', 'default="float32"', ("float32", "float16", "bfloat16"), "float32"),
-        ('args.device != "cpu"', 'args.device == "cpu"', ("float16", "bfloat16"), "float32"),
-        ("dtype=args.kind", 'dtype="float16"', ("float16",), "float16"),
-        ("args.kind in", "args.other in", ("float16",), "float32"),
-    ],
-)
-def test_types_that_a_condition_names(
-    old: str, new: str, types: tuple[str, ...], default: str | None
-) -> None:
-    found = values_of(CHOSEN.replace(old, new) if old else CHOSEN)
-    assert found["precision.dtypes"] == tuple(t for t in types if t != "float32")
-    assert found.get("precision.compute_dtype") == default
-
-
 SCALERS = [
     ("init_loss_scaling=1024", {"loss_scaling.mode": "dynamic", "loss_scaling.init_scale": 1024}),
     (

@@ -47,6 +47,22 @@ def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[E
                     break
 
 
+def clips_of_engines(subject: Subject) -> Iterator[tuple[Event, Event]]:
+    """Yield every clip between the backward pass and the step of a DeepSpeed engine, and the step.
+
+    The engine keeps the gradients, multiplied by the loss scale, and divides them in its step.
+    """
+    for step in subject.steps:
+        for clip in step.of("clip"):
+            around = {
+                (event.kind, event.order < clip.order): event
+                for event in step.of("backward", "step")
+                if event.library == "deepspeed" and compatible(event, clip)
+            }
+            if ("backward", True) in around and ("step", False) in around and not clip.library:
+                yield clip, around["step", False]
+
+
 def _applied(step: TrainingStep, clip: Event) -> Event | None:
     """Return the step of a scaler that applies the clipped gradients, still scaled.
 

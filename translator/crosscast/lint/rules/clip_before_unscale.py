@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._clips import clips_in_scale_loss, scaled_clips, unscale_edit
+from crosscast.lint.rules._clips import (
+    clips_in_scale_loss,
+    clips_of_engines,
+    scaled_clips,
+    unscale_edit,
+)
 from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -30,6 +35,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             "they are unscaled at the end of the scale_loss block",
             hint="clip after the block",
             related=(backward.span,),
+        )
+    for clip, applied in clips_of_engines(subject):
+        yield Finding(
+            span=clip.span,
+            message="DeepSpeed keeps the gradients and divides them by the loss scale in its step: "
+            "here they are still multiplied by it, or already gone",
+            hint="set `gradient_clipping` in DeepSpeed's configuration instead",
+            related=(applied.span,),
+            severity=Severity.WARNING,  # without ZeRO and half precision it clips
         )
 
 

@@ -15,6 +15,9 @@ from crosscast.readers.words import (
     tell_warmup,
 )
 
+_TWO_SHAPES = ("WarmupLR", "WarmupDecayLR")
+_SHAPES = ("log", "linear")
+"""Shapes of their warm-up (deepspeed/runtime/lr_schedules.py, 0.19.8), the default first."""
 _COMPRESSED = frozenset({"onebitadam", "zerooneadam"})
 
 _LIMITS = frozenset({"max_grad_norm", "clip_grad", "grad_clip", "clip_grad_norm", "max_norm"})
@@ -210,6 +213,15 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     writer.tell("schedule.on_skip", "guarded", kind, origin="presence")
     _schedule_params(writer, tree)
+    shape = tree.setting("scheduler", "params", "warmup_type")
+    if shape is not None and shape.known and kind.text in _TWO_SHAPES and shape.text not in _SHAPES:
+        writer.warn(
+            "CC933",
+            f"warmup_type {shape.text} has no effect: {kind.text} knows {' and '.join(_SHAPES)}, "
+            f"and takes {_SHAPES[0]}",
+            shape,
+            hint="WarmupCosineLR decays by a cosine",
+        )
 
 
 def _schedule_params(writer: SettingWriter, tree: Tree) -> None:
