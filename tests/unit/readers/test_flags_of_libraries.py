@@ -327,3 +327,44 @@ def test_a_flag_beside_its_value_in_a_variable() -> None:
     inner = text.replace("ARGS='", 'CLIP=0.7\nARGS="').replace("0.7 --seed 3'", '$CLIP --seed 3"')
     origins = {f.field: f.origin for f in shell(inner).facts}
     assert origins["clipping.value"] == "shell_variable"
+
+
+REPLACED = (
+    "accelerate launch --num_processes 4 {launcher} train.py --output_dir o {program} "
+    "--per_device_train_batch_size 8 --save_strategy steps --logging_steps 5 "
+    "--num_train_epochs 3 --learning_rate 2e-5 --gradient_checkpointing True\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "program", "found"),
+    [
+        ("--mixed_precision fp16", "--bf16 True", ["CC933"]),
+        ("--mixed_precision=bf16", "--fp16", ["CC933"]),
+        ("--mixed_precision bf16", "--bf16 True", []),
+        ("--mixed_precision fp16", "--bf16 False", []),
+        ("--mixed_precision no", "--bf16 True", []),
+        ("--mixed_precision $KIND", "--bf16 True", []),
+        ("", "--bf16 True", []),
+    ],
+)
+def test_a_type_of_the_launcher_that_the_trainer_replaces(
+    launcher: str, program: str, found: list[str]
+) -> None:
+    assert codes(shell(REPLACED.format(launcher=launcher, program=program))) == found
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("accelerate launch --mixed_precision fp16 eval.py --config c.json", False),
+        ("torchrun --nproc_per_node 4 tools/test_segmentation.py c.yaml", False),
+        ("accelerate launch --mixed_precision fp16 run.py --config c.json", True),
+        ("accelerate launch --mixed_precision fp16 sample.py --learning_rate 0.1", True),
+        ("accelerate launch --mixed_precision fp16 test_train.py", True),
+        ("accelerate launch --mixed_precision fp16 evaluator_of_runs.py", True),
+    ],
+)
+def test_programs_that_evaluate(command: str, told: bool) -> None:
+    fields = {fact.field for fact in shell(command + "\n").facts}
+    assert bool(fields & {"precision.enabled", "parallel.kind"}) is told

@@ -23,7 +23,7 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     """Record the options of the launcher, and flags of scripts with the same names."""
-    options = {name: _setting(name, fact) for name, fact in launch.options.items()}
+    options = {name: setting_of_option(name, fact) for name, fact in launch.options.items()}
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "accelerate", *list(options.values())[:1], origin="presence")
     precision = settings.get("mixed_precision") or options.get("mixed_precision")
@@ -53,7 +53,8 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
         writer.tell("parallel.kind", f"deepspeed_zero{int(stage.number or 0)}", stage)
 
 
-def _setting(name: str, fact: Fact) -> Setting:
+def setting_of_option(name: str, fact: Fact) -> Setting:
+    """Return an option of the launcher as a setting."""
     return Setting(
         name=name,
         value=fact.value,

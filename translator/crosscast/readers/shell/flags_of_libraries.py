@@ -49,6 +49,23 @@ def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> 
         return
     tell_trainer(writer, settings)
     tell_smoothing(writer, settings)
+    _replaced_precision(writer, settings, launch)
+
+
+def _replaced_precision(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
+    """Report a type for Accelerate that TrainingArguments replaces (training_args.py 5.23.0)."""
+    given = launch.options.get("mixed_precision")
+    for name in ("fp16", "bf16"):
+        if given is None or given.value not in ("fp16", "bf16") or given.value == name:
+            continue
+        if settings.is_on(name):
+            writer.warn(
+                "CC933",
+                f"mixed_precision {given.value} of accelerate launch has no effect: the program's "
+                f"--{name} replaces it",
+                flags_accelerate.setting_of_option("mixed_precision", given),
+                hint="give both the same type",
+            )
 
 
 def _are_usual(settings: Settings, launch: Launch) -> bool:

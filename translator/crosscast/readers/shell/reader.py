@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
@@ -46,6 +47,11 @@ _OF_TRAINING = (
     *("zero_grad.", "loss_scaling."),
 )
 """Fields that say nothing about a program that only infers."""
+_EVALUATES = re.compile(
+    r"(run_|do_)?(eval|evaluate|evaluation|test|infer|inference|predict|generate|sample|demo)"
+    r"(_(?!\w*train)\w+)?"
+)
+_ABOUT_TRAINING = re.compile(r"train|learn|optim|\blr\b|warm|sched|accum|epoch|decay|loss|clip")
 _LENGTHS = frozenset({"train_iters", "train_samples", "max_steps", "num_train_epochs", "epochs"})
 
 
@@ -96,6 +102,8 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
     writer = SettingWriter("shell")
     tell_environment(writer, runner.settings, launches)
     for launch in launches:
+        if _evaluates(launch):
+            continue
         tell_launch(writer, launch)
         tell_emitted(writer, launch, runner.scope)
     tell_start(writer, text)
@@ -116,6 +124,13 @@ def _only_infers(launch: Launch) -> bool:
     """Whether a program is told to infer and not how long to train."""
     names = {normal(flag.expression) for flag in launch.command.flags}
     return "inference" in names and not names & _LENGTHS
+
+
+def _evaluates(launch: Launch) -> bool:
+    """Whether a program evaluates, by its name, and nothing of its command is about training."""
+    names = {normal(flag.expression) for flag in launch.command.flags}
+    stem = PurePosixPath(launch.command.program).stem.lower()
+    return bool(_EVALUATES.fullmatch(stem)) and not any(map(_ABOUT_TRAINING.search, names))
 
 
 def _parse(data: bytes) -> Node:
