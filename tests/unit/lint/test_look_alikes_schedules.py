@@ -93,11 +93,33 @@ for epoch in range(90):
         ("scheduler.step(epoch)", "pass", set()),
         ("scheduler.step()", "scheduler.step()", set()),
         ("if epoch:\n        scheduler.step()", "pass", set()),
+        ("if args.decay and args.name != 'x':\n        scheduler.step()", "pass", {"CL501"}),
+        ("if args.decay and epoch > 3:\n        scheduler.step()", "pass", set()),
+        ("if ready():\n        scheduler.step()", "pass", set()),
         ("for _ in range(2):\n        scheduler.step()", "pass", set()),
     ],
 )
 def test_once_an_epoch(first: str, last: str, expected: set[str]) -> None:
     assert codes(PER_EPOCH.replace("{first}", first).replace("{last}", last)) == expected
+
+
+def test_once_an_epoch_of_paddle() -> None:
+    paddle = (
+        PER_EPOCH.replace("import torch\n", "import paddle\n")
+        .replace("torch.nn.Linear(4, 2).cuda()", "paddle.nn.Linear(4, 2)")
+        .replace(
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 30)\n",
+            "scheduler = paddle.optimizer.lr.StepDecay(0.1, 30)\n"
+            "optimizer = paddle.optimizer.SGD(scheduler, parameters=model.parameters())\n",
+        )
+        .replace("torch.nn.functional", "paddle.nn.functional")
+        .replace("zero_grad", "clear_grad")
+    )
+    early = paddle.replace("{first}", "scheduler.step()").replace("{last}", "pass")
+    assert codes(early) == {"CL501"}
+    late = paddle.replace("{first}", "pass").replace("{last}", "scheduler.step()")
+    assert codes(late) == set()
 
 
 # ---- CL502: in every micro-batch

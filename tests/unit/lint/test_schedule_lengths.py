@@ -83,6 +83,50 @@ def test_a_length_behind_a_name() -> None:
     assert codes(named) == ["CL503"]
 
 
+BY_LAMBDA = """\
+def share(at):
+    return (1 - float(at) / float(args.epochs)) ** 0.9
+
+
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=share)
+"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ((), ["CL503"]),
+        ((("args.epochs)) **", "args.epochs * 100)) **"),), []),
+        ((("float(at) / float(args.epochs)", "at / args.steps"),), []),
+        ((("float(at) / float(args.epochs)", "args.epochs / at"),), []),
+        (
+            (("        schedule.step()", "        if args.decay:\n            schedule.step()"),),
+            ["CL503"],
+        ),
+        ((("        schedule.step()", "        if part:\n            schedule.step()"),), []),
+        ((("        schedule.step()", "    schedule.step()"),), []),
+        ((("lr_lambda=share", "lr_lambda=lambda at: 1 - at / args.epochs"),), ["CL503"]),
+    ],
+)
+def test_lengths_in_functions(changes: tuple[tuple[str, str], ...], expected: list[str]) -> None:
+    made = "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)\n"
+    text = TORCH.replace(made, BY_LAMBDA).replace("range(epochs)", "range(args.epochs)")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    assert codes(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("guard", "expected"),
+    [("epoch >= 10", ["CL503"]), ("epoch > late", ["CL503"]), ("epoch % 10 == 0", [])],
+)
+def test_a_schedule_that_begins_late(guard: str, expected: list[str]) -> None:
+    text = TORCH.replace("T_max=epochs", "T_max=len(loader)")
+    late = f"    if {guard}:\n        schedule.step()"
+    assert codes(text.replace("        schedule.step()", late)) == expected
+
+
 KERAS = """\
 import tensorflow as tf
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rules._schedules import makers, spelled_out
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import identifier, keyword
@@ -32,6 +33,7 @@ def advanced(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the schedules that the program advances itself, with their lengths."""
     yield from makers(program)
     yield from _lengths(program, "paddle.", _PADDLE)
+    yield from _of_lambdas(program)
 
 
 def advanced_by_keras(program: Program) -> Iterator[tuple[Call, ast.expr]]:
@@ -47,6 +49,33 @@ def _lengths(
         node = call.bound().get(argument)
         if node is not None:
             yield call, node
+
+
+def _of_lambdas(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+    """Yield the numbers that the functions of LambdaLR divide their argument by."""
+    for call in program.calls("torch.optim.lr_scheduler.LambdaLR"):
+        given = call.bound().get("lr_lambda")
+        found = [given] if isinstance(given, ast.Lambda) else []
+        if isinstance(given, ast.Name):
+            made = definitions(given, call.module)
+            found = [b.node for b in made if isinstance(b.node, ast.FunctionDef | ast.Lambda)]
+        for function in found:
+            names = {argument.arg for argument in function.args.args}
+            for node in ast.walk(function):
+                match node:
+                    case ast.BinOp(left=left, op=ast.Div(), right=right) if names & _names(left):
+                        yield call, _without_float(right)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _without_float(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Call(func=ast.Name(id="float"), args=[inner]):
+            return inner
+    return node
 
 
 def counts_epochs(call: Call, node: ast.expr) -> bool:

@@ -158,6 +158,13 @@ def literals(node: ast.expr, holds: bool) -> tuple[tuple[str, bool], ...]:
     return ((ast.unparse(node), holds),)
 
 
+def asks_settings(node: ast.expr) -> bool:
+    """Whether a condition asks settings alone, `args.decay and args.name != "x"`, no counter."""
+    owners = {each.value for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    inside = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Call)]
+    return bool(owners) and all(each in owners for each in inside)
+
+
 # ---- loss scalers
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import SCHEDULE, changed
-from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.rules._loop import asks_settings, backward_of, compatible, eager_steps
 from crosscast.lint.rules._paddle import program_of
 from crosscast.lint.rules._paddle_graphs import schedules_before_runs
-from crosscast.lint.rules._schedules import is_schedule
+from crosscast.lint.rules._schedules import is_paddle_schedule, is_schedule
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
@@ -24,7 +24,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         backward = backward_of(step)
         for event in step.of("schedule"):
-            if not is_schedule(event) or "argument" in event.detail or not backward:
+            steps = is_schedule(event) or is_paddle_schedule(event)
+            if not steps or "argument" in event.detail or not backward:
                 continue
             later = _later(event, step)
             if later is not None:
@@ -63,7 +64,8 @@ def _later(event: Event, step: TrainingStep) -> Event | None:
         return ends[0] if ends else None
     outer = {id(loop.node) for loop in applied[0].loops}
     inner = event.loops and all(id(loop.node) in outer for loop in event.loops)
-    if not inner or event.order > applied[0].order or event.guards:
+    settings = all(asks_settings(guard.node) for guard in event.guards)
+    if not inner or event.order > applied[0].order or not settings:
         return None
     around = step.around("schedule")
     return applied[0] if len(around) == 1 and isinstance(event.node, ast.Call) else None
@@ -75,9 +77,9 @@ RULE = Rule(
     topic="schedule",
     severity=Severity.WARNING,
     title="The schedule advances before the optimizer steps",
-    why="Since PyTorch 1.1, the first learning rate of the schedule is skipped and every other "
-    "one is used one update early: a warm-up from 0 does not start at 0. PyTorch prints a "
-    "warning.",
+    why="Since PyTorch 1.1, and in Paddle, the first learning rate of the schedule is skipped and "
+    "every other one is used one update early: a warm-up from 0 does not start at 0. PyTorch "
+    "prints a warning.",
     wrong=changed(
         SCHEDULE,
         (

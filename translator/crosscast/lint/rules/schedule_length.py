@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -15,7 +16,13 @@ from crosscast.lint.rules._epoch_lengths import (
     told_otherwise,
 )
 from crosscast.lint.rules._examples import SCHEDULE, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._loop import (
+    asks_settings,
+    backward_of,
+    eager_steps,
+    implies,
+    own_windows,
+)
 from crosscast.lint.rules._paddle_graphs import lengths_in_rounds
 from crosscast.lint.rules._replica_lengths import lengths_of_replicas
 from crosscast.lint.rules._schedules import (
@@ -32,7 +39,7 @@ from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import target_of
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.events import Event, Guard, TrainingStep
 
 _BATCHES = re.compile(r"\blen\((self\.)?\w*(loader|iter|dl|batches)\w*\)", re.I)
 _RIGHT = changed(
@@ -132,7 +139,7 @@ def _of_lightning(program: Program) -> Iterator[Finding]:
 
 def _of_epochs(step: TrainingStep, program: Program) -> Iterator[Finding]:
     """Find lengths in epochs of schedules that advance for every batch, and the reverse."""
-    around = [event for event in step.around("schedule") if _is_plain(event)]
+    around = [event for event in step.around("schedule") if _is_plain(event, late=True)]
     for call, node in advanced(program):
         name = target_of(call.node, call.module).rpartition(".")[2]
         inside = [e for e in step.inside("schedule") if _is_plain(e) or moves_with_count(e, call)]
@@ -186,10 +193,20 @@ def _in_updates(text: str, window: str) -> bool:
     )
 
 
-def _is_plain(event: Event) -> bool:
-    """Whether a schedule certainly advances by one where it stands."""
+def _is_plain(event: Event, *, late: bool = False) -> bool:
+    """Whether a schedule certainly advances by one where it stands, maybe only from an epoch on."""
     by_one = not {"by_hand", "argument"} & event.detail.keys()
-    return by_one and event.window is None and not event.guards
+    rest = [guard for guard in event.guards if not (late and _begins(guard))]
+    settings = all(asks_settings(guard.node) for guard in rest)
+    return by_one and event.window is None and settings
+
+
+def _begins(guard: Guard) -> bool:
+    """Whether a condition holds from some number on: `epoch >= 10`."""
+    match guard.node:
+        case ast.Compare(left=ast.Name(), ops=[ast.Gt() | ast.GtE()]):
+            return guard.holds
+    return False
 
 
 def _same(event: Event, name: str) -> bool:
