@@ -55,10 +55,12 @@ def _of_lambdas(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the numbers that the functions of LambdaLR divide their argument by."""
     for call in program.calls("torch.optim.lr_scheduler.LambdaLR"):
         given = call.bound().get("lr_lambda")
-        found = [given] if isinstance(given, ast.Lambda) else []
+        found: list[ast.FunctionDef | ast.Lambda] = []
+        if isinstance(given, ast.Lambda):
+            found.append(given)
         if isinstance(given, ast.Name):
             made = definitions(given, call.module)
-            found = [b.node for b in made if isinstance(b.node, ast.FunctionDef | ast.Lambda)]
+            found += [b.node for b in made if isinstance(b.node, ast.FunctionDef)]
         for function in found:
             names = {argument.arg for argument in function.args.args}
             for node in ast.walk(function):
