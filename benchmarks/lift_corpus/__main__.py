@@ -4,7 +4,7 @@
 
 FILES holds OWNER+NAME@COMMIT8/PATH. The folder `labels` beside this file labels public files;
 whoever changes readers or rules must not look at the files of `aside_*`, which judge the result.
-A set that has judged once is material of the next round: `pytorch_2` and its like were aside.
+A set that has judged once is material of the next round: those with numbers were aside.
 Run A reads every file alone, run B with its companions.
 Present: a feature is there at all. Value: the word or number is the labelled one, where both say
 that the feature is there; precision counts what was said, recall what could be said. Over-claims:

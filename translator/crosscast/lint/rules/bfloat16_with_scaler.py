@@ -38,12 +38,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             setting = next(filter(None, (_by_a_setting(step, e, made) for e in scaled)), "")
             if not setting:
                 continue
+        places = [scaled[0].span, *(call.module.span(call.node) for call in made[:1])]
+        if setting:
+            places.reverse()  # what the setting switches on is to be changed
         yield Finding(
-            span=scaled[0].span,
+            span=places[0],
             message=f"{scaled[0].scaler} scales the loss of a forward pass in bfloat16"
             + f" ({setting})" * bool(setting),
             hint="remove the scaler, or create it with `enabled=False` for bfloat16",
-            related=tuple(call.module.span(call.node) for call in made[:1]),
+            related=tuple(places[1:]),
         )
 
 
