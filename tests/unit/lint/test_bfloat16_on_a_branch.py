@@ -155,6 +155,7 @@ for x, y in loader:
         ((), True),
         (("half = args.precision is not None", 'half = args.precision == "float16"'), False),
         (("half = args.precision is not None", "half = args.scale"), False),
+        (("if hasattr", "scaler = parts.scaler()\nif False and hasattr"), False),
         (("kinds[args.precision]", "kinds[args.other]"), True),
         (('"bfloat16": torch.bfloat16', '"bfloat16": torch.float16'), False),
         (("enabled=args.precision is not None", 'enabled=args.precision == "float16"'), False),

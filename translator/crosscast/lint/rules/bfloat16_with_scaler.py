@@ -61,7 +61,8 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
     if any(call.has_star for call in made):
         return ""
     on = _scaler_on(scaled, made)
-    found = {_setting(event, context, on) for event, context in forward}
+    find = _setting if made else _one_switch
+    found = {find(event, context, on) for event, context in forward}
     return found.pop() if len(found) == 1 else ""
 
 
@@ -82,22 +83,12 @@ def _switches(call: Call) -> list[Condition]:
 
 def _setting(event: Event, context: Context, scaled: Sequence[Condition]) -> str:
     """Return the setting with which a forward pass is in bfloat16 while the scaler is on."""
-    if not isinstance(context.node, ast.Call):
-        return ""
-    module = event.module.owner_of(context.node)
-    call = module.call(context.node)
-    given = call.bound().get("dtype")
-    if given is None:
-        return ""
-    dtype = (given, module.owner_of(given))
-    around = [((guard.node, module.owner_of(guard.node)), guard.holds) for guard in context.guards]
-    runs, on = _guards(event), [*around, *_switches(call)]
+    found = _one_switch(event, context, scaled)
+    dtype, on = _region(event, context)
+    if found or dtype is None:
+        return found
+    runs = _guards(event)
     parts = [part for part, _ in (*runs, *on)]
-    if _type(dtype, {}) == "bfloat16":
-        scaling = [case for case in cases(parts, {}) if _are_met([*runs, *scaled], case)]
-        always = bool(scaled) and all(_are_met(on, case) for case in scaling)
-        named = settings_in([part for part, _ in on]) or settings_in(parts)
-        return ", ".join(named) if scaling and always else ""
     for name, value in _choices(dtype, [*parts, *(part for part, _ in scaled)]):
         for case in cases(parts, {name: value}):
             if any(each.isidentifier() for each in case):
@@ -105,6 +96,31 @@ def _setting(event: Event, context: Context, scaled: Sequence[Condition]) -> str
             if _are_met([*runs, *on, *scaled], case):
                 return f"{name} = {value}"
     return ""
+
+
+def _one_switch(event: Event, context: Context, scaled: Sequence[Condition]) -> str:
+    """Return what switches the scaler on, if it switches on autocast in bfloat16, too."""
+    dtype, on = _region(event, context)
+    if dtype is None or not scaled or _type(dtype, {}) != "bfloat16":
+        return ""
+    runs = _guards(event)
+    parts = [part for part, _ in (*runs, *on)]
+    scaling = [case for case in cases(parts, {}) if _are_met([*runs, *scaled], case)]
+    named = settings_in([part for part, _ in on]) or settings_in(parts)
+    always = bool(scaling) and all(_are_met(on, case) for case in scaling)
+    return ", ".join(named) if always else ""
+
+
+def _region(event: Event, context: Context) -> tuple[Part | None, list[Condition]]:
+    """Return the type of a region of autocast, and the conditions under which it is one."""
+    if not isinstance(context.node, ast.Call):
+        return None, []
+    module = event.module.owner_of(context.node)
+    call = module.call(context.node)
+    given = call.bound().get("dtype")
+    around = [((guard.node, module.owner_of(guard.node)), guard.holds) for guard in context.guards]
+    dtype = None if given is None else (given, module.owner_of(given))
+    return dtype, [*around, *_switches(call)]
 
 
 def _choices(dtype: Part, parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
