@@ -200,3 +200,12 @@ for x, y in loader:
 )
 def test_one_switch_for_both(change: tuple[str, str], found: bool) -> None:
     assert ("CL207" in codes(swap(SWITCHED, change) if change else SWITCHED)) is found
+
+
+@pytest.mark.timeout(60)
+def test_names_that_stand_for_many_others_are_followed_once() -> None:
+    names = [f"v{place}" for place in range(40)]
+    made = (f"{name} = make({', '.join(names[:place])})\n" for place, name in enumerate(names))
+    switch = ("enabled=options.train.bf16, dtype", "enabled=options.train.bf16 and v39, dtype")
+    text = swap(SWITCHED, ("import torch\n", f"import torch\n\n{''.join(made)}"), switch)
+    assert "CL207" not in codes(text)  # what was made may switch autocast off

@@ -103,7 +103,7 @@ def cases(parts: Sequence[Part], fixed: Mapping[str, object]) -> Iterator[Mappin
 def texts_for(name: str, parts: Sequence[Part]) -> list[str]:
     """Return the texts that expressions compare a setting with, or look it up by."""
     found: list[str] = []
-    for node, module in (inner for part in parts for inner in _followed(part, _HOPS)):
+    for node, module in (inner for part in parts for inner in _followed(part)):
         match node:
             case ast.Compare(left=left, comparators=others) if _name_of(left, module) == name:
                 found += [text for other in others for text in _texts(other)]
@@ -145,17 +145,19 @@ def _settings(part: Part, hops: int) -> Iterator[str]:
                     yield from _settings((each, module), hops)
 
 
-def _followed(part: Part, hops: int) -> Iterator[Part]:
-    """Yield an expression, its parts, and those of what its names are defined as."""
-    node, module = part
-    for inner in ast.walk(node):
-        if not isinstance(inner, ast.expr):
-            continue
-        yield inner, module
-        if hops and isinstance(inner, ast.Name | ast.Attribute):
-            made = _made(inner, module)
-            if made is not None:
-                yield from _followed(made, hops - 1)
+def _followed(part: Part) -> Iterator[Part]:
+    """Yield an expression, its parts, and those of what its names are defined as, each once."""
+    waiting, seen = [part], {part[0]}
+    while waiting:
+        node, module = waiting.pop()
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.expr):
+                continue
+            yield inner, module
+            made = _made(inner, module) if isinstance(inner, ast.Name | ast.Attribute) else None
+            if made is not None and made[0] not in seen:
+                seen.add(made[0])
+                waiting.append(made)
 
 
 def _definition(
