@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.facts.command import Command
@@ -12,6 +13,13 @@ from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.flag import Flag
 from crosscast.sources.subject import Subject
+
+
+_NUMBER = re.compile(
+    r"(^|_)(lr|learning_rate|betas?_?[12]?|eps|epsilon|momentum|weight_decay|seed|epochs?|max_steps"
+    r"|batch_size)$"
+)
+"""Last words of flags that set one number of the training."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -62,7 +70,7 @@ def _given(command: Command) -> Iterator[Finding]:
         if not fact.known or not fact.places or fact.under:
             continue
         before = first.setdefault(fact.expression, fact)
-        if before is not fact and before.value != fact.value and topic_of(fact.expression):
+        if before is not fact and before.value != fact.value and _is_single(fact.expression):
             yield Finding(
                 span=fact.places[0],
                 message=f"{fact.expression} is given twice: {fact.value} is used, {before.value} "
@@ -71,6 +79,12 @@ def _given(command: Command) -> Iterator[Finding]:
                 related=before.places[:1],
                 severity=Severity.WARNING,
             )
+
+
+def _is_single(flag: str) -> bool:
+    """Whether a flag is about the training step and takes one value."""
+    name = flag.lstrip("-").replace("-", "_").lower()
+    return topic_of(flag) is not None or bool(_NUMBER.search(name))
 
 
 _REST = """\
