@@ -20,7 +20,7 @@ from crosscast.lint.rules._loop import (
     window_steps,
 )
 from crosscast.lint.rules._paddle_merges import merged_not_averaged
-from crosscast.lint.rules._reduction import loss_expression, reduction_of
+from crosscast.lint.rules._reduction import loss_expression, mean_on_a_branch, reduction_of
 from crosscast.lint.rules._summed_gradients import summed_not_averaged
 from crosscast.lint.rules._windows import (
     ACCUMULATES,
@@ -58,7 +58,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if any(_weighted(event) for event in backward) or not backward:
             continue
         first = backward[0]
-        if library_divides(step) or any(reduction_of(event) != "mean" for event in backward):
+        if library_divides(step) or not all(map(_is_mean, backward)):
             continue
         length = _length(step)
         end = step.of("step")
@@ -68,8 +68,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             "losses are not divided by their number",
             hint=f"divide before backward: `loss = loss / {length}`" if length else "",
             related=tuple(event.span for event in end[:1]),
-            edits=_edits(first, backward, length),
+            edits=_edits(first, length) if [*map(reduction_of, backward)] == ["mean"] else (),
         )
+
+
+def _is_mean(backward: Event) -> bool:
+    """Whether a loss is a mean, maybe only on one branch of a condition, without a division."""
+    found = reduction_of(backward)
+    return found == "mean" or (found == "unknown" and mean_on_a_branch(backward) is not None)
 
 
 def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
@@ -187,10 +193,10 @@ def _length(step: TrainingStep) -> str:
     return tests[0].steps_text if tests else ""
 
 
-def _edits(first: Event, backward: list[Event], length: str) -> tuple[Edit, ...]:
+def _edits(first: Event, length: str) -> tuple[Edit, ...]:
     """Return the edit that divides the loss at backward, if it is a plain variable."""
     loss = loss_expression(first)
-    if len(backward) != 1 or not isinstance(loss, ast.Name) or not length.isidentifier():
+    if not isinstance(loss, ast.Name) or not length.isidentifier():
         return ()
     node = first.node
     assert isinstance(node, ast.Call)
