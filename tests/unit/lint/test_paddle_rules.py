@@ -150,6 +150,41 @@ def test_float16_without_a_scaler(cast: str, expected: list[str]) -> None:
     assert codes(PLAIN.format(cast=cast)) == expected
 
 
+IN_HELPER = """
+import paddle
+class Experiment:
+    def train(self, loader):
+        optimizer = paddle.optimizer.Adam(parameters=self.model.parameters())
+        for x, y in loader:
+            loss = self.criterion(self.{train}(x), y)
+            # scaler.scale(loss).backward()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+    def run(self, x):
+        {test}:
+            with paddle.amp.auto_cast():
+                return self.model(x)
+        return self.model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "more", "expected"),
+    [
+        ("run", "if self.args.use_amp", "", ["CL804"]),
+        ("run", "if self.args.fp16 and self.args.gpu", "", ["CL804"]),
+        ("model", "if self.args.use_amp", "", []),
+        ("run", "if not self.args.use_amp", "", []),
+        ("run", "if self.args.debug", "", []),
+        ("run", "if x.amplitude() > amp_limit(x)", "", []),
+        ("run", "if self.args.use_amp", "scaler = make_scaler()", []),
+    ],
+)
+def test_float16_in_a_helper(train: str, test: str, more: str, expected: list[str]) -> None:
+    assert codes(IN_HELPER.format(train=train, test=test) + more) == expected
+
+
 CALL = """
 import paddle.fluid as fluid
 from ours import optimization
