@@ -49,6 +49,20 @@ def test_a_graph_with_a_session() -> None:
     assert codes(GRAPH.replace("mean_squared_error(x, y)", "error(x, reward)")) == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("session.run(add)", "shown += session.run(loss) / windows; session.run(add)", ["CL101"]),
+        ("clear, add, step =", "rate = 1e-3\nrate /= windows\nclear, add, step =", ["CL101"]),
+        ("AdamOptimizer(rate)", "AdamOptimizer(rate / windows)", ["CL101"]),
+        ("AdamOptimizer(rate)", "GradientDescentOptimizer(rate / windows)", []),
+        ("(loss, variables)", "(loss / windows, variables)", []),
+    ],
+)
+def test_quotients_that_are_no_mean(old: str, new: str, expected: list[str]) -> None:
+    assert codes(GRAPH.replace(old, new, 1)) == expected
+
+
 KERAS_GRAPH = """\
 from keras import backend as K
 from keras.optimizers import Optimizer

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import function_calls, words_of
-from crosscast.lint.rules._loop import asks_settings
+from crosscast.lint.rules._loop import asks_settings, literals
 from crosscast.lint.rules._paddle import (
     AMP,
     casts,
@@ -78,7 +78,8 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _is_switch(test: Condition) -> bool:
     """Whether a condition turns half precision on: `if args.use_amp`."""
-    return test.holds and bool(_SWITCH.search(test.text)) and asks_settings(test.node)
+    parts = literals(test.node, test.holds)
+    return asks_settings(test.node) and any(_SWITCH.search(t) and holds for t, holds in parts)
 
 
 def _trains(region: Call) -> bool:
