@@ -10,8 +10,11 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.python.precision import Site
 from crosscast.readers.tensorflow.late_policies import compiled_before
@@ -36,6 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     policies = half_policies(program)
     if len(policies) == 1:
         yield from _behind_compile(policies[0])
+        yield from _behind_models(policies[0], program)
     for policy in policies:
         statement = policy.module.statement_of(policy.node)
         mine = [
@@ -51,6 +55,55 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="set the policy before the model is built",
                 related=(before[0].module.span(before[0].node),),
             )
+
+
+def _behind_models(policy: Site, program: Program) -> Iterator[Finding]:
+    """Find a policy that is set when the models of all tapes exist, with layers not seen here."""
+    made = [
+        binding
+        for owner, module in _differentiated(program)
+        for binding in definitions(owner, module) or (None,)
+    ]
+    if made and all(binding is not None and _exists_before(binding, policy) for binding in made):
+        first = made[0]
+        assert first is not None
+        yield Finding(
+            span=policy.module.span(policy.node),
+            message="the policy is set after the model was created: its layers remain in float32",
+            hint="set the policy before the model is built",
+            related=(first.module.span(first.node),),
+        )
+
+
+def _differentiated(program: Program) -> Iterator[tuple[ast.Name, Module]]:
+    """Yield the models of `tape.gradient(loss, model.trainable_variables)`."""
+    for module in program.modules:
+        for call in module.calls:
+            if call.method != "gradient" or len(call.node.args) < 2:
+                continue
+            for sources, where in chase(call.node.args[1], module):
+                match sources:
+                    case ast.Attribute(value=ast.Name() as owner, attr=name):
+                        if name in ("trainable_variables", "trainable_weights"):
+                            yield owner, where
+
+
+def _exists_before(binding: Binding, policy: Site) -> bool:
+    """Whether a class or an import, of which nothing is known here, gave a name its model."""
+    module = policy.module
+    if binding.module is not module or binding.path or binding.node.lineno >= policy.node.lineno:
+        return False
+    home = module.function_of(binding.node)
+    if binding.kind == "import" and home is None:
+        return True
+    if home is not module.function_of(policy.node):
+        return False
+    value, program = binding.value, module.program
+    if binding.kind != "assign" or not isinstance(value, ast.Call) or program is None:
+        return False
+    call = module.call(value)
+    of_library = canonical(call.name).startswith(("keras.", "tensorflow."))
+    return not of_library and program.function(call) is None and program.constructor(call) is None
 
 
 def _behind_compile(policy: Site) -> Iterator[Finding]:

@@ -74,7 +74,9 @@ def _is_group(node: ast.expr, module: Module) -> bool:
                 targets = [each for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
                 if name in {each.id for each in targets}:
                     parts = ast.walk(loop.iter)
-                    return any(isinstance(p, ast.Attribute) and p.attr == "_param_groups" for p in parts)
+                    return any(
+                        isinstance(p, ast.Attribute) and p.attr == "_param_groups" for p in parts
+                    )
                 loop = module.enclosing(loop, ast.For)
     return False
 
