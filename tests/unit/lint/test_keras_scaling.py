@@ -293,11 +293,7 @@ ADAM = "    optimizer = tf.keras.optimizers.Adam(1e-3)\n"
         ("    for x, y", f"{MAKES}    for x, y", []),
         ("    for x, y", "    network = wrap(network)\n    for x, y", []),
         ("from networks import Network\n", "from networks import network\n", ["CL711"]),
-        (
-            "network.trainable_weights)\n        gradients = opt",
-            "weights)\n        gradients = opt",
-            [],
-        ),
+        ("(loss, network.trainable_weights)", "(loss, weights)", []),
         ("def run(config, rows):\n", "def run(config, rows, network):\n", []),
     ],
 )

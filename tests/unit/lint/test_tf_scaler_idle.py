@@ -194,3 +194,36 @@ train(network, rows)
 
 def test_an_update_in_a_function_of_its_own() -> None:
     assert lines(APPLIED) == [15]
+
+
+BRANCHED = """\
+import tensorflow as tf
+from tensorflow.keras import mixed_precision
+
+optimizer = tf.keras.optimizers.Adam(1e-3)
+if args.rtx:
+    optimizer = mixed_precision.LossScaleOptimizer(optimizer)
+for x, y in rows:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+        if args.rtx:
+            scaled = optimizer.get_scaled_loss(loss)
+    if args.rtx:
+        parts = tape.gradient(scaled, model.trainable_variables)
+        gradients = optimizer.get_unscaled_gradients(parts)
+    else:
+        gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("", "", []),
+        ("if args.rtx:\n    optimizer", "if args.other:\n    optimizer", [17]),
+        ("if args.rtx:\n    optimizer = mixed", "if True:\n    optimizer = mixed", [17]),
+    ],
+)
+def test_a_branch_without_a_wrapper(old: str, new: str, found: list[int]) -> None:
+    assert lines(BRANCHED.replace(old, new) if old else BRANCHED) == found

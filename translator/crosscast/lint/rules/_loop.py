@@ -119,7 +119,7 @@ def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
 
 
 def of_one_window(event: Event, other: Event) -> bool:
-    """Whether two events can happen in rounds of one window: only tests that end it set them apart."""
+    """Whether two events can happen in one window: only the tests that end it set them apart."""
     first, second = (
         replace(each, guards=tuple(guard for guard in each.guards if guard.window is None))
         for each in (event, other)

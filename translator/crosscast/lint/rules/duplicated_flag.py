@@ -14,7 +14,6 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.flag import Flag
 from crosscast.sources.subject import Subject
 
-
 _NUMBER = re.compile(
     r"(^|_)(lr|learning_rate|betas?_?[12]?|eps|epsilon|momentum|weight_decay|seed|epochs?|max_steps"
     r"|batch_size)$"

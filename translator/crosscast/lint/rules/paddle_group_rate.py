@@ -13,10 +13,10 @@ from crosscast.pysource.names.containers import Place, chase
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.python.optimizers import family_of
 from crosscast.sources.subject import Subject
-
 
 _KEYS = frozenset({"lr", "learning_rate"})
 
@@ -73,10 +73,7 @@ def _is_group(node: ast.expr, module: Module) -> bool:
             while isinstance(loop, ast.For):
                 targets = [each for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
                 if name in {each.id for each in targets}:
-                    parts = ast.walk(loop.iter)
-                    return any(
-                        isinstance(p, ast.Attribute) and p.attr == "_param_groups" for p in parts
-                    )
+                    return any(identifier(part) == "_param_groups" for part in ast.walk(loop.iter))
                 loop = module.enclosing(loop, ast.For)
     return False
 

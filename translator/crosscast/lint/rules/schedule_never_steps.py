@@ -99,9 +99,10 @@ def _is_only_read(kept: ast.Name | ast.Attribute, call: Call) -> bool:
                 return False
             if isinstance(node, ast.ImportFrom) and any(each.name == word for each in node.names):
                 return False
-            if isinstance(node, ast.Name | ast.Attribute) and identifier(node) == word:
-                if isinstance(node.ctx, ast.Load) and not _reads(node, module):
-                    return False
+            if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != word:
+                continue
+            if isinstance(node.ctx, ast.Load) and not _reads(node, module):
+                return False
     return True
 
 

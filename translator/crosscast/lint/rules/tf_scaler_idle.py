@@ -20,6 +20,7 @@ from crosscast.lint.rules._loop import literals
 from crosscast.lint.rules._unset_switches import unset_switch
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
+from crosscast.readers.python.conditions import branches, conditions_of
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import gradient_flow
@@ -59,6 +60,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         source = _unscaled(call)
         if source is None or _is_other_mode(call.node, call.module):
+            continue
+        if _is_without_wrapper(*source, program):
             continue
         seen.add(call.node)
         gradients, module = source
@@ -145,6 +148,19 @@ def _is_other_mode(node: ast.AST, module: Module) -> bool:
             return True
         child, here = here, module.parent(here)
     return False
+
+
+def _is_without_wrapper(node: ast.AST, module: Module, program: Program) -> bool:
+    """Whether gradients are computed only where no optimizer is wrapped.
+
+    `if args.rtx: optimizer = LossScaleOptimizer(optimizer)`, and `else: tape.gradient(loss, ...)`.
+    """
+    here = {(test.module.text(test.node), test.holds) for test in branches(node, module)}
+    made = [call for name, call in calls_of(program) if last(name) in _WRAPPERS]
+    return bool(made) and all(
+        any((test.module.text(test.node), not test.holds) in here for test in conditions_of(call))
+        for call in made
+    )
 
 
 def _refuses(statement: ast.stmt) -> bool:
