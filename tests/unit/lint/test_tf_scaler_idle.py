@@ -227,3 +227,42 @@ for x, y in rows:
 )
 def test_a_branch_without_a_wrapper(old: str, new: str, found: list[int]) -> None:
     assert lines(BRANCHED.replace(old, new) if old else BRANCHED) == found
+
+
+HANDED = """\
+import tensorflow as tf
+from tensorflow.keras.mixed_precision import LossScaleOptimizer
+
+
+def make():
+    gen_optimizer = LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3), dynamic=True)
+    return gen_optimizer
+
+
+class Steps:
+    def __init__(self, gen, gen_optimizer):
+        self.gen, self.gen_optimizer = gen, gen_optimizer
+
+    def gradients(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(self.gen(x) - y))
+            return tape.gradient(loss, self.gen.trainable_variables)
+
+    def apply(self, gradients):
+        self.gen_optimizer.apply_gradients(zip(gradients, self.gen.trainable_variables))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("", "", [17]),
+        ("self.gen_optimizer.apply", "self.dis_optimizer.apply", []),
+        ("tape.gradient(loss,", "tape.gradient(self.gen_optimizer.get_scaled_loss(loss),", []),
+        ("tape.gradient(loss,", "tape.gradient(loss * self.scale,", []),
+        ("LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3), dynamic=True)", "ours.make()", []),
+        ("    return gen_opt", "    model.compile(gen_optimizer)\n    return gen_opt", []),
+    ],
+)
+def test_a_wrapper_that_a_caller_hands_over(old: str, new: str, found: list[int]) -> None:
+    assert lines(HANDED.replace(old, new) if old else HANDED) == found

@@ -21,7 +21,7 @@ from crosscast.lint.rules._unset_switches import unset_switch
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.conditions import branches, conditions_of
-from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.library_calls import calls_of, last, target_of
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import gradient_flow
 from crosscast.readers.tensorflow.keras import scaler_calls, scales_by_hand
@@ -38,6 +38,8 @@ _PLAIN = frozenset({"gradient", "gradients"})
 _SCALED = re.compile(r"scal(e|ed|er|ing)\b|scaled?_|unscal", re.I)
 _SWITCH = re.compile(r"scal|fp_?16|float16|half|mixed|amp\b|amp_|precision", re.I)
 _LIBRARIES = ("tensorflow.", "keras.")
+_BY_LIBRARY = frozenset({"minimize", "compile", "fit", "fit_generator", "compute_gradients"})
+"""Methods that scale the loss of a wrapped optimizer."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -56,9 +58,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         if call.node in seen or call.method != "apply_gradients" or not call.node.args:
             continue
         wrapper = last(name.removesuffix(".apply_gradients"))
-        if wrapper not in _WRAPPERS or not name.startswith(_LIBRARIES):
+        if name.startswith(_LIBRARIES) and wrapper in _WRAPPERS:
+            source = _unscaled(call)
+        elif wrapper := _wrapped_elsewhere(name, call, program):
+            source = _no_tape_scales(program)
+        else:
             continue
-        source = _unscaled(call)
         if source is None or _is_other_mode(call.node, call.module):
             continue
         if _is_without_wrapper(*source, program):
@@ -76,6 +81,31 @@ def check(subject: Subject) -> Iterator[Finding]:
             else "compute the gradients with compute_gradients of the wrapped optimizer",
             related=(module.span(gradients) if same else call.module.span(call.node),),
         )
+
+
+def _wrapped_elsewhere(name: str, call: Call, program: Program) -> str:
+    """Return the wrapper of an optimizer that comes from a caller, by its name; empty if unknown.
+
+    `gen_optimizer = LossScaleOptimizer(...)` in one function, and in a class that is handed one
+    `self.gen_optimizer.apply_gradients(...)`.
+    """
+    if name.startswith(_LIBRARIES) or call.receiver is None:
+        return ""
+    made = [(last(n), each) for n, each in calls_of(program) if last(n) in _WRAPPERS]
+    names = {target_of(each.node, each.module).rpartition(".")[2]: word for word, each in made}
+    return names.get(identifier(call.receiver), "")
+
+
+def _no_tape_scales(program: Program) -> tuple[ast.AST, Module] | None:
+    """Return the first gradients of tapes if none of a program is of a scaled loss."""
+    if scales_losses(program) or any(c.method in _BY_LIBRARY for _, c in calls_of(program)):
+        return None
+    found = [
+        (call.node, call.module)
+        for name, call in calls_of(program)
+        if call.method == "gradient" and "GradientTape" in name
+    ]
+    return found[0] if found and not any(_is_scaled(*each) for each in found) else None
 
 
 def _never_scaled(call: Call, switch: tuple[str, Call] | None) -> Iterator[Finding]:
