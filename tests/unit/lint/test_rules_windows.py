@@ -213,3 +213,35 @@ def test_scalers_that_do_the_whole_step() -> None:
     assert "CL104" in codes(swap(WRAPPED, ("(step + 1) %", "step %")))
     leaking = swap(WRAPPED, ("        optimizer.zero_grad()\n        for", "        for"))
     assert codes(leaking) == {"CL105"}
+
+
+MAIN = """
+import torch
+from torch import nn
+
+def main(model, loader, learning_rate: float = 1e-3, accumulation_steps: int = 4, epochs=1):
+    {first}
+    optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("total_batch_size = 8 * accumulation_steps", {"CL109"}),
+        ("learning_rate = learning_rate * accumulation_steps * 8", {"CL109"}),
+        ("log(f'{accumulation_steps}')", {"CL109"}),
+        ("pass", set()),
+        ("loader = Windows(loader, accumulation_steps)", set()),
+        ("accumulation_steps = 1", set()),
+        ("if accumulation_steps > 1: return train(model)", set()),
+        ("settings = locals()", set()),
+    ],
+)
+def test_a_parameter_that_reaches_nothing(first: str, expected: set[str]) -> None:
+    assert codes(MAIN.format(first=first)) == expected

@@ -56,6 +56,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if finding is not None:
         yield finding
         return
+    yield from _unused_parameters(steps)
     for flag in program.all_flags:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
             continue
@@ -68,6 +69,34 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=_hint(steps[0]),
             related=tuple(event.span for event in steps[0].of("step")[:1]),
         )
+
+
+def _unused_parameters(steps: list[TrainingStep]) -> Iterator[Finding]:
+    """Find parameters of the function with the loop: `def main(grad_accumulation_steps=4)`."""
+    for step in steps:
+        module = step.module.owner_of(step.loop.node) if step.loop is not None else step.module
+        function = module.function_of(step.loop.node) if step.loop is not None else None
+        arguments = function.args if function is not None else None
+        for given in (*arguments.args, *arguments.kwonlyargs) if arguments is not None else ():
+            if function is None or not ACCUMULATES.search(given.arg):
+                continue
+            uses = [
+                node
+                for node in walk(function)
+                if isinstance(node, ast.Name) and node.id == given.arg
+            ]
+            if uses and all(_only_counts(node, module) for node in uses):
+                yield Finding(
+                    span=module.span(given),
+                    message=f"{given.arg} has no effect: the optimizer steps after every "
+                    "micro-batch",
+                    hint=_hint(step),
+                    related=tuple(event.span for event in step.of("step")[:1]),
+                )
+
+
+def _only_counts(node: ast.Name, module: Module) -> bool:
+    return isinstance(node.ctx, ast.Load) and only_counts_or_shows(node, module)
 
 
 def _of_other_modes(program: Program) -> Iterator[Finding]:
