@@ -30,6 +30,10 @@ LIST = "tape.gradient(loss, self.model.trainable_variables)"
     [
         (LIST, "total = []", "total += gradients", True),
         (LIST, "total = 0", "total = total + gradients", True),
+        (LIST, "total = []", "total = gradients + total", True),
+        (LIST, "total = [tf.zeros_like(v) for v in variables]", "total += gradients", True),
+        (LIST, "total = np.zeros(4)", "total += gradients", False),
+        (LIST, "total = first", "total += gradients", False),
         (
             LIST,
             "total = None",
@@ -39,6 +43,7 @@ LIST = "tape.gradient(loss, self.model.trainable_variables)"
         (LIST, "total = zeros", "total = [a + b for a, b in zip(total, gradients)]", False),
         (LIST, "total = 0", "total += gradients[0]", False),
         ("tape.gradient(loss, self.weight)", "total = 0", "total += gradients", False),
+        ("tape.gradient(loss, self.weights)", "total = []", "total += gradients", False),
         ("np.array(tape.gradient(loss, self.weights))", "total = 0", "total += gradients", False),
         (LIST, "total = []", "total.append(gradients)", False),
         (LIST, "total = 0", "total += self.gradients_of(x, y)[0]", False),
@@ -58,3 +63,28 @@ def test_gradients_behind_a_helper_are_lists_too() -> None:
 """
     assert "CL119" in codes(text + helper)
     assert "CL119" not in codes(text)
+
+
+TWO_MODELS = """
+import tensorflow as tf
+for x, y in rows:
+    with tf.GradientTape(persistent=True) as tape:
+        loss = tf.reduce_mean(tf.square(decoder(encoder(x)) - y))
+    total = tape.gradient(loss, encoder.trainable_variables)
+    total += tape.gradient(loss, decoder.trainable_variables)
+    optimizer.apply_gradients(zip(total, {variables}))
+"""
+EVERY_MODEL = """
+import tensorflow as tf
+total = []
+for model in models:
+    total += tape.gradient(loss, model.trainable_variables)
+optimizer.apply_gradients(zip(total, variables))
+"""
+
+
+def test_one_list_for_several_models() -> None:
+    both = "encoder.trainable_variables + decoder.trainable_variables"
+    assert "CL119" not in codes(TWO_MODELS.format(variables=both))
+    assert "CL119" not in codes(TWO_MODELS.format(variables="variables"))
+    assert "CL119" not in codes(EVERY_MODEL)

@@ -295,6 +295,10 @@ ADAM = "    optimizer = tf.keras.optimizers.Adam(1e-3)\n"
         ("from networks import Network\n", "from networks import network\n", ["CL711"]),
         ("(loss, network.trainable_weights)", "(loss, weights)", []),
         ("def run(config, rows):\n", "def run(config, rows, network):\n", []),
+        ("Network(config)\n", "Network(config, dtype=config.dtype)\n", []),
+        ("    for x, y", "    Trainer(Network(config)).run()\n    for x, y", []),
+        ("    for x, y", "    network.fit(rows)\n    for x, y", []),
+        ("(loss, network.train", "(loss, network.encoder.train", []),
     ],
 )
 def test_a_policy_behind_the_model_of_a_tape(old: str, new: str, expected: list[str]) -> None:

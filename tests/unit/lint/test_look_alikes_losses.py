@@ -222,6 +222,21 @@ def test_a_mean_on_one_branch(first: str, second: str, found: bool) -> None:
     assert ("CL101" in codes(text)) is found
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if teacher is not None", "if accumulation_steps > 1"),
+        ("distill(outputs)", "distill(outputs, accumulation_steps)"),
+        ("    loss.backward()", "    if teacher is not None:\n        loss.backward()"),
+    ],
+)
+def test_branches_that_go_with_the_windows(old: str, new: str) -> None:
+    text = BRANCHES.format(first="loss = distill(outputs)", second="loss = outputs.loss")
+    assert "CL101" in codes(text)
+    assert old in text
+    assert "CL101" not in codes(text.replace(old, new))
+
+
 def test_a_mean_that_another_function_may_divide() -> None:
     text = BRANCHES.format(first="pass", second="loss = prepare(loss)")
     text = text.replace("    if teacher", "    loss = outputs.loss\n    if teacher")

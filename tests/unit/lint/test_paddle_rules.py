@@ -179,6 +179,7 @@ class Experiment:
         ("run", "if self.args.debug", "", []),
         ("run", "if x.amplitude() > amp_limit(x)", "", []),
         ("run", "if self.args.use_amp", "scaler = make_scaler()", []),
+        ("run", "if self.args.use_amp and not self.training", "", []),
     ],
 )
 def test_float16_in_a_helper(train: str, test: str, more: str, expected: list[str]) -> None:
@@ -355,3 +356,38 @@ optimizer.minimize(loss)
 )
 def test_windows_of_a_split_model(length: str, test: str, expected: list[str]) -> None:
     assert codes(SPLIT.format(length=length, test=test)) == expected
+
+
+BESIDE = """
+import paddle
+{decorator}
+def {name}(model, loader):
+    for x, y in loader:
+        {first}
+        with paddle.amp.auto_cast():
+            out = model(x)
+    return out
+def train(model, loader, optimizer):
+    for epoch in range(3):
+        for x, y in loader:
+            loss = paddle.nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+        shown = {name}(model, loader)
+train(model, loader, optimizer)
+{name}(model, loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "name", "first"),
+    [
+        ("", "evaluate", "pass"),
+        ("@paddle.no_grad()", "show", "pass"),
+        ("", "show", "model.eval()"),
+        ("", "show", "pass"),
+    ],
+)
+def test_float16_beside_the_training(decorator: str, name: str, first: str) -> None:
+    assert codes(BESIDE.format(decorator=decorator, name=name, first=first)) == []

@@ -32,12 +32,17 @@ class Trainer:
             loss = torch.nn.functional.mse_loss(self.model(x), y)
             loss.backward()
             self.optimizer.step()
+{lines}
+
+Trainer(model).train(loader)
 """
 READS = (
     "print(rate)",
     "print(rate.get_lr())",
     "log.info(f'{rate} {rate.last_lr}')",
     "paddle.save(rate.state_dict(), 'rate')",
+    "kind = args.scheduler",
+    "if config.lr_schedule == 'step': pass",
 )
 ADVANCES = (
     "rate.step()",
@@ -48,6 +53,10 @@ ADVANCES = (
     "optimizer._learning_rate.step()",
     "schedule_of(optimizer).step()",
     "globals()['rate'].step_now()",
+    "rate.last_epoch += 1",
+    "rate.last_lr = 0.1",
+    "rate.set_state_dict(state)",
+    "for each in trainer.schedulers: each.advance()",
     "rate()",
 )
 
@@ -74,7 +83,13 @@ def test_may_advance(line: str) -> None:
     ],
 )
 def test_schedule_of_an_object(lines: str, found: bool) -> None:
-    assert ("CL512" in codes(TORCH + lines)) is found
+    assert ("CL512" in codes(TORCH.format(lines=lines))) is found
+
+
+def test_a_class_that_others_may_use() -> None:
+    text = TORCH.format(lines="")
+    assert "CL512" not in codes(text.replace("class Trainer:", "class Trainer(BaseTrainer):"))
+    assert "CL512" not in codes(text.replace("Trainer(model).train(loader)", ""))
 
 
 def test_one_of_two_schedules() -> None:

@@ -76,6 +76,8 @@ for x, y in loader:
         ("optimizer._param_groups", "rates.append(group['learning_rate'])", False),
         ("optimizer._param_groups", "settings['learning_rate'] = 0.1", False),
         ("own_groups", "group['learning_rate'] = 0.1", False),
+        ("optimizer._param_groups", "group['lr'] = 0.1; optimizer.set_lr(0.1)", False),
+        ("optimizer._param_groups", "group['lr'] = p.optimize_attr['learning_rate'] = 1", False),
     ],
 )
 def test_rates_that_are_written_into_groups(groups: str, write: str, found: bool) -> None:

@@ -248,3 +248,23 @@ def test_a_helper_in_another_file() -> None:
     assert [(s.file, s.text.strip()) for s in spans if s] == [
         ("train.py", "for _ in range(micro_batches):")
     ]
+
+
+def test_a_method_called_run_is_no_session() -> None:
+    text = """
+import tensorflow as tf
+class Trainer:
+    def window(self, batches):
+        total = [tf.zeros_like(v) for v in self.model.trainable_variables]
+        for i in range(self.accum_steps):
+            x, y = next(batches)
+            with tf.GradientTape() as tape:
+                loss = self.run(x, y) / self.accum_steps
+            gradients = tape.gradient(loss, self.model.trainable_variables)
+            total = [a + b for a, b in zip(total, gradients)]
+        self.optimizer.apply_gradients(zip(total, self.model.trainable_variables))
+    def run(self, x, y):
+        return tf.reduce_mean(tf.square(self.model(x) - y))
+"""
+    assert codes(text) == []
+    assert codes(text.replace(" / self.accum_steps", "")) == ["CL101"]

@@ -230,6 +230,8 @@ def test_a_branch_without_a_wrapper(old: str, new: str, found: list[int]) -> Non
 
 
 HANDED = """\
+import re
+
 import tensorflow as tf
 from tensorflow.keras.mixed_precision import LossScaleOptimizer
 
@@ -256,12 +258,19 @@ class Steps:
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [
-        ("", "", [17]),
+        ("", "", [19]),
         ("self.gen_optimizer.apply", "self.dis_optimizer.apply", []),
         ("tape.gradient(loss,", "tape.gradient(self.gen_optimizer.get_scaled_loss(loss),", []),
         ("tape.gradient(loss,", "tape.gradient(loss * self.scale,", []),
         ("LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3), dynamic=True)", "ours.make()", []),
         ("    return gen_opt", "    model.compile(gen_optimizer)\n    return gen_opt", []),
+        ("    return gen_opt", "    re.compile('gen')\n    return gen_opt", [20]),
+        (
+            "class Steps",
+            "def plain():\n    gen_optimizer = tf.keras.optimizers.Adam(1e-3)\n\n\nclass Steps",
+            [],
+        ),
+        ("    gen_optimizer = Loss", "    return Loss", []),
     ],
 )
 def test_a_wrapper_that_a_caller_hands_over(old: str, new: str, found: list[int]) -> None:

@@ -87,33 +87,10 @@ def reduction_of(backward: Event) -> Reduction:
     return _joined(set(_of(loss, backward.module, _Way(backward.calls))), backward)
 
 
-def mean_on_a_branch(backward: Event) -> ast.AST | None:
-    """Return where one branch of a condition makes a loss a mean, whatever the others make it."""
-    loss, way = loss_expression(backward), _Way(backward.calls)
-    bindings = definitions(loss, backward.module) if isinstance(loss, ast.Name) else ()
-    for binding in bindings:
-        others = [other for other in bindings if other is not binding]
-        if not others or not all(_are_apart(binding, other) for other in others):
-            continue
-        assert isinstance(loss, ast.Name)
-        found = set(_of_binding(binding, loss, way.over(binding.node)))
-        if _joined(found, backward) == "mean":
-            return binding.node
-    return None
-
-
-def _are_apart(first: Binding, second: Binding) -> bool:
-    """Whether two assignments stand on different branches of one condition."""
-    module = first.module
-    child: ast.AST = first.node
-    here = module.parent(child) if module is second.module else None
-    while here is not None:
-        if isinstance(here, ast.If) and child is not here.test:
-            other = here.orelse if child in here.body else here.body
-            if any(second.node is node for statement in other for node in walk(statement)):
-                return True
-        child, here = here, module.parent(here)
-    return False
+def reduction_by(binding: Binding, loss: ast.Name, backward: Event) -> Reduction:
+    """Return how a loss is reduced that has its value from one of several assignments."""
+    way = _Way(backward.calls).over(binding.node)
+    return _joined(set(_of_binding(binding, loss, way)), backward)
 
 
 def _joined(found: set[str], backward: Event) -> Reduction:

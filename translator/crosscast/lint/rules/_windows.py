@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from crosscast.lint.rules._loop import backward_of, implies, of_one_window
+from crosscast.lint.rules._loop import backward_of, implies, of_one_window, own_windows
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import keyword, walk
 from crosscast.pysource.values.value import Known
@@ -26,9 +26,13 @@ def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
 
 
 def clears_all(cleared: Event, step: TrainingStep) -> bool:
-    """Whether the gradients of the optimizer or of the only model are cleared."""
+    """Whether the gradients of the only optimizer or of the only model are certainly cleared."""
+    if "accumulator" in cleared.detail or "closure" in step.module.source.text:
+        return False
     models = {event.subject for event in step.of("forward")}
     optimizers = {event.subject for event in step.of("step")}
+    if len(optimizers) != 1:
+        return False
     return cleared.subject in optimizers or (len(models) == 1 and cleared.subject in models)
 
 
@@ -40,7 +44,7 @@ def loses_window(cleared: Event, applied: Event, step: TrainingStep) -> bool:
     window = applied.window
     if window is None or window.by_caller or cleared.window is not None:
         return False
-    if not clears_all(cleared, step):
+    if not own_windows(step) or step.inside("accumulate") or not clears_all(cleared, step):
         return False
     backward = [event for event in backward_of(step) if of_one_window(event, applied)]
     if any(e.window is None and of_one_window(e, applied) for e in step.inside("step")):

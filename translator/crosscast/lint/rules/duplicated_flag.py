@@ -15,8 +15,7 @@ from crosscast.pysource.programs.flag import Flag
 from crosscast.sources.subject import Subject
 
 _NUMBER = re.compile(
-    r"(^|_)(lr|learning_rate|betas?_?[12]?|eps|epsilon|momentum|weight_decay|seed|epochs?|max_steps"
-    r"|batch_size)$"
+    r"(^|_)(lr|learning_rate|betas?_?[12]?|eps|epsilon|momentum|weight_decay|batch_size)$"
 )
 """Last words of flags that set one number of the training."""
 
@@ -69,7 +68,9 @@ def _given(command: Command) -> Iterator[Finding]:
         if not fact.known or not fact.places or fact.under:
             continue
         before = first.setdefault(fact.expression, fact)
-        if before is not fact and before.value != fact.value and _is_single(fact.expression):
+        if before is fact or before.value == fact.value:
+            continue
+        if topic_of(fact.expression) or _is_number(before, command):
             yield Finding(
                 span=fact.places[0],
                 message=f"{fact.expression} is given twice: {fact.value} is used, {before.value} "
@@ -80,10 +81,16 @@ def _given(command: Command) -> Iterator[Finding]:
             )
 
 
-def _is_single(flag: str) -> bool:
-    """Whether a flag is about the training step and takes one value."""
-    name = flag.lstrip("-").replace("-", "_").lower()
-    return topic_of(flag) is not None or bool(_NUMBER.search(name))
+def _is_number(before: Fact, command: Command) -> bool:
+    """Whether a flag sets one number of the training, and is written out both times.
+
+    A number from a variable with defaults may be replaced on purpose, and a flag that is there more
+    than twice makes a list.
+    """
+    same = [fact for fact in command.flags if fact.expression == before.expression]
+    name = before.expression.lstrip("-").replace("-", "_").lower()
+    written = len(same) == 2 and all(fact.origin == "literal" for fact in same)
+    return written and bool(_NUMBER.search(name))
 
 
 _REST = """\

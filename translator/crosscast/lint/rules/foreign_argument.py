@@ -15,43 +15,46 @@ FOREIGN: tuple[tuple[str, dict[str, str]], ...] = (
     (
         r"torch\.optim\.(?!lr_scheduler|swa_utils)[A-Z]\w+",
         {
-            "learning_rate": "`lr`",
-            "parameters": "`params`",
-            "beta1": "`betas=(beta1, beta2)`",
-            "beta2": "`betas=(beta1, beta2)`",
-            "beta_1": "`betas=(beta1, beta2)`",
-            "beta_2": "`betas=(beta1, beta2)`",
-            "epsilon": "`eps`",
-            "grad_clip": "torch.nn.utils.clip_grad_norm_ before the step",
+            "learning_rate": "use `lr`",
+            "parameters": "use `params`",
+            "beta1": "Adam has `betas=(beta1, beta2)`",
+            "beta2": "Adam has `betas=(beta1, beta2)`",
+            "beta_1": "Adam has `betas=(beta_1, beta_2)`",
+            "beta_2": "Adam has `betas=(beta_1, beta_2)`",
+            "epsilon": "Adam has `eps`",
+            "grad_clip": "call torch.nn.utils.clip_grad_norm_ before the step",
         },
     ),
-    (r"torch\.optim\.(Adam|AdamW)", {"momentum": "`betas`, whose first number is the momentum"}),
+    (
+        r"torch\.optim\.(Adam|AdamW)",
+        {"momentum": "use `betas`, whose first number takes its place"},
+    ),
     (
         r"paddle\.optimizer\.[A-Z]\w+",
         {
-            "lr": "`learning_rate`",
-            "params": "`parameters`",
-            "betas": "`beta1` and `beta2`",
-            "beta_1": "`beta1`",
-            "beta_2": "`beta2`",
-            "eps": "`epsilon`",
+            "lr": "use `learning_rate`",
+            "params": "use `parameters`",
+            "betas": "Adam has `beta1` and `beta2`",
+            "beta_1": "Adam has `beta1`",
+            "beta_2": "Adam has `beta2`",
+            "eps": "Adam has `epsilon`",
         },
     ),
-    (r"paddle\.optimizer\.SGD", {"momentum": "the class Momentum"}),
-    (r"paddle\.optimizer\.(Adam|AdamW)", {"momentum": "`beta1`"}),
+    (r"paddle\.optimizer\.SGD", {"momentum": "use the class Momentum"}),
+    (r"paddle\.optimizer\.(Adam|AdamW)", {"momentum": "use `beta1`"}),
     (
-        r"keras\.optimizers\.(Adam|AdamW|SGD)",
+        r"keras\.optimizers\.(legacy\.)?(Adam|AdamW|SGD)",
         {
-            "betas": "`beta_1` and `beta_2`",
-            "beta1": "`beta_1`",
-            "beta2": "`beta_2`",
-            "eps": "`epsilon`",
-            "params": "no parameters",
-            "parameters": "no parameters",
+            "betas": "Adam has `beta_1` and `beta_2`",
+            "beta1": "Adam has `beta_1`",
+            "beta2": "Adam has `beta_2`",
+            "eps": "Adam has `epsilon`",
+            "params": "leave it out: the variables come with the gradients",
+            "parameters": "leave it out: the variables come with the gradients",
         },
     ),
 )
-"""Optimizers, arguments that none of them has in any version, and what they have instead."""
+"""Optimizers, arguments that none of them has in any version, and what to do instead."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -66,7 +69,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         span=call.module.span(given),
                         message=f"{name} has no argument {given.arg}: the call raises an exception",
-                        hint=f"use {words[given.arg]}",
+                        hint=words[given.arg],
                     )
 
 

@@ -20,6 +20,7 @@ from crosscast.readers.python.precision import Site
 from crosscast.readers.tensorflow.late_policies import compiled_before
 from crosscast.sources.subject import Subject
 
+_PRECISION = re.compile(r"dtype|policy|float16|half|fp16|precision|amp\b", re.I)
 _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model)")
 
 
@@ -59,10 +60,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _behind_models(policy: Site, program: Program) -> Iterator[Finding]:
     """Find a policy that is set when the models of all tapes exist, with layers not seen here."""
+    trained = list(_differentiated(program))
+    if any(owner is None for owner, _ in trained) or _makes_later(policy, program):
+        return
     made = [
         binding
-        for owner, module in _differentiated(program)
-        for binding in definitions(owner, module) or (None,)
+        for owner, module in trained
+        for binding in (definitions(owner, module) if owner is not None else ()) or (None,)
     ]
     if made and all(binding is not None and _exists_before(binding, policy) for binding in made):
         first = made[0]
@@ -75,17 +79,34 @@ def _behind_models(policy: Site, program: Program) -> Iterator[Finding]:
         )
 
 
-def _differentiated(program: Program) -> Iterator[tuple[ast.Name, Module]]:
-    """Yield the models of `tape.gradient(loss, model.trainable_variables)`."""
+def _makes_later(policy: Site, program: Program) -> bool:
+    """Whether another model may be made after the policy, or one is trained by Keras."""
+    end = policy.node.lineno
+    for name, call in calls_of(program):
+        if call.method in ("fit", "fit_generator", "compile") and not name.startswith("re."):
+            return True
+        if call.module is not policy.module or call.node.lineno <= end:
+            continue
+        of_library = name.startswith(("keras.", "tensorflow."))
+        if call.method[:1].isupper() and (not of_library or _MADE.fullmatch(name)):
+            return True
+    return False
+
+
+def _differentiated(program: Program) -> Iterator[tuple[ast.Name | None, Module]]:
+    """Yield the models of `tape.gradient(loss, model.trainable_variables)`; None if unknown."""
     for module in program.modules:
         for call in module.calls:
             if call.method != "gradient" or len(call.node.args) < 2:
                 continue
             for sources, where in chase(call.node.args[1], module):
                 match sources:
-                    case ast.Attribute(value=ast.Name() as owner, attr=name):
-                        if name in ("trainable_variables", "trainable_weights"):
-                            yield owner, where
+                    case ast.Attribute(
+                        value=ast.Name() as owner, attr="trainable_variables" | "trainable_weights"
+                    ):
+                        yield owner, where
+                    case _:
+                        yield None, where
 
 
 def _exists_before(binding: Binding, policy: Site) -> bool:
@@ -102,6 +123,8 @@ def _exists_before(binding: Binding, policy: Site) -> bool:
     if binding.kind != "assign" or not isinstance(value, ast.Call) or program is None:
         return False
     call = module.call(value)
+    if _PRECISION.search(module.text(value).partition("(")[2]):
+        return False  # it may get the policy as an argument
     of_library = canonical(call.name).startswith(("keras.", "tensorflow."))
     return not of_library and program.function(call) is None and program.constructor(call) is None
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._branch_means import is_mean_on_a_branch
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import (
@@ -20,7 +21,7 @@ from crosscast.lint.rules._loop import (
     window_steps,
 )
 from crosscast.lint.rules._paddle_merges import merged_not_averaged
-from crosscast.lint.rules._reduction import loss_expression, mean_on_a_branch, reduction_of
+from crosscast.lint.rules._reduction import loss_expression, reduction_of
 from crosscast.lint.rules._summed_gradients import summed_not_averaged
 from crosscast.lint.rules._windows import (
     ACCUMULATES,
@@ -75,7 +76,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _is_mean(backward: Event) -> bool:
     """Whether a loss is a mean, maybe only on one branch of a condition, without a division."""
     found = reduction_of(backward)
-    return found == "mean" or (found == "unknown" and mean_on_a_branch(backward) is not None)
+    return found == "mean" or (found == "unknown" and is_mean_on_a_branch(backward))
 
 
 def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _late(program: Program) -> Iterator[Finding]:
     """Find rates that are written into the groups of an optimizer, which it read when made."""
     for module in program.modules:
-        for node in module.nodes:
+        for node in module.nodes if not _applies(module) else ():
             if not isinstance(node, ast.Assign | ast.AugAssign):
                 continue
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -61,6 +61,14 @@ def _late(program: Program) -> Iterator[Finding]:
                                 hint="use `optimizer.set_lr(rate)` for all of them, or write "
                                 '`parameter.optimize_attr["learning_rate"] = factor`',
                             )
+
+
+def _applies(module: Module) -> bool:
+    """Whether the program hands rates to the parameters, or has an optimizer of its own."""
+    if "optimize_attr" in module.source.text or "set_lr(" in module.source.text:
+        return True
+    classes = (node for node in module.nodes if isinstance(node, ast.ClassDef))
+    return any("Optimizer" in identifier(base) for each in classes for base in each.bases)
 
 
 def _is_group(node: ast.expr, module: Module) -> bool:

@@ -21,7 +21,7 @@ from crosscast.lint.rules._paddle import (
 )
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
@@ -31,6 +31,9 @@ from crosscast.sources.subject import Subject
 
 _SCALES = re.compile(r"scaler|loss_?scal|scale_?loss", re.I)
 _SWITCH = re.compile(r"amp\b|amp_|_amp|fp16|float16|half|mixed", re.I)
+
+
+_ASIDE = re.compile(r"eval|valid|test|infer|predict|generate|sample", re.I)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -78,26 +81,47 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _is_switch(test: Condition) -> bool:
     """Whether a condition turns half precision on: `if args.use_amp`."""
     parts = literals(test.node, test.holds)
-    return asks_settings(test.node) and any(_SWITCH.search(t) and holds for t, holds in parts)
+    named = any(_SWITCH.search(text) for text, _ in parts)
+    return named and asks_settings(test.node) and all(holds for _, holds in parts)
 
 
 def _trains(region: Call) -> bool:
-    """Whether a region is in a function that trains, or that such a function calls."""
+    """Whether a region is in a function that trains, or in one that returns a loss to it."""
     module, program = region.module, region.module.program
     function = module.function_of(region.node)
     if _updates(function or module.tree, module):
         return True
-    if function is None or program is None:
+    if function is None or program is None or _is_aside(function, module):
         return False
-    return any(
-        _updates(site.module.function_of(site.node) or site.module.tree, site.module)
-        for site in program.call_sites(module, function)
-    )
+    return any(_is_differentiated(site) for site in program.call_sites(module, function))
 
 
 def _updates(function: ast.AST, module: Module) -> bool:
     names = {inner.method for inner in function_calls(function, module)}
     return "backward" in names and bool(names & {"step", "minimize"})
+
+
+def _is_aside(function: Function, module: Module) -> bool:
+    """Whether a function does not train: by its name, its decorators, or as it calls `eval()`."""
+    shown = " ".join(module.text(each) for each in function.decorator_list)
+    if _ASIDE.search(function.name) or "no_grad" in shown:
+        return True
+    return any(inner.method in ("eval", "no_grad") for inner in function_calls(function, module))
+
+
+def _is_differentiated(site: Call) -> bool:
+    """Whether a loop uses what a call returns, and then goes backward and steps."""
+    module = site.module
+    loop = module.enclosing(site.node, ast.For, ast.While)
+    if loop is None or isinstance(module.statement_of(site.node), ast.Expr):
+        return False
+    later = [
+        call.method
+        for call in function_calls(loop, module)
+        if call.node.lineno > site.node.lineno
+        and module.enclosing(call.node, ast.For, ast.While) is loop
+    ]
+    return "backward" in later and bool({"step", "minimize"} & {*later})
 
 
 def _half_by_default(program: Program) -> Iterator[Finding]:

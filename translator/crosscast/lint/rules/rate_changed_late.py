@@ -19,7 +19,11 @@ _OPTIMIZERS = re.compile(
     r"(torch\.optim\.(?!lr_scheduler|swa_utils)|paddle\.optimizer\.(?!lr\.)"
     r"|keras\.optimizers\.(?!schedules))[A-Z]\w+"
 )
-_SHOWS = frozenset({"print", "info", "log", "debug", "warning", "format", "str"})
+_SHOWS = frozenset({"print", "info", "debug", "warning", "format"})
+_LOGS = re.compile(r"\blog|wandb|writer", re.I)
+
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -35,7 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     span=call.module.span(late),
                     message=f"{rate.id} changes after {call.method} was made with the old value, "
-                    "and nothing reads it any more",
+                    "and nothing but messages uses the new one",
                     hint="compute the rate before the optimizer is made",
                     related=(call.module.span(call.node),),
                 )
@@ -50,11 +54,26 @@ def _set_later(rate: ast.Name, call: Call) -> Iterator[ast.stmt]:
     end = call.node.end_lineno or call.node.lineno
     for node in walk(function):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AugAssign(target=ast.Name(id=name), value=value)
+            ):
+                if isinstance(node, ast.Assign) and not _is_scaled(value, name):
+                    continue  # another value under the name, such as the current rate
                 if name != rate.id or node.lineno <= end or _is_repeated(node, module):
                     continue
                 if not _is_read(rate.id, node.end_lineno or node.lineno, function, module):
                     yield node
+
+
+def _is_scaled(value: ast.expr, name: str) -> bool:
+    """Whether a value is the old one times or divided by something: `rate * processes`."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return _is_scaled(left, name) or _is_scaled(right, name)
+        case ast.Name(id=word):
+            return word == name
+    return False
 
 
 def _is_repeated(node: ast.AST, module: Module) -> bool:
@@ -66,7 +85,7 @@ def _is_repeated(node: ast.AST, module: Module) -> bool:
 def _is_shared(name: str, function: ast.AST) -> bool:
     """Whether other functions may see a variable: those within this one, or of the module."""
     if isinstance(function, ast.Module):
-        return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in function.body)
+        return any(isinstance(node, _SCOPES) for node in walk(function))
     for node in walk(function):
         match node:
             case ast.Global(names=names) | ast.Nonlocal(names=names):
@@ -74,7 +93,7 @@ def _is_shared(name: str, function: ast.AST) -> bool:
                     return True
             case ast.Call(func=ast.Name(id="locals" | "vars" | "eval" | "exec")):
                 return True
-            case ast.FunctionDef() | ast.Lambda() if node is not function:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() if node is not function:
                 inner = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
                 if name in inner:
                     return True
@@ -94,7 +113,12 @@ def _is_shown(node: ast.AST, module: Module) -> bool:
     around = module.parent(node)
     while isinstance(around, ast.FormattedValue | ast.JoinedStr):
         around = module.parent(around)
-    return isinstance(around, ast.Call) and module.call(around).method in _SHOWS
+    if not isinstance(around, ast.Call):
+        return False
+    call = module.call(around)
+    return call.method in _SHOWS or (
+        call.method == "log" and bool(_LOGS.search(call.receiver_text))
+    )
 
 
 _RIGHT = changed(

@@ -14,7 +14,7 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import identifier
-from crosscast.readers.python.library_calls import calls_of, canonical
+from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.sources.subject import Subject
 
 _SCHEDULE = re.compile(
@@ -26,10 +26,15 @@ _TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)\w+")
 _READS = frozenset(
     {
         *("get_last_lr", "get_lr", "last_lr", "last_epoch", "base_lrs", "base_lr", "lr_lambdas"),
-        *("state_dict", "load_state_dict", "set_state_dict", "set_dict", "get_cur_lr", "verbose"),
+        *("state_dict", "get_cur_lr", "verbose"),
     }
 )
 """What can be asked of a schedule without advancing it."""
+_METRIC = {"ReduceLROnPlateau": "loss", "ReduceOnPlateau": "loss"}
+"""What is given to `step` of schedules that wait for it."""
+_SETTINGS = re.compile(
+    r"(self\.)?(args?|cfg|conf|config|opts?|hparams|hp|flags|params)(\.\w+)*", re.I
+)
 _SHOWS = frozenset({"print", "info", "debug", "warning", "log", "format", "str", "repr", "type"})
 _ADVANCES = frozenset({"step", "step_update", "step_batch", "step_epoch", "fit"})
 _NOT_SCHEDULES = re.compile(r"optim|scaler|\bopt\b|_opt\b|\bopt_|prof|engine|adam|sgd", re.I)
@@ -45,12 +50,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for name, call in calls_of(program):
         kept = _kept(call) if _SCHEDULE.fullmatch(name) else None
-        if kept is not None and _is_only_read(kept, call):
+        if kept is not None and not _is_inherited(kept, call) and _is_only_read(kept, call):
             yield Finding(
                 span=call.module.span(call.node),
                 message=f"nothing advances {call.module.text(kept)}: the learning rate stays at "
                 "the first one of the schedule",
-                hint=f"call `{call.module.text(kept)}.step()` after the step of the optimizer",
+                hint="advance it after the step of the optimizer: "
+                f"`{call.module.text(kept)}.step({_METRIC.get(last(name), '')})`",
                 related=(updates[0].span,),
             )
 
@@ -67,6 +73,16 @@ def _kept(call: Call) -> ast.Name | ast.Attribute | None:
     return None
 
 
+def _is_inherited(kept: ast.Name | ast.Attribute, call: Call) -> bool:
+    """Whether a class that is not seen may advance `self.schedule`: a base, or one that has it."""
+    owner, program = call.module.class_of(call.node), call.module.program
+    if isinstance(kept, ast.Name) or owner is None or program is None:
+        return False
+    bases = [base for base in owner.bases if identifier(base) != "object"]
+    made = any(identifier(each.node.func) == owner.name for each in program.calls())
+    return bool(bases) or not made
+
+
 def _by_another_name(program: Program) -> bool:
     """Whether something is advanced that may be any of the schedules."""
     for module in program.modules:
@@ -77,7 +93,8 @@ def _by_another_name(program: Program) -> bool:
                         return True
                 case ast.Attribute(value=owner, attr=name, ctx=ast.Load()) if _BEHIND.search(name):
                     of_library = module.resolve(node) == "torch.optim.lr_scheduler"
-                    if not of_library and module.text(owner) != "self":
+                    set_apart = _SETTINGS.fullmatch(module.text(owner)) or of_library
+                    if not set_apart and module.text(owner) != "self":
                         return True
     return False
 
@@ -117,7 +134,7 @@ def _reads(node: ast.expr, module: Module) -> bool:
     """Whether one use of a schedule leaves it as it is and keeps no other name for it."""
     around = module.parent(node)
     if isinstance(around, ast.Attribute):
-        return around.attr in _READS
+        return around.attr in _READS and isinstance(around.ctx, ast.Load)
     if isinstance(around, ast.FormattedValue):
         return True
     if isinstance(around, ast.keyword):

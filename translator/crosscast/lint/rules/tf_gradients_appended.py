@@ -12,35 +12,102 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding
-from crosscast.pysource.syntax.nodes import keyword, walk
+from crosscast.pysource.syntax.nodes import identifier, keyword, walk
 from crosscast.sources.subject import Subject
 
-_VARIABLES = re.compile(r"\.(trainable_|non_trainable_)?(variables|weights)(\(\))?$")
+_VARIABLES = re.compile(r"\.trainable_(variables|weights)(\(\))?$")
 _DEPTH = 6
+_EFFECTS = {
+    "number": "adding a list to a number raises TypeError",
+    "zeros": "it is appended to the zeros, and the optimizer gets those alone",
+    "list": "it is appended, and the optimizer gets the gradients of the first micro-batch alone",
+}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find `total += tape.gradient(loss, variables)` and `total = total + gradients`."""
+    """Find `total += tape.gradient(loss, variables)` and `total = total + gradients` in loops."""
     program = program_of(subject)
     for module in program.modules if program is not None else ():
-        for node in module.nodes:
-            match node:
-                case ast.AugAssign(target=target, op=ast.Add(), value=added):
-                    pass
-                case ast.Assign(
-                    targets=[target], value=ast.BinOp(left=left, op=ast.Add(), right=added)
-                ) if module.text(left) == module.text(target):
-                    pass
-                case _:
-                    continue
-            if isinstance(target, ast.Name | ast.Attribute) and _is_list(added, module):
+        found = [each for each in _sums(module) if _is_repeated(*each, module)]
+        if not found or _joins_variables(module):
+            continue
+        for node, target, added in found:
+            start = _start(node, target, module)
+            if start and _is_list(added, module):
                 yield Finding(
                     span=module.span(node),
-                    message=f"{module.text(added)} is a list: it is appended to "
-                    f"{module.text(target)}, so the optimizer gets the gradients of the first "
-                    "micro-batch alone",
+                    message=f"{module.text(added)} is a list: {_EFFECTS[start]}",
                     hint="add the entries: `[a + b for a, b in zip(total, gradients)]`",
                 )
+
+
+def _sums(module: Module) -> Iterator[tuple[ast.stmt, ast.expr, ast.expr]]:
+    """Yield statements that add something to a variable: the variable, what is added."""
+    for node in module.nodes:
+        match node:
+            case ast.AugAssign(target=target, op=ast.Add(), value=added):
+                yield node, target, added
+            case ast.Assign(targets=[target], value=ast.BinOp(left, ast.Add(), right)):
+                if module.text(left) == module.text(target):
+                    yield node, target, right
+                elif module.text(right) == module.text(target):
+                    yield node, target, left
+
+
+def _is_repeated(node: ast.stmt, target: ast.expr, added: ast.expr, module: Module) -> bool:
+    """Whether a loop adds gradients of the same variables: not those of one model after another."""
+    loop = module.enclosing(node, ast.For, ast.While)
+    if loop is None or not isinstance(target, ast.Name | ast.Attribute):
+        return False
+    counted = _names(loop.target) if isinstance(loop, ast.For) else set()
+    return not (isinstance(added, ast.Call) and counted & _names(*added.args[1:]))
+
+
+def _names(*nodes: ast.AST) -> set[str]:
+    inner = (each for node in nodes for each in ast.walk(node))
+    return {each.id for each in inner if isinstance(each, ast.Name)}
+
+
+def _joins_variables(module: Module) -> bool:
+    """Whether variables are concatenated as well: `a.trainable_variables + b.trainable_variables`.
+
+    The gradients of several models are then one list on purpose.
+    """
+    for node in module.nodes:
+        match node:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                parts = [left, right]
+            case ast.AugAssign(op=ast.Add(), value=value):
+                parts = [value]
+            case ast.Call(func=ast.Attribute(attr="extend"), args=[value]):
+                parts = [value]
+            case _:
+                continue
+        if any(_VARIABLES.search(module.text(part)) for part in parts):
+            return True
+    return False
+
+
+def _start(node: ast.stmt, target: ast.expr, module: Module) -> str:
+    """Return what a sum begins with: `number`, `zeros`, `list`; empty if that is not known."""
+    found = set()
+    loop = module.enclosing(node, ast.For, ast.While)
+    for binding in definitions(target, module):
+        value = binding.value
+        if binding.node is node or _is_none(binding):
+            continue
+        if module.parent(binding.node) is loop:
+            return ""  # every round begins with another list
+        match value:
+            case ast.Constant(value=int() | float()):
+                found.add("number")
+            case ast.List(elts=[]):
+                found.add("list")
+            case ast.ListComp(elt=ast.Call() as made):
+                found.add("zeros" if "zeros" in identifier(made.func) else "")
+            case _:
+                found.add("list" if _binds_list(binding, 0) else "")
+    return found.pop() if len(found) == 1 else ""
 
 
 def _is_list(node: ast.expr | None, module: Module, depth: int = 0) -> bool:

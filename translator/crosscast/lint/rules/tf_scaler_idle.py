@@ -54,14 +54,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     if [*half_policies(program), *possible_half_policies(program)] and not scales_losses(program):
         return  # keras-loop-not-scaled
     seen: set[ast.AST] = set()
+    handed, unscaled_tape = _wrapped_names(program), _no_tape_scales(program)
     for name, call in calls_of(program):
         if call.node in seen or call.method != "apply_gradients" or not call.node.args:
             continue
         wrapper = last(name.removesuffix(".apply_gradients"))
         if name.startswith(_LIBRARIES) and wrapper in _WRAPPERS:
             source = _unscaled(call)
-        elif wrapper := _wrapped_elsewhere(name, call, program):
-            source = _no_tape_scales(program)
+        elif not name or ":" not in name:
+            wrapper = handed.get(identifier(call.receiver) if call.receiver else "", "")
+            source = unscaled_tape if wrapper and not name.startswith(_LIBRARIES) else None
         else:
             continue
         if source is None or _is_other_mode(call.node, call.module):
@@ -83,22 +85,32 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _wrapped_elsewhere(name: str, call: Call, program: Program) -> str:
-    """Return the wrapper of an optimizer that comes from a caller, by its name; empty if unknown.
+def _wrapped_names(program: Program) -> dict[str, str]:
+    """Return the names of optimizers that are wrapped wherever they are made, with the wrapper.
 
     `gen_optimizer = LossScaleOptimizer(...)` in one function, and in a class that is handed one
     `self.gen_optimizer.apply_gradients(...)`.
     """
-    if name.startswith(_LIBRARIES) or call.receiver is None:
-        return ""
-    made = [(last(n), each) for n, each in calls_of(program) if last(n) in _WRAPPERS]
-    names = {target_of(each.node, each.module).rpartition(".")[2]: word for word, each in made}
-    return names.get(identifier(call.receiver), "")
+    wrapped: dict[str, str] = {}
+    plain = set()
+    for name, call in calls_of(program):
+        target = target_of(call.node, call.module).rpartition(".")[2]
+        if last(name) in _WRAPPERS and target:
+            wrapped[target] = last(name)
+        elif "optim" in name.lower() and last(name)[:1].isupper():
+            plain.add((target, call.module.function_of(call.node)))
+    places = {
+        (target_of(call.node, call.module).rpartition(".")[2], call.module.function_of(call.node))
+        for name, call in calls_of(program)
+        if last(name) in _WRAPPERS
+    }
+    alone = {target for target, place in plain if (target, place) not in places}
+    return {target: wrapper for target, wrapper in wrapped.items() if target not in alone}
 
 
 def _no_tape_scales(program: Program) -> tuple[ast.AST, Module] | None:
     """Return the first gradients of tapes if none of a program is of a scaled loss."""
-    if scales_losses(program) or any(c.method in _BY_LIBRARY for _, c in calls_of(program)):
+    if scales_losses(program) or any(_scales_itself(*each) for each in calls_of(program)):
         return None
     found = [
         (call.node, call.module)
@@ -106,6 +118,12 @@ def _no_tape_scales(program: Program) -> tuple[ast.AST, Module] | None:
         if call.method == "gradient" and "GradientTape" in name
     ]
     return found[0] if found and not any(_is_scaled(*each) for each in found) else None
+
+
+def _scales_itself(name: str, call: Call) -> bool:
+    """Whether a method of an optimizer or model may scale the loss: not `re.compile`."""
+    known = name and ":" not in name and not name.startswith(_LIBRARIES)
+    return call.method in _BY_LIBRARY and not known
 
 
 def _never_scaled(call: Call, switch: tuple[str, Call] | None) -> Iterator[Finding]:

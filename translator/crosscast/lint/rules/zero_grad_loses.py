@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies
 from crosscast.lint.rules._windows import accelerator_steps, clears_all, loses_window
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -16,11 +16,8 @@ from crosscast.trainstep.events import Event, TrainingStep
 def check(subject: Subject) -> Iterator[Finding]:
     """Find gradients that are cleared between backward and step."""
     for step in eager_steps(subject):
-        subjects = {event.subject for event in step.of("step")}
-        if len(subjects) != 1 or step.loop is None or "closure" in step.module.source.text:
-            continue
-        for cleared in step.inside("zero_grad"):
-            if "accumulator" in cleared.detail or not clears_all(cleared, step):
+        for cleared in step.inside("zero_grad") if step.loop is not None else ():
+            if not clears_all(cleared, step):
                 continue
             if _as_last_begins(cleared, step):
                 yield Finding(
@@ -75,8 +72,6 @@ def _as_last_begins(cleared: Event, step: TrainingStep) -> bool:
 
 def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
     """Return the step of a window with only the gradients of the last micro-batch."""
-    if not own_windows(step) or step.inside("accumulate"):
-        return None
     applied = (event for event in step.inside("step") if loses_window(cleared, event, step))
     return next(applied, None)
 

@@ -12,7 +12,7 @@ from crosscast.targets.parameter_words import scaling_words
 
 AUTO = "auto: set by the program that starts DeepSpeed"
 _SCALING = scaling_words("deepspeed")
-_NAMES = {
+_NAMES: dict[str, tuple[str, ...]] = {
     "fp16": (
         *("enabled", "auto_cast", "loss_scale", "initial_scale_power", "loss_scale_window"),
         *("hysteresis", "consecutive_hysteresis", "min_loss_scale"),
@@ -22,8 +22,8 @@ _NAMES = {
         *("enabled", "immediate_grad_update", "check_grad_overflow"),
         *("bf16_master_weights_and_grads", "bf16_optimizer_states"),
     ),
-    "amp": ("enabled", "opt_level"),
 }
+_NAMES["bfloat16"] = _NAMES["bf16"]
 """Entries that DeepSpeed reads (deepspeedai/DeepSpeed 0ac46845, runtime/precision_config.py)."""
 _CLOSE = 0.8
 """Least similarity of a misspelt name."""
@@ -89,7 +89,8 @@ def _misspelt(writer: SettingWriter, tree: Tree) -> None:
             if entry is not None and near[0] not in given.names():
                 writer.warn(
                     "CC933",
-                    f"{section}.{name} has no effect: DeepSpeed reads {near[0]}",
+                    f"{section}.{name} has no effect: DeepSpeed reads {near[0]} (newer versions "
+                    "refuse other names)",
                     entry,
                     hint=f"rename it to {near[0]}",
                 )

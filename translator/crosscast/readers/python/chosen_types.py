@@ -51,14 +51,18 @@ def conditions_of_half(node: ast.expr, module: Module) -> list[Condition]:
     return branches(*halves[0], callers=False)
 
 
-def _constants(node: ast.expr, module: Module) -> Iterator[tuple[ast.Constant, Module]]:
+def _constants(
+    node: ast.expr, module: Module, hops: int = 0
+) -> Iterator[tuple[ast.Constant, Module]]:
     """Yield the texts that an expression may be."""
+    if hops > _HOPS:
+        return
     for here, where in chase(node, module):
         if isinstance(here, ast.Constant):
             yield here, where
         elif isinstance(here, ast.Call) and last(where.call(here).name) in _POLICIES:
             inner = _policy_name(here, where)
-            yield from _constants(inner, where) if inner is not None else ()
+            yield from _constants(inner, where, hops + 1) if inner is not None else ()
 
 
 def _named(node: ast.expr, module: Module) -> Iterator[str]:

@@ -37,6 +37,7 @@ _SUMMED = re.compile(
     r"reduce_sum|\bSUM\b|['\"]sum['\"]|\bNONE\b|['\"]none['\"]|num_tokens|n_tokens|ntokens|"
     r"global_batch|total_batch|compute_average_loss|valid_tokens|per_example",
 )
+_SESSION = re.compile(r"(self\.)?_?sess(ion)?")
 _RATE = re.compile(r"(\w+\.)*(base_|init_|initial_|start_)?(lr|learning_?rate|rate)", re.I)
 _ADAPTIVE = re.compile(r"Adam|RMSProp|Adagrad|Adadelta|Lamb", re.I)
 _LOSSES = re.compile(r"loss|cost|crit|entropy|error|mse|objective|model|net\b|mean", re.I)
@@ -162,10 +163,19 @@ def _is_without_effect(node: ast.AST, module: Module, total: GradientSum) -> boo
     rated = total.applied is not None and _ADAPTIVE.search(" ".join(total.applied.names))
     for _, others in _operands(node):
         for other in others:
-            if isinstance(other, ast.Call) and identifier(other.func) == "run":
+            if isinstance(other, ast.Call) and _is_run(other, module):
                 return True
             if rated and _RATE.fullmatch(module.text(other)):
                 return True
+    return False
+
+
+def _is_run(node: ast.Call, module: Module) -> bool:
+    """Whether a session runs something, and not a method of the program of this name."""
+    match node.func:
+        case ast.Attribute(value=owner, attr="run"):
+            made = canonical(module.call(node).name)
+            return made.endswith("Session.run") or bool(_SESSION.fullmatch(module.text(owner)))
     return False
 
 
