@@ -89,7 +89,7 @@ def _is_number(before: Fact, command: Command) -> bool:
     """
     same = [fact for fact in command.flags if fact.expression == before.expression]
     name = before.expression.lstrip("-").replace("-", "_").lower()
-    written = len(same) == 2 and all(fact.origin == "literal" for fact in same)
+    written = len(same) == 2 and all(len(fact.places) == 1 for fact in same)
     return written and bool(_NUMBER.search(name))
 
 
