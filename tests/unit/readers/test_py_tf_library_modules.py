@@ -363,12 +363,12 @@ def fit_one(x, y):
         loss = tf.reduce_mean(tf.square(model(x) - y))
     gradients = tape.gradient(loss, model.trainable_variables)
     {apply}
-    global_steps.assign_add(1)
     if global_steps < 100:
         lr = global_steps / 100 * 1e-3
     else:
         lr = 0.5 * 1e-3 * (1 + tf.cos((global_steps - 100) / 900 * np.pi))
     optimizer.lr.assign(lr.numpy())
+    global_steps.assign_add(1)
 """
 
 

@@ -107,6 +107,8 @@ def _start(node: ast.stmt, target: ast.expr, module: Module) -> str:
                 found.add("zeros" if "zeros" in identifier(made.func) else "")
             case _:
                 found.add("list" if _binds_list(binding, 0) else "")
+    if not found and definitions(target, module):
+        return "list"  # None until the first gradients take its place
     return found.pop() if len(found) == 1 else ""
 
 
