@@ -54,6 +54,12 @@ def test_the_underline(column: int, end: int | None, marks: str) -> None:
     )
 
 
+def test_tabs_are_shown_as_the_columns_that_they_count() -> None:
+    span = Span("f", 1, 3, 6, "\t\tabc\t= 1")
+    text, marks = render([Diagnostic(code="CC006", message="m\tn", span=span)]).splitlines()[1:]
+    assert (text, marks) == ("      abc = 1", "      ^^^")
+
+
 def test_very_long_lines_are_cut_around_the_mark() -> None:
     span = Span("f", 1, 5001, 5004, "x" * 5000 + "abc" + "y" * 5000)
     text, marks = render([Diagnostic(code="CC006", message="m", span=span)]).splitlines()[1:]

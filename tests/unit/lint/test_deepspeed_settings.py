@@ -68,3 +68,22 @@ def test_limits_under_the_name_of_another_library(
         {"train_micro_batch_size_per_gpu": 4, **entries, "fp16": {"enabled": True}}, indent=1
     )
     assert found(("zero.json", text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ({"bf16": {"enable": True}}, ["zero.json:4"]),
+        ({"fp16": {"enabled": True, "initial_scale_powers": 8}}, ["zero.json:5"]),
+        ({"fp16": {"enabled": True, "enable": True}}, []),
+        ({"fp16": {"enabled": True, "note": "as before"}}, []),
+        ({"bf16": {"enabled": True, "bf16_optimizer_states": True}}, []),
+        ({"ours": {"enable": True}}, []),
+        ({"bf16": True}, []),
+    ],
+)
+def test_misspelt_entries_of_the_half_types(
+    entries: dict[str, object], expected: list[str]
+) -> None:
+    text = json.dumps({"train_micro_batch_size_per_gpu": 4, **entries}, indent=1)
+    assert found(("zero.json", text)) == expected

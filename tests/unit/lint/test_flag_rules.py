@@ -267,6 +267,12 @@ def test_definitions(flags: str, count: int) -> None:
     [
         ("python x.py --fp16 true --fp16 false", 1),
         ("python x.py --fp16 true --fp16 true", 0),
+        ("python x.py --adam_beta1 0.9 --adam_beta1 0.95", 1),
+        ("python x.py --lr 0.1 --weight-decay 0 --lr 0.2", 1),
+        ("python x.py --layer 1 --layer 2", 0),
+        ("python x.py --lr 0.1 --lr 0.2 --lr 0.3", 0),
+        ("COMMON='--lr 0.1'\npython x.py $COMMON --lr 0.2", 0),
+        ("python x.py --save_epoch 1 --save_epoch 2", 0),
         ("python x.py --define a=1 --define b=2", 0),
         ("python x.py --fp16 true\npython x.py --fp16 false", 0),
     ],

@@ -258,3 +258,52 @@ HALF = '        tf.keras.mixed_precision.set_global_policy("mixed_float16")\n'
 def test_a_policy_behind_a_compiled_model(old: str, new: str, expected: list[str]) -> None:
     assert old in COMPILED
     assert codes(COMPILED.replace(old, new) if old else COMPILED) == expected
+
+
+TAPED = """\
+import tensorflow as tf
+
+from networks import Network
+
+
+def run(config, rows):
+    network = Network(config)
+    optimizer = tf.keras.optimizers.Adam(1e-3)
+    if config.half:
+        tf.keras.mixed_precision.set_global_policy("mixed_float16")
+        optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
+    for x, y in rows:
+        with tf.GradientTape() as tape:
+            loss = optimizer.get_scaled_loss(tf.reduce_mean(tf.square(network(x) - y)))
+        gradients = tape.gradient(loss, network.trainable_weights)
+        gradients = optimizer.get_unscaled_gradients(gradients)
+        optimizer.apply_gradients(zip(gradients, network.trainable_weights))
+"""
+MAKES = "    network = Network(config)\n"
+ADAM = "    optimizer = tf.keras.optimizers.Adam(1e-3)\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", ["CL711"]),
+        (MAKES, "    network = build(config)\n", ["CL711"]),
+        ("for x, y in rows", "for x, y in tf.nest.flatten(rows)", ["CL711"]),
+        (MAKES + ADAM, ADAM, []),
+        ("    for x, y", f"{MAKES}    for x, y", []),
+        ("    for x, y", "    network = wrap(network)\n    for x, y", []),
+        ("from networks import Network\n", "from networks import network\n", ["CL711"]),
+        ("(loss, network.trainable_weights)", "(loss, weights)", []),
+        ("def run(config, rows):\n", "def run(config, rows, network):\n", []),
+        ("Network(config)\n", "Network(config, dtype=config.dtype)\n", []),
+        ("    for x, y", "    Trainer(Network(config)).run()\n    for x, y", []),
+        ("    for x, y", "    network.fit(rows)\n    for x, y", []),
+        ("(loss, network.train", "(loss, network.encoder.train", []),
+    ],
+)
+def test_a_policy_behind_the_model_of_a_tape(old: str, new: str, expected: list[str]) -> None:
+    assert old in TAPED
+    text = TAPED.replace(old, new) if old else TAPED
+    if "import network\n" in new or "rows, network" in new:
+        text = text.replace(MAKES, "")
+    assert codes(text) == expected

@@ -119,3 +119,43 @@ def test_cleared_too_early(name: str) -> None:
 @pytest.mark.parametrize("name", IN_TIME)
 def test_cleared_in_time(name: str) -> None:
     assert "CL108" not in codes(IN_TIME[name])
+
+
+ONE_BRANCH = """
+import torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(3):
+    for i, (x, y) in enumerate(loader):
+        {start}
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        if args.n > 1:
+            loss = loss / args.n
+            if (i + 1) % args.n == 0:
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            else:
+                loss.backward()
+        else:
+            {other}
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+"""Windows on one branch of a condition, and none on the other."""
+
+
+@pytest.mark.parametrize(
+    ("start", "other", "expected"),
+    [
+        ("optimizer.zero_grad()", "pass", {"CL108"}),
+        ("model.zero_grad()", "pass", {"CL108"}),
+        ("pass", "optimizer.zero_grad()", {"CL105"}),
+        ("another.zero_grad()", "pass", {"CL105"}),
+        ("if i % args.n == 0: optimizer.zero_grad()", "pass", set()),
+    ],
+)
+def test_windows_on_one_branch(start: str, other: str, expected: set[str]) -> None:
+    text = ONE_BRANCH.format(start=start, other=other)
+    assert codes(text) & {"CL105", "CL107", "CL108"} == expected

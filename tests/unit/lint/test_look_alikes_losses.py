@@ -187,3 +187,57 @@ def test_two_backward_passes_are_not_repaired() -> None:
     text = loop(MEAN, "loss.backward(retain_graph=True)")
     assert codes(text) == {"CL101"}
     assert repaired(text, "CL101") == text
+
+
+BRANCHES = """
+import torch
+from transformers import AutoModelForSequenceClassification
+model = AutoModelForSequenceClassification.from_pretrained(name)
+for i, batch in enumerate(loader):
+    outputs = model(**batch)
+    if teacher is not None:
+        {first}
+    else:
+        {second}
+    loss.backward()
+    if (i + 1) % n == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("loss = distill(outputs)['total']", "loss = outputs.loss", True),
+        ("loss = outputs.loss", "loss = distill(outputs)['total']", True),
+        ("loss = distill(outputs)['total']", "loss = outputs.loss.sum()", False),
+        ("loss = distill(outputs)['total']", "loss = outputs.loss / n", False),
+        ("loss = distill(outputs)['total']", "loss = other(outputs)", False),
+        ("loss = distill(outputs, 'sum').sum()", "loss = outputs.loss", False),
+    ],
+)
+def test_a_mean_on_one_branch(first: str, second: str, found: bool) -> None:
+    text = BRANCHES.format(first=first, second=second)
+    assert ("CL101" in codes(text)) is found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if teacher is not None", "if accumulation_steps > 1"),
+        ("distill(outputs)", "distill(outputs, accumulation_steps)"),
+        ("    loss.backward()", "    if teacher is not None:\n        loss.backward()"),
+    ],
+)
+def test_branches_that_go_with_the_windows(old: str, new: str) -> None:
+    text = BRANCHES.format(first="loss = distill(outputs)", second="loss = outputs.loss")
+    assert "CL101" in codes(text)
+    assert old in text
+    assert "CL101" not in codes(text.replace(old, new))
+
+
+def test_a_mean_that_another_function_may_divide() -> None:
+    text = BRANCHES.format(first="pass", second="loss = prepare(loss)")
+    text = text.replace("    if teacher", "    loss = outputs.loss\n    if teacher")
+    assert "CL101" not in codes(text)

@@ -150,6 +150,42 @@ def test_float16_without_a_scaler(cast: str, expected: list[str]) -> None:
     assert codes(PLAIN.format(cast=cast)) == expected
 
 
+IN_HELPER = """
+import paddle
+class Experiment:
+    def train(self, loader):
+        optimizer = paddle.optimizer.Adam(parameters=self.model.parameters())
+        for x, y in loader:
+            loss = self.criterion(self.{train}(x), y)
+            # scaler.scale(loss).backward()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+    def run(self, x):
+        {test}:
+            with paddle.amp.auto_cast():
+                return self.model(x)
+        return self.model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "more", "expected"),
+    [
+        ("run", "if self.args.use_amp", "", ["CL804"]),
+        ("run", "if self.args.fp16 and self.args.gpu", "", ["CL804"]),
+        ("model", "if self.args.use_amp", "", []),
+        ("run", "if not self.args.use_amp", "", []),
+        ("run", "if self.args.debug", "", []),
+        ("run", "if x.amplitude() > amp_limit(x)", "", []),
+        ("run", "if self.args.use_amp", "scaler = make_scaler()", []),
+        ("run", "if self.args.use_amp and not self.training", "", []),
+    ],
+)
+def test_float16_in_a_helper(train: str, test: str, more: str, expected: list[str]) -> None:
+    assert codes(IN_HELPER.format(train=train, test=test) + more) == expected
+
+
 CALL = """
 import paddle.fluid as fluid
 from ours import optimization
@@ -320,3 +356,38 @@ optimizer.minimize(loss)
 )
 def test_windows_of_a_split_model(length: str, test: str, expected: list[str]) -> None:
     assert codes(SPLIT.format(length=length, test=test)) == expected
+
+
+BESIDE = """
+import paddle
+{decorator}
+def {name}(model, loader):
+    for x, y in loader:
+        {first}
+        with paddle.amp.auto_cast():
+            out = model(x)
+    return out
+def train(model, loader, optimizer):
+    for epoch in range(3):
+        for x, y in loader:
+            loss = paddle.nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+        shown = {name}(model, loader)
+train(model, loader, optimizer)
+{name}(model, loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "name", "first"),
+    [
+        ("", "evaluate", "pass"),
+        ("@paddle.no_grad()", "show", "pass"),
+        ("", "show", "model.eval()"),
+        ("", "show", "pass"),
+    ],
+)
+def test_float16_beside_the_training(decorator: str, name: str, first: str) -> None:
+    assert codes(BESIDE.format(decorator=decorator, name=name, first=first)) == []

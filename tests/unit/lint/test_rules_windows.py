@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.engine import lint_sources
 from crosscast.lint.rules import _examples as examples
+from crosscast.messages.source import Source
 
 from .lint_results import code_lines, codes, swap
 
@@ -213,3 +215,50 @@ def test_scalers_that_do_the_whole_step() -> None:
     assert "CL104" in codes(swap(WRAPPED, ("(step + 1) %", "step %")))
     leaking = swap(WRAPPED, ("        optimizer.zero_grad()\n        for", "        for"))
     assert codes(leaking) == {"CL105"}
+
+
+MAIN = """
+import torch
+from torch import nn
+
+def main(model, loader, learning_rate: float = 1e-3, accumulation_steps: int = 4, epochs=1):
+    {first}
+    optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("total_batch_size = 8 * accumulation_steps", {"CL109"}),
+        ("learning_rate = learning_rate * accumulation_steps * 8", {"CL109"}),
+        ("log(f'{accumulation_steps}')", {"CL109"}),
+        ("pass", set()),
+        ("loader = Windows(loader, accumulation_steps)", set()),
+        ("model = Windows(model, num_steps=accumulation_steps)", set()),
+        ("rate = get_schedule(num_training_steps=100 // accumulation_steps)", {"CL109"}),
+        ("accumulation_steps = 1", set()),
+        ("if accumulation_steps > 1: return train(model)", set()),
+        ("settings = locals()", set()),
+    ],
+)
+def test_a_parameter_that_reaches_nothing(first: str, expected: set[str]) -> None:
+    assert codes(MAIN.format(first=first)) == expected
+
+
+def test_rows_of_a_micro_batch_are_no_number_of_them() -> None:
+    first = "loader = DataLoader(loader, batch_size=micro_batch_size)"
+    text = MAIN.format(first=first).replace("accumulation_steps", "micro_batch_size")
+    assert codes(text) == set()
+
+
+def test_a_parameter_that_only_scales_the_rate() -> None:
+    text = MAIN.format(first="learning_rate = learning_rate * accumulation_steps")
+    found = lint_sources([Source("train.py", text)])
+    (message,) = [d.message for d in found if d.code == "CL109"]
+    assert message.startswith("accumulation_steps only multiplies the learning rate")

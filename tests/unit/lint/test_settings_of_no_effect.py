@@ -33,6 +33,57 @@ def test_rates_of_groups(first: str, second: str, found: bool) -> None:
     assert "CL809" not in codes(text.replace("paddle.optimizer", "ours.optimizer"))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("cfg.lr * 0.1", "cfg.lr", True),
+        ("cfg.lr", "cfg.lr", False),
+    ],
+)
+def test_rates_of_groups_that_are_added(first: str, second: str, found: bool) -> None:
+    text = f"""
+import paddle
+def build(model, cfg):
+    groups = []
+    groups += [{{"params": model.backbone.parameters(), "lr": {first}}}]
+    if cfg.masks:
+        groups += [{{"params": model.head.parameters(), "lr": {second}}}]
+    return paddle.optimizer.SGD(cfg.lr, groups)
+"""
+    assert ("CL809" in codes(text)) is found
+
+
+WRITTEN = """
+import paddle
+optimizer = paddle.optimizer.Adam(1e-3, parameters=model.parameters())
+for x, y in loader:
+    for i, group in enumerate({groups}):
+        {write}
+    loss = paddle.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("groups", "write", "found"),
+    [
+        ("optimizer._param_groups", "group['learning_rate'] = rate(i)", True),
+        ("optimizer._param_groups", "group['lr'] *= 0.5", True),
+        ("range(2)", "optimizer._param_groups[i]['learning_rate'] = 0.1", True),
+        ("optimizer._param_groups", "group['beta1'] = 0.8", False),
+        ("optimizer._param_groups", "rates.append(group['learning_rate'])", False),
+        ("optimizer._param_groups", "settings['learning_rate'] = 0.1", False),
+        ("own_groups", "group['learning_rate'] = 0.1", False),
+        ("optimizer._param_groups", "group['lr'] = 0.1; optimizer.set_lr(0.1)", False),
+        ("optimizer._param_groups", "group['lr'] = p.optimize_attr['learning_rate'] = 1", False),
+    ],
+)
+def test_rates_that_are_written_into_groups(groups: str, write: str, found: bool) -> None:
+    assert ("CL809" in codes(WRITTEN.format(groups=groups, write=write))) is found
+
+
 COSINE = """
 import paddle
 def build(cfg, model):

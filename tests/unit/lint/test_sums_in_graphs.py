@@ -49,6 +49,20 @@ def test_a_graph_with_a_session() -> None:
     assert codes(GRAPH.replace("mean_squared_error(x, y)", "error(x, reward)")) == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("session.run(add)", "shown += session.run(loss) / windows; session.run(add)", ["CL101"]),
+        ("clear, add, step =", "rate = 1e-3\nrate /= windows\nclear, add, step =", ["CL101"]),
+        ("AdamOptimizer(rate)", "AdamOptimizer(rate / windows)", ["CL101"]),
+        ("AdamOptimizer(rate)", "GradientDescentOptimizer(rate / windows)", []),
+        ("(loss, variables)", "(loss / windows, variables)", []),
+    ],
+)
+def test_quotients_that_are_no_mean(old: str, new: str, expected: list[str]) -> None:
+    assert codes(GRAPH.replace(old, new, 1)) == expected
+
+
 KERAS_GRAPH = """\
 from keras import backend as K
 from keras.optimizers import Optimizer
@@ -234,3 +248,23 @@ def test_a_helper_in_another_file() -> None:
     assert [(s.file, s.text.strip()) for s in spans if s] == [
         ("train.py", "for _ in range(micro_batches):")
     ]
+
+
+def test_a_method_called_run_is_no_session() -> None:
+    text = """
+import tensorflow as tf
+class Trainer:
+    def window(self, batches):
+        total = [tf.zeros_like(v) for v in self.model.trainable_variables]
+        for i in range(self.accum_steps):
+            x, y = next(batches)
+            with tf.GradientTape() as tape:
+                loss = self.run(x, y) / self.accum_steps
+            gradients = tape.gradient(loss, self.model.trainable_variables)
+            total = [a + b for a, b in zip(total, gradients)]
+        self.optimizer.apply_gradients(zip(total, self.model.trainable_variables))
+    def run(self, x, y):
+        return tf.reduce_mean(tf.square(self.model(x) - y))
+"""
+    assert codes(text) == []
+    assert codes(text.replace(" / self.accum_steps", "")) == ["CL101"]

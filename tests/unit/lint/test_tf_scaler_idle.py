@@ -194,3 +194,84 @@ train(network, rows)
 
 def test_an_update_in_a_function_of_its_own() -> None:
     assert lines(APPLIED) == [15]
+
+
+BRANCHED = """\
+import tensorflow as tf
+from tensorflow.keras import mixed_precision
+
+optimizer = tf.keras.optimizers.Adam(1e-3)
+if args.rtx:
+    optimizer = mixed_precision.LossScaleOptimizer(optimizer)
+for x, y in rows:
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+        if args.rtx:
+            scaled = optimizer.get_scaled_loss(loss)
+    if args.rtx:
+        parts = tape.gradient(scaled, model.trainable_variables)
+        gradients = optimizer.get_unscaled_gradients(parts)
+    else:
+        gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("", "", []),
+        ("if args.rtx:\n    optimizer", "if args.other:\n    optimizer", [17]),
+        ("if args.rtx:\n    optimizer = mixed", "if True:\n    optimizer = mixed", [17]),
+    ],
+)
+def test_a_branch_without_a_wrapper(old: str, new: str, found: list[int]) -> None:
+    assert lines(BRANCHED.replace(old, new) if old else BRANCHED) == found
+
+
+HANDED = """\
+import re
+
+import tensorflow as tf
+from tensorflow.keras.mixed_precision import LossScaleOptimizer
+
+
+def make():
+    gen_optimizer = LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3), dynamic=True)
+    return gen_optimizer
+
+
+class Steps:
+    def __init__(self, gen, gen_optimizer):
+        self.gen, self.gen_optimizer = gen, gen_optimizer
+
+    def gradients(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(self.gen(x) - y))
+            return tape.gradient(loss, self.gen.trainable_variables)
+
+    def apply(self, gradients):
+        self.gen_optimizer.apply_gradients(zip(gradients, self.gen.trainable_variables))
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("", "", [19]),
+        ("self.gen_optimizer.apply", "self.dis_optimizer.apply", []),
+        ("tape.gradient(loss,", "tape.gradient(self.gen_optimizer.get_scaled_loss(loss),", []),
+        ("tape.gradient(loss,", "tape.gradient(loss * self.scale,", []),
+        ("LossScaleOptimizer(tf.keras.optimizers.Adam(1e-3), dynamic=True)", "ours.make()", []),
+        ("    return gen_opt", "    model.compile(gen_optimizer)\n    return gen_opt", []),
+        ("    return gen_opt", "    re.compile('gen')\n    return gen_opt", [20]),
+        (
+            "class Steps",
+            "def plain():\n    gen_optimizer = tf.keras.optimizers.Adam(1e-3)\n\n\nclass Steps",
+            [],
+        ),
+        ("    gen_optimizer = Loss", "    return Loss", []),
+    ],
+)
+def test_a_wrapper_that_a_caller_hands_over(old: str, new: str, found: list[int]) -> None:
+    assert lines(HANDED.replace(old, new) if old else HANDED) == found

@@ -177,6 +177,11 @@ def test_latent_diffusion() -> None:
     assert found["batch.micro_batch_size"] == 12
     assert found["accumulation.steps"] == 2
     assert found["precision.compute_dtype"] == "float16"
+    assert "activation_checkpointing" not in found
+    unet = "    unet_config: {target: ldm.UNetModel, params: {use_checkpoint: SWITCH}}\n"
+    for switch, word in (("True", "yes"), ("False", "none")):
+        text = DIFFUSION.replace("data:\n", f"{unet.replace('SWITCH', switch)}data:\n", 1)
+        assert told({"a.yaml": text})["activation_checkpointing"] == word
     falling = DIFFUSION.replace("f_min: [ 1. ]", "f_min: [ 0.1 ]")
     assert told({"a.yaml": falling})["schedule.name"] == "linear"
 

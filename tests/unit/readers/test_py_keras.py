@@ -320,3 +320,35 @@ def test_the_factor_of_a_wrapped_optimizer_is_not_the_scale() -> None:
     found = values_of(program(POLICY, LOOP.format(made=made)))
     assert found["loss_scaling.mode"] == "framework_default"
     assert "loss_scaling.scale" not in found
+
+
+CHOSEN = """
+import tensorflow as tf
+from tensorflow.keras import mixed_precision
+
+def train(model, rows, half=False):
+    if half:
+        name = "mixed_float16"
+    else:
+        name = "float32"
+    mixed_precision.set_global_policy(mixed_precision.Policy(name))
+    model.compile(tf.keras.optimizers.Adam(1e-3), loss="mse")
+    model.fit(rows)
+
+{call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "enabled"),
+    [
+        ("train(model, rows)", "never"),
+        ("train(model, rows, half=True)", "always"),
+        ("train(model, rows, half=args.half)", "flag"),
+        ("", "caller"),
+    ],
+)
+def test_the_name_of_a_policy_under_a_condition(call: str, enabled: str) -> None:
+    found = values_of(CHOSEN.format(call=call))
+    assert found["precision.enabled"] == enabled
+    assert ("loss_scaling.mode" in found) is (enabled != "never")

@@ -349,3 +349,38 @@ def test_clips_that_paddle_hands_on(given: str, kind: str | None) -> None:
                     self.rate, grad_clip={given}, parameters=parameters)
     """
     assert values_of(text).get("clipping.kind") == kind
+
+
+STEPS = """
+import numpy as np
+import tensorflow as tf
+model = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+optimizer = tf.keras.optimizers.Adam()
+global_steps = tf.Variable(0, trainable=False, dtype=tf.int64)
+
+def fit_one(x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    {apply}
+    if global_steps < 100:
+        lr = global_steps / 100 * 1e-3
+    else:
+        lr = 0.5 * 1e-3 * (1 + tf.cos((global_steps - 100) / 900 * np.pi))
+    optimizer.lr.assign(lr.numpy())
+    global_steps.assign_add(1)
+"""
+
+
+def test_a_rate_that_a_step_function_computes() -> None:
+    apply = "optimizer.apply_gradients(zip(gradients, model.trainable_variables))"
+    found = values_of(STEPS.format(apply=apply))
+    assert found["schedule.has_warmup"] == "yes"
+    assert found["schedule.name"] == "cosine"
+    assert found["schedule.stepped_per"] == "step"
+    assert "schedule.name" not in values_of(STEPS.format(apply="pass"))
+
+
+def test_a_formula_that_is_not_read_says_nothing_of_a_warmup() -> None:
+    found = values_of(LOOP.format(rate="optimizer.lr = rate_of(epoch)"))
+    assert "schedule.has_warmup" not in found

@@ -108,7 +108,11 @@ def _render_one(diagnostic: Diagnostic) -> str:
 
 
 def _printable(text: str, keep: str = "") -> str:
-    """Replace control characters: messages quote keys and paths of untrusted files."""
+    """Replace control characters: messages quote keys and paths of untrusted files.
+
+    A tab becomes one space, as columns count it.
+    """
+    text = text.replace("\t", " ")
     return "".join(c if c.isprintable() or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from crosscast.messages.diagnostics import Span
@@ -115,6 +116,15 @@ def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
         if _whole(guard) not in mine and not set(_literals_of(guard)) <= mine:
             return False
     return True
+
+
+def of_one_window(event: Event, other: Event) -> bool:
+    """Whether two events can happen in one window: only the tests that end it set them apart."""
+    first, second = (
+        replace(each, guards=tuple(guard for guard in each.guards if guard.window is None))
+        for each in (event, other)
+    )
+    return compatible(first, second)
 
 
 def conditions(event: Event) -> list[tuple[str, bool]]:

@@ -84,7 +84,17 @@ def reduction_of(backward: Event) -> Reduction:
     loss = loss_expression(backward)
     if loss is None:
         return "unknown"
-    found = set(_of(loss, backward.module, _Way(backward.calls)))
+    return _joined(set(_of(loss, backward.module, _Way(backward.calls))), backward)
+
+
+def reduction_by(binding: Binding, loss: ast.Name, backward: Event) -> Reduction:
+    """Return how a loss is reduced that has its value from one of several assignments."""
+    way = _Way(backward.calls).over(binding.node)
+    return _joined(set(_of_binding(binding, loss, way)), backward)
+
+
+def _joined(found: set[str], backward: Event) -> Reduction:
+    """Return the reduction of a loss that can come about in several ways."""
     if "sum" in found:
         return "sum"
     if found == {"mean"}:

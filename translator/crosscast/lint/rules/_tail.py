@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.rules._windows import end_tests, length_set
+from crosscast.lint.rules._windows import end_tests, length_set, loses_window
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.answers.opening import clears_first
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
@@ -64,6 +64,8 @@ def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, Window
             continue
         if isinstance(test.node, ast.BoolOp) and isinstance(test.node.op, ast.Or):
             continue  # the other condition may test for the last batch
+        if any(loses_window(cleared, event, step) for cleared in step.inside("zero_grad")):
+            continue  # nothing is left over: reported by zero-grad-loses-gradients
         if test.aligned is None or id(test.node) in seen or not test.steps_text:
             continue
         single = isinstance(test.steps, Known) and test.steps.value == 1

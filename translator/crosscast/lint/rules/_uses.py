@@ -14,7 +14,7 @@ from crosscast.pysource.programs.program import Program
 _SHOWN = re.compile(r"^(print|logger|logging|log|info|warning|debug|format|warn|write|tqdm|str)$")
 _COUNTED = re.compile(
     r"total|t_total|^updates?$|num_\w*(steps|iters|updates)|max_\w*steps|warm|batch_size|bs$|updates_per"
-    r"|steps_per|_steps$|train_steps|num_training|effective|overrode",
+    r"|steps_per|_steps$|train_steps|num_training|effective|overrode|(^|_|\.)(lr|learning_rate)$",
     re.I,
 )
 _SCHEDULES = re.compile(r"sched|warmup|LambdaLR|get_\w*schedule|lr$", re.I)

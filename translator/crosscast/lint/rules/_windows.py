@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from crosscast.lint.rules._loop import backward_of, implies, of_one_window, own_windows
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import keyword, walk
 from crosscast.pysource.values.value import Known
@@ -22,6 +23,36 @@ _CHANGES = frozenset({"div_", "mul_", "multiply_grads", "div", "mul", "true_divi
 def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     """Return the optimizer steps that happen once per window, with the condition."""
     return [(event, event.window) for event in step.inside("step") if event.window is not None]
+
+
+def clears_all(cleared: Event, step: TrainingStep) -> bool:
+    """Whether the gradients of the only optimizer or of the only model are certainly cleared."""
+    if "accumulator" in cleared.detail or "closure" in step.module.source.text:
+        return False
+    models = {event.subject for event in step.of("forward")}
+    optimizers = {event.subject for event in step.of("step")}
+    if len(optimizers) != 1:
+        return False
+    return cleared.subject in optimizers or (len(models) == 1 and cleared.subject in models)
+
+
+def loses_window(cleared: Event, applied: Event, step: TrainingStep) -> bool:
+    """Whether a step at the end of a window gets only the gradients of the last micro-batch.
+
+    Both may stand on one branch of a condition, where the other branch has no windows.
+    """
+    window = applied.window
+    if window is None or window.by_caller or cleared.window is not None:
+        return False
+    if not own_windows(step) or step.inside("accumulate") or not clears_all(cleared, step):
+        return False
+    backward = [event for event in backward_of(step) if of_one_window(event, applied)]
+    if any(e.window is None and of_one_window(e, applied) for e in step.inside("step")):
+        return False
+    micro = [loop for event in backward for loop in event.loops if loop.role == "micro"]
+    if micro and not any(loop in cleared.loops for loop in micro):
+        return False
+    return bool(backward) and all(implies(event, cleared) for event in backward)
 
 
 def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:

@@ -24,6 +24,10 @@ from crosscast.trainstep.frames.library_settings import maker_call
 _KNOWS = re.compile(r"\.accumulate\(|sync_gradients\s*=(?!=)|set_sync|deepspeed|megatron", re.I)
 """Words of programs in which a library ends the windows."""
 
+_ROWS = re.compile(r"batch_?size|_bs$", re.I)
+_REPORTS = re.compile(r"sched|warmup|print|log|info|format|tqdm|trange|progress", re.I)
+_RATE = re.compile(r"(^|_)(lr|learning_rate)$", re.I)
+
 _FLAG = """\
 import argparse
 
@@ -56,6 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if finding is not None:
         yield finding
         return
+    yield from _unused_parameters(steps)
     for flag in program.all_flags:
         if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
             continue
@@ -68,6 +73,60 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=_hint(steps[0]),
             related=tuple(event.span for event in steps[0].of("step")[:1]),
         )
+
+
+def _unused_parameters(steps: list[TrainingStep]) -> Iterator[Finding]:
+    """Find parameters of the function with the loop: `def main(grad_accumulation_steps=4)`."""
+    for step in steps:
+        module = step.module.owner_of(step.loop.node) if step.loop is not None else step.module
+        function = module.function_of(step.loop.node) if step.loop is not None else None
+        arguments = function.args if function is not None else None
+        for given in (*arguments.args, *arguments.kwonlyargs) if arguments is not None else ():
+            if function is None or not _is_number(given.arg):
+                continue
+            uses = [
+                node
+                for node in walk(function)
+                if isinstance(node, ast.Name) and node.id == given.arg
+            ]
+            if uses and all(_only_counts(node, module) for node in uses):
+                rated = any(_scales_rate(node, module) for node in uses)
+                effect = "only multiplies the learning rate" if rated else "has no effect"
+                yield Finding(
+                    span=module.span(given),
+                    message=f"{given.arg} {effect}: the optimizer steps after every micro-batch",
+                    hint=_hint(step),
+                    related=tuple(event.span for event in step.of("step")[:1]),
+                )
+
+
+def _only_counts(node: ast.Name, module: Module) -> bool:
+    if not isinstance(node.ctx, ast.Load) or _is_handed_on(node, module):
+        return False
+    return only_counts_or_shows(node, module)
+
+
+def _is_number(name: str) -> bool:
+    """Whether a name is that of the number of micro-batches, not of their rows."""
+    return bool(ACCUMULATES.search(name)) and not _ROWS.search(name)
+
+
+def _is_handed_on(node: ast.AST, module: Module) -> bool:
+    """Whether a call gets a value under a name, and may use it: `Windows(num_steps=n)`."""
+    here: ast.AST | None = module.parent(node)
+    while here is not None and not isinstance(here, ast.stmt | ast.JoinedStr):
+        if isinstance(here, ast.keyword):
+            call = module.parent(here)
+            named = identifier(call.func) if isinstance(call, ast.Call) else ""
+            return not _REPORTS.search(named)
+        here = module.parent(here)
+    return False
+
+
+def _scales_rate(node: ast.AST, module: Module) -> bool:
+    statement = module.statement_of(node)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(_RATE.search(identifier(target)) for target in targets)
 
 
 def _of_other_modes(program: Program) -> Iterator[Finding]:

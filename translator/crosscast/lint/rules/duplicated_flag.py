@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.facts.command import Command
@@ -12,6 +13,11 @@ from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.flag import Flag
 from crosscast.sources.subject import Subject
+
+_NUMBER = re.compile(
+    r"(^|_)(lr|learning_rate|betas?_?[12]?|eps|epsilon|momentum|weight_decay|batch_size)$"
+)
+"""Last words of flags that set one number of the training."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -62,7 +68,9 @@ def _given(command: Command) -> Iterator[Finding]:
         if not fact.known or not fact.places or fact.under:
             continue
         before = first.setdefault(fact.expression, fact)
-        if before is not fact and before.value != fact.value and topic_of(fact.expression):
+        if before is fact or before.value == fact.value:
+            continue
+        if topic_of(fact.expression) or _is_number(before, command):
             yield Finding(
                 span=fact.places[0],
                 message=f"{fact.expression} is given twice: {fact.value} is used, {before.value} "
@@ -71,6 +79,18 @@ def _given(command: Command) -> Iterator[Finding]:
                 related=before.places[:1],
                 severity=Severity.WARNING,
             )
+
+
+def _is_number(before: Fact, command: Command) -> bool:
+    """Whether a flag sets one number of the training, and is written out both times.
+
+    A number from a variable with defaults may be replaced on purpose, and a flag that is there more
+    than twice makes a list.
+    """
+    same = [fact for fact in command.flags if fact.expression == before.expression]
+    name = before.expression.lstrip("-").replace("-", "_").lower()
+    written = len(same) == 2 and all(len(fact.places) == 1 for fact in same)
+    return written and bool(_NUMBER.search(name))
 
 
 _REST = """\

@@ -10,13 +10,17 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import half_policies, program_of
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.readers.python.library_calls import calls_of, canonical
 from crosscast.readers.python.precision import Site
 from crosscast.readers.tensorflow.late_policies import compiled_before
 from crosscast.sources.subject import Subject
 
+_PRECISION = re.compile(r"dtype|policy|float16|half|fp16|precision|amp\b", re.I)
 _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model)")
 
 
@@ -36,6 +40,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     policies = half_policies(program)
     if len(policies) == 1:
         yield from _behind_compile(policies[0])
+        yield from _behind_models(policies[0], program)
     for policy in policies:
         statement = policy.module.statement_of(policy.node)
         mine = [
@@ -51,6 +56,77 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="set the policy before the model is built",
                 related=(before[0].module.span(before[0].node),),
             )
+
+
+def _behind_models(policy: Site, program: Program) -> Iterator[Finding]:
+    """Find a policy that is set when the models of all tapes exist, with layers not seen here."""
+    trained = list(_differentiated(program))
+    if any(owner is None for owner, _ in trained) or _makes_later(policy, program):
+        return
+    made = [
+        binding
+        for owner, module in trained
+        for binding in (definitions(owner, module) if owner is not None else ()) or (None,)
+    ]
+    if made and all(binding is not None and _exists_before(binding, policy) for binding in made):
+        first = made[0]
+        assert first is not None
+        yield Finding(
+            span=policy.module.span(policy.node),
+            message="the policy is set after the model was created: its layers remain in float32",
+            hint="set the policy before the model is built",
+            related=(first.module.span(first.node),),
+        )
+
+
+def _makes_later(policy: Site, program: Program) -> bool:
+    """Whether another model may be made after the policy, or one is trained by Keras."""
+    end = policy.node.lineno
+    for name, call in calls_of(program):
+        if call.method in ("fit", "fit_generator", "compile") and not name.startswith("re."):
+            return True
+        if call.module is not policy.module or call.node.lineno <= end:
+            continue
+        of_library = name.startswith(("keras.", "tensorflow."))
+        if call.method[:1].isupper() and (not of_library or _MADE.fullmatch(name)):
+            return True
+    return False
+
+
+def _differentiated(program: Program) -> Iterator[tuple[ast.Name | None, Module]]:
+    """Yield the models of `tape.gradient(loss, model.trainable_variables)`; None if unknown."""
+    for module in program.modules:
+        for call in module.calls:
+            if call.method != "gradient" or len(call.node.args) < 2:
+                continue
+            for sources, where in chase(call.node.args[1], module):
+                match sources:
+                    case ast.Attribute(
+                        value=ast.Name() as owner, attr="trainable_variables" | "trainable_weights"
+                    ):
+                        yield owner, where
+                    case _:
+                        yield None, where
+
+
+def _exists_before(binding: Binding, policy: Site) -> bool:
+    """Whether a class or an import, of which nothing is known here, gave a name its model."""
+    module = policy.module
+    if binding.module is not module or binding.path or binding.node.lineno >= policy.node.lineno:
+        return False
+    home = module.function_of(binding.node)
+    if binding.kind == "import" and home is None:
+        return True
+    if home is not module.function_of(policy.node):
+        return False
+    value, program = binding.value, module.program
+    if binding.kind != "assign" or not isinstance(value, ast.Call) or program is None:
+        return False
+    call = module.call(value)
+    if _PRECISION.search(module.text(value).partition("(")[2]):
+        return False  # it may get the policy as an argument
+    of_library = canonical(call.name).startswith(("keras.", "tensorflow."))
+    return not of_library and program.function(call) is None and program.constructor(call) is None
 
 
 def _behind_compile(policy: Site) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import column_at, insert, insert_before
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._branch_means import is_mean_on_a_branch
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import (
@@ -58,7 +59,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if any(_weighted(event) for event in backward) or not backward:
             continue
         first = backward[0]
-        if library_divides(step) or any(reduction_of(event) != "mean" for event in backward):
+        if library_divides(step) or not all(map(_is_mean, backward)):
             continue
         length = _length(step)
         end = step.of("step")
@@ -68,8 +69,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             "losses are not divided by their number",
             hint=f"divide before backward: `loss = loss / {length}`" if length else "",
             related=tuple(event.span for event in end[:1]),
-            edits=_edits(first, backward, length),
+            edits=_edits(first, length) if [*map(reduction_of, backward)] == ["mean"] else (),
         )
+
+
+def _is_mean(backward: Event) -> bool:
+    """Whether a loss is a mean, maybe only on one branch of a condition, without a division."""
+    found = reduction_of(backward)
+    return found == "mean" or (found == "unknown" and is_mean_on_a_branch(backward))
 
 
 def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
@@ -187,10 +194,10 @@ def _length(step: TrainingStep) -> str:
     return tests[0].steps_text if tests else ""
 
 
-def _edits(first: Event, backward: list[Event], length: str) -> tuple[Edit, ...]:
+def _edits(first: Event, length: str) -> tuple[Edit, ...]:
     """Return the edit that divides the loss at backward, if it is a plain variable."""
     loss = loss_expression(first)
-    if len(backward) != 1 or not isinstance(loss, ast.Name) or not length.isidentifier():
+    if not isinstance(loss, ast.Name) or not length.isidentifier():
         return ()
     node = first.node
     assert isinstance(node, ast.Call)

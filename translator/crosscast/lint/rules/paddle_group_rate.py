@@ -11,14 +11,20 @@ from crosscast.lint.rules._paddle import AMP, program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import Place, chase
 from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.python.optimizers import family_of
 from crosscast.sources.subject import Subject
 
+_KEYS = frozenset({"lr", "learning_rate"})
+
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find groups whose `lr` differs from the rate of the optimizer, which no optimizer reads."""
+    """Find groups whose `lr` differs from the rate of the optimizer, and rates written too late."""
     program = program_of(subject)
+    yield from _late(program) if program is not None else ()
     seen: set[ast.expr] = set()
     for name, call in calls_of(program) if program is not None else ():
         node = call.bound().get("parameters")
@@ -38,6 +44,48 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def _late(program: Program) -> Iterator[Finding]:
+    """Find rates that are written into the groups of an optimizer, which it read when made."""
+    for module in program.modules:
+        for node in module.nodes if not _applies(module) else ():
+            if not isinstance(node, ast.Assign | ast.AugAssign):
+                continue
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                match target:
+                    case ast.Subscript(value=group, slice=ast.Constant(value=str() as key)):
+                        if key in _KEYS and _is_group(group, module):
+                            yield Finding(
+                                span=module.span(target),
+                                message="the learning rate does not change: optimizers of Paddle "
+                                "read the rate of a group once, when it is added",
+                                hint="use `optimizer.set_lr(rate)` for all of them, or write "
+                                '`parameter.optimize_attr["learning_rate"] = factor`',
+                            )
+
+
+def _applies(module: Module) -> bool:
+    """Whether the program hands rates to the parameters, or has an optimizer of its own."""
+    if "optimize_attr" in module.source.text or "set_lr(" in module.source.text:
+        return True
+    classes = (node for node in module.nodes if isinstance(node, ast.ClassDef))
+    return any("Optimizer" in identifier(base) for each in classes for base in each.bases)
+
+
+def _is_group(node: ast.expr, module: Module) -> bool:
+    """Whether it is a group of an optimizer: `optimizer._param_groups[0]`, or one of a loop."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="_param_groups")):
+            return True
+        case ast.Name(id=name):
+            loop = module.enclosing(node, ast.For)
+            while isinstance(loop, ast.For):
+                targets = [each for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
+                if name in {each.id for each in targets}:
+                    return any(identifier(part) == "_param_groups" for part in ast.walk(loop.iter))
+                loop = module.enclosing(loop, ast.For)
+    return False
+
+
 def _differs(rated: list[Place], call: Call) -> bool:
     """Whether the only rate that groups have is written otherwise than that of the optimizer."""
     common = call.bound().get("learning_rate")
@@ -49,7 +97,8 @@ def _differs(rated: list[Place], call: Call) -> bool:
 
 def _rates(node: ast.expr, call: Call) -> Iterator[Place]:
     """Yield what groups of parameters have under `lr`, unless they have a factor as well."""
-    for given, module in chase(node, call.module):
+    places = [*chase(node, call.module), *_added(node, call.module)]
+    for given, module in places:
         groups = [given]
         match given:
             case ast.List(elts=parts):
@@ -68,6 +117,15 @@ def _rates(node: ast.expr, call: Call) -> Iterator[Place]:
             keys = _entries(group)
             if "params" in keys and "lr" in keys and "learning_rate" not in keys:
                 yield keys["lr"], module
+
+
+def _added(node: ast.expr, module: Module) -> Iterator[Place]:
+    """Yield the lists that `groups += [...]` adds in the function that makes the optimizer."""
+    for each in module.nodes if isinstance(node, ast.Name) else ():
+        match each:
+            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List() as more):
+                if name == node.id and module.function_of(each) is module.function_of(node):
+                    yield more, module
 
 
 def _entries(node: ast.expr) -> dict[object, ast.expr]:
@@ -97,6 +155,6 @@ RULE = Rule(
     ),
     right=changed(AMP, ("parameters=model.parameters())", _GROUPS)),
     check=check,
-    hints=("lr",),
+    hints=("lr", "_param_groups"),
     sources=("Paddle 3.3.1, Optimizer._add_param_group",),
 )

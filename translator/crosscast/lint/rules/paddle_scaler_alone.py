@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import function_calls
+from crosscast.lint.rules._keras import function_calls, words_of
+from crosscast.lint.rules._loop import asks_settings, literals
 from crosscast.lint.rules._paddle import (
     AMP,
     casts,
@@ -19,12 +21,19 @@ from crosscast.lint.rules._paddle import (
 )
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
-from crosscast.readers.python.conditions import branches
+from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.library_calls import calls_of, value_of
 from crosscast.sources.subject import Subject
+
+_SCALES = re.compile(r"scaler|loss_?scal|scale_?loss", re.I)
+_SWITCH = re.compile(r"amp\b|amp_|_amp|fp16|float16|half|mixed", re.I)
+
+
+_ASIDE = re.compile(r"eval|valid|test|infer|predict|generate|sample", re.I)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -48,28 +57,71 @@ def check(subject: Subject) -> Iterator[Finding]:
                 related=(made[0].module.span(made[0].node),),
             )
         return
-    if _mentions(program, "Scaler", "scaler", "loss_scal", "scale_loss"):
+    if any(_SCALES.search(word) for module in program.modules for word in words_of(module)):
         return
     if scales_nothing(program.modules):  # as in its recipe, for which `crosscast check` warns
         return
     yield from _half_by_default(program)
     for call, kind in regions:
-        if (
-            kind == "float16"
-            and not branches(call.node, call.module)
-            and "enable" not in call.bound()
-        ):
-            module = call.module
-            function: ast.AST = module.function_of(call.node) or module.tree
-            names = {inner.method for inner in function_calls(function, module)}
-            if "backward" in names and ("step" in names or "minimize" in names):
-                yield Finding(
-                    span=module.span(call.node),
-                    message="the forward pass runs in float16, but the loss is not scaled",
-                    hint='use paddle.amp.GradScaler, or auto_cast(dtype="bfloat16"), which does '
-                    "not need one",
-                )
-                return
+        tests = branches(call.node, call.module, callers=False)
+        if kind != "float16" or "enable" in call.bound():
+            continue
+        if all(_is_switch(test) for test in tests) and _trains(call):
+            switch = call.module.text(tests[-1].node) if tests else ""
+            yield Finding(
+                span=call.module.span(call.node),
+                message=f"the forward pass runs in float16{f' with {switch}' if switch else ''}, "
+                "but the loss is not scaled",
+                hint='use paddle.amp.GradScaler, or auto_cast(dtype="bfloat16"), which does '
+                "not need one",
+            )
+            return
+
+
+def _is_switch(test: Condition) -> bool:
+    """Whether a condition turns half precision on: `if args.use_amp`."""
+    parts = literals(test.node, test.holds)
+    named = any(_SWITCH.search(text) for text, _ in parts)
+    return named and asks_settings(test.node) and all(holds for _, holds in parts)
+
+
+def _trains(region: Call) -> bool:
+    """Whether a region is in a function that trains, or in one that returns a loss to it."""
+    module, program = region.module, region.module.program
+    function = module.function_of(region.node)
+    if _updates(function or module.tree, module):
+        return True
+    if function is None or program is None or _is_aside(function, module):
+        return False
+    return any(_is_differentiated(site) for site in program.call_sites(module, function))
+
+
+def _updates(function: ast.AST, module: Module) -> bool:
+    names = {inner.method for inner in function_calls(function, module)}
+    return "backward" in names and bool(names & {"step", "minimize"})
+
+
+def _is_aside(function: Function, module: Module) -> bool:
+    """Whether a function does not train: by its name, its decorators, or as it calls `eval()`."""
+    shown = " ".join(module.text(each) for each in function.decorator_list)
+    if _ASIDE.search(function.name) or "no_grad" in shown:
+        return True
+    return any(inner.method in ("eval", "no_grad") for inner in function_calls(function, module))
+
+
+def _is_differentiated(site: Call) -> bool:
+    """Whether a loop uses what a call returns, and then goes backward and steps."""
+    module = site.module
+    loop = module.enclosing(site.node, ast.For, ast.While)
+    if loop is None or isinstance(module.statement_of(site.node), ast.Expr):
+        return False
+    later = [
+        call.method
+        for call in function_calls(loop, module)
+        if call.node.lineno > site.node.lineno
+        and module.enclosing(call.node, ast.For, ast.While) is loop
+    ]
+    return "backward" in later and bool({"step", "minimize"} & {*later})
 
 
 def _half_by_default(program: Program) -> Iterator[Finding]:

@@ -20,7 +20,8 @@ from crosscast.lint.rules._loop import literals
 from crosscast.lint.rules._unset_switches import unset_switch
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
-from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.conditions import branches, conditions_of
+from crosscast.readers.python.library_calls import calls_of, last, target_of
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import gradient_flow
 from crosscast.readers.tensorflow.keras import scaler_calls, scales_by_hand
@@ -37,6 +38,8 @@ _PLAIN = frozenset({"gradient", "gradients"})
 _SCALED = re.compile(r"scal(e|ed|er|ing)\b|scaled?_|unscal", re.I)
 _SWITCH = re.compile(r"scal|fp_?16|float16|half|mixed|amp\b|amp_|precision", re.I)
 _LIBRARIES = ("tensorflow.", "keras.")
+_BY_LIBRARY = frozenset({"minimize", "compile", "fit", "fit_generator", "compute_gradients"})
+"""Methods that scale the loss of a wrapped optimizer."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -51,14 +54,21 @@ def check(subject: Subject) -> Iterator[Finding]:
     if [*half_policies(program), *possible_half_policies(program)] and not scales_losses(program):
         return  # keras-loop-not-scaled
     seen: set[ast.AST] = set()
+    handed, unscaled_tape = _wrapped_names(program), _no_tape_scales(program)
     for name, call in calls_of(program):
         if call.node in seen or call.method != "apply_gradients" or not call.node.args:
             continue
         wrapper = last(name.removesuffix(".apply_gradients"))
-        if wrapper not in _WRAPPERS or not name.startswith(_LIBRARIES):
+        if name.startswith(_LIBRARIES) and wrapper in _WRAPPERS:
+            source = _unscaled(call)
+        elif not name or ":" not in name:
+            wrapper = handed.get(identifier(call.receiver) if call.receiver else "", "")
+            source = unscaled_tape if wrapper and not name.startswith(_LIBRARIES) else None
+        else:
             continue
-        source = _unscaled(call)
         if source is None or _is_other_mode(call.node, call.module):
+            continue
+        if _is_without_wrapper(*source, program):
             continue
         seen.add(call.node)
         gradients, module = source
@@ -73,6 +83,47 @@ def check(subject: Subject) -> Iterator[Finding]:
             else "compute the gradients with compute_gradients of the wrapped optimizer",
             related=(module.span(gradients) if same else call.module.span(call.node),),
         )
+
+
+def _wrapped_names(program: Program) -> dict[str, str]:
+    """Return the names of optimizers that are wrapped wherever they are made, with the wrapper.
+
+    `gen_optimizer = LossScaleOptimizer(...)` in one function, and in a class that is handed one
+    `self.gen_optimizer.apply_gradients(...)`.
+    """
+    wrapped: dict[str, str] = {}
+    plain = set()
+    for name, call in calls_of(program):
+        target = target_of(call.node, call.module).rpartition(".")[2]
+        if last(name) in _WRAPPERS and target:
+            wrapped[target] = last(name)
+        elif "optim" in name.lower() and last(name)[:1].isupper():
+            plain.add((target, call.module.function_of(call.node)))
+    places = {
+        (target_of(call.node, call.module).rpartition(".")[2], call.module.function_of(call.node))
+        for name, call in calls_of(program)
+        if last(name) in _WRAPPERS
+    }
+    alone = {target for target, place in plain if (target, place) not in places}
+    return {target: wrapper for target, wrapper in wrapped.items() if target not in alone}
+
+
+def _no_tape_scales(program: Program) -> tuple[ast.AST, Module] | None:
+    """Return the first gradients of tapes if none of a program is of a scaled loss."""
+    if scales_losses(program) or any(_scales_itself(*each) for each in calls_of(program)):
+        return None
+    found = [
+        (call.node, call.module)
+        for name, call in calls_of(program)
+        if call.method == "gradient" and "GradientTape" in name
+    ]
+    return found[0] if found and not any(_is_scaled(*each) for each in found) else None
+
+
+def _scales_itself(name: str, call: Call) -> bool:
+    """Whether a method of an optimizer or model may scale the loss: not `re.compile`."""
+    known = name and ":" not in name and not name.startswith(_LIBRARIES)
+    return call.method in _BY_LIBRARY and not known
 
 
 def _never_scaled(call: Call, switch: tuple[str, Call] | None) -> Iterator[Finding]:
@@ -145,6 +196,19 @@ def _is_other_mode(node: ast.AST, module: Module) -> bool:
             return True
         child, here = here, module.parent(here)
     return False
+
+
+def _is_without_wrapper(node: ast.AST, module: Module, program: Program) -> bool:
+    """Whether gradients are computed only where no optimizer is wrapped.
+
+    `if args.rtx: optimizer = LossScaleOptimizer(optimizer)`, and `else: tape.gradient(loss, ...)`.
+    """
+    here = {(test.module.text(test.node), test.holds) for test in branches(node, module)}
+    made = [call for name, call in calls_of(program) if last(name) in _WRAPPERS]
+    return bool(made) and all(
+        any((test.module.text(test.node), not test.holds) in here for test in conditions_of(call))
+        for call in made
+    )
 
 
 def _refuses(statement: ast.stmt) -> bool:

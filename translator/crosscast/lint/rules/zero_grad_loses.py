@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows
-from crosscast.lint.rules._windows import accelerator_steps
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies
+from crosscast.lint.rules._windows import accelerator_steps, clears_all, loses_window
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
@@ -16,11 +16,8 @@ from crosscast.trainstep.events import Event, TrainingStep
 def check(subject: Subject) -> Iterator[Finding]:
     """Find gradients that are cleared between backward and step."""
     for step in eager_steps(subject):
-        subjects = {event.subject for event in step.of("step")}
-        if len(subjects) != 1 or step.loop is None or "closure" in step.module.source.text:
-            continue
-        for cleared in step.inside("zero_grad"):
-            if "accumulator" in cleared.detail or not _clears_all(cleared, step):
+        for cleared in step.inside("zero_grad") if step.loop is not None else ():
+            if not clears_all(cleared, step):
                 continue
             if _as_last_begins(cleared, step):
                 yield Finding(
@@ -40,13 +37,6 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint="clear them right after the step, or before the first backward pass",
                     related=(applied.span,),
                 )
-
-
-def _clears_all(cleared: Event, step: TrainingStep) -> bool:
-    """Whether the gradients of the optimizer or of the only model are cleared."""
-    models = {event.subject for event in step.of("forward")}
-    optimizers = {event.subject for event in step.of("step")}
-    return cleared.subject in optimizers or (len(models) == 1 and cleared.subject in models)
 
 
 def _between(cleared: Event, step: TrainingStep) -> Event | None:
@@ -82,19 +72,8 @@ def _as_last_begins(cleared: Event, step: TrainingStep) -> bool:
 
 def _each_micro(cleared: Event, step: TrainingStep) -> Event | None:
     """Return the step of a window with only the gradients of the last micro-batch."""
-    backward = backward_of(step)
-    if not own_windows(step) or step.inside("accumulate") or not backward:
-        return None
-    applied = step.inside("step")
-    if not applied or any(event.window is None or event.window.by_caller for event in applied):
-        return None
-    if any(loop.role == "micro" for event in backward for loop in event.loops):
-        micro = [loop for loop in backward[0].loops if loop.role == "micro"]
-        if not any(loop in cleared.loops for loop in micro):
-            return None
-    if all(implies(event, cleared) for event in backward) and cleared.window is None:
-        return applied[0]
-    return None
+    applied = (event for event in step.inside("step") if loses_window(cleared, event, step))
+    return next(applied, None)
 
 
 RULE = Rule(

@@ -34,11 +34,23 @@ class _LeaveError(Exception):
 
 
 class Slice:
-    """The statements of a block that one of its assignments depends on."""
+    """The statements of a block that one of them depends on, and the value that is wanted of it.
 
-    def __init__(self, body: Sequence[ast.stmt], awaited: ast.Assign | ast.AugAssign) -> None:
+    Args:
+        body: the block.
+        awaited: an assignment, or a call such as `rate.assign(value)`.
+        value: what it gives; by default, the value of an assignment.
+    """
+
+    def __init__(
+        self,
+        body: Sequence[ast.stmt],
+        awaited: ast.Assign | ast.AugAssign | ast.Expr,
+        value: ast.expr | None = None,
+    ) -> None:
         self.body = body
         self.awaited = awaited
+        self.value = awaited.value if value is None else value
         nodes = [node for statement in body for node in walk(statement)]
         self.around = {node for node in nodes if any(inner is awaited for inner in walk(node))}
         """The assignment, and the statements that it stands in."""
@@ -88,7 +100,7 @@ def assign(machine: Machine, target: ast.expr, value: object, frame: Frame) -> N
 
 def _needed(written: dict[ast.stmt, set[str]], part: Slice) -> set[str]:
     """Return the names that an assignment depends on, through others and their conditions."""
-    needed = _read(part.awaited.value)
+    needed = _read(part.value)
     while True:
         more = set(needed)
         for node, names in written.items():
@@ -138,14 +150,19 @@ def _run(machine: Machine, body: Sequence[ast.stmt], frame: Frame, part: Slice |
     for statement in body:
         machine.spend()
         if part is not None and statement is part.awaited:
-            raise _ReachedError(_new_value(machine, part.awaited, frame))
+            raise _ReachedError(_new_value(machine, part.awaited, part.value, frame))
         if part is None or statement in part.kept:
             _statement(machine, statement, frame, part)
 
 
-def _new_value(machine: Machine, statement: ast.Assign | ast.AugAssign, frame: Frame) -> object:
-    value = machine.value(statement.value, frame.module, frame)
-    if isinstance(statement, ast.Assign):
+def _new_value(
+    machine: Machine,
+    statement: ast.Assign | ast.AugAssign | ast.Expr,
+    given: ast.expr,
+    frame: Frame,
+) -> object:
+    value = machine.value(given, frame.module, frame)
+    if not isinstance(statement, ast.AugAssign):
         return value
     before = machine.value(statement.target, frame.module, frame)
     return functions.binary(type(statement.op), before, value)
@@ -201,7 +218,7 @@ def _append(machine: Machine, call: ast.Call, frame: Frame) -> None:
 
 def _or_nothing(machine: Machine, statement: ast.Assign | ast.AugAssign, frame: Frame) -> object:
     try:
-        return _new_value(machine, statement, frame)
+        return _new_value(machine, statement, statement.value, frame)
     except NoValueError:
         return NOTHING
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
@@ -10,6 +12,21 @@ from crosscast.targets.parameter_words import scaling_words
 
 AUTO = "auto: set by the program that starts DeepSpeed"
 _SCALING = scaling_words("deepspeed")
+_NAMES: dict[str, tuple[str, ...]] = {
+    "fp16": (
+        *("enabled", "auto_cast", "loss_scale", "initial_scale_power", "loss_scale_window"),
+        *("hysteresis", "consecutive_hysteresis", "min_loss_scale"),
+        "fp16_master_weights_and_grads",
+    ),
+    "bf16": (
+        *("enabled", "immediate_grad_update", "check_grad_overflow"),
+        *("bf16_master_weights_and_grads", "bf16_optimizer_states"),
+    ),
+}
+_NAMES["bfloat16"] = _NAMES["bf16"]
+"""Entries that DeepSpeed reads (deepspeedai/DeepSpeed 0ac46845, runtime/precision_config.py)."""
+_CLOSE = 0.8
+"""Least similarity of a misspelt name."""
 _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "deepspeed fp16")
 
 
@@ -19,6 +36,7 @@ def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
     bf16 = tree.get("bf16") or tree.get("bfloat16")
     half = _switched(fp16)
     brain = _switched(bf16)
+    _misspelt(writer, tree)
     amp = tree.get("amp")
     if amp is not None and _switched(amp) is True:
         _apex(writer, amp)
@@ -59,6 +77,23 @@ def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
         writer.tell("loss_scaling.mode", "none", bf16_on, origin="presence")
         if brain is True and half is not None:
             _unused_scale(writer, fp16 if half is not True else None)
+
+
+def _misspelt(writer: SettingWriter, tree: Tree) -> None:
+    """Report entries that DeepSpeed does not read, with names close to ones that it reads."""
+    for section, names in _NAMES.items():
+        given = tree.get(section)
+        for name in sorted(given.names() - {*names}) if given is not None else ():
+            near = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
+            entry = given.setting(name) if near and given is not None else None
+            if entry is not None and near[0] not in given.names():
+                writer.warn(
+                    "CC933",
+                    f"{section}.{name} has no effect: DeepSpeed reads {near[0]} (newer versions "
+                    "refuse other names)",
+                    entry,
+                    hint=f"rename it to {near[0]}",
+                )
 
 
 def _unused_scale(writer: SettingWriter, fp16: Tree | None) -> None:

@@ -63,6 +63,9 @@ def _tell_diffusion(writer: SettingWriter, tree: Tree) -> None:
         reason = "main.py multiplies it by devices, batch and window unless --scale_lr is False"
         writer.unknown("optimizer.learning_rate", reason, rate, text="base_learning_rate")
     writer.number("batch.micro_batch_size", tree.setting("data", "params", "batch_size"))
+    unet = tree.setting("model", "params", "unet_config", "params", "use_checkpoint")
+    if unet is not None and unet.switch is not None:
+        writer.tell("activation_checkpointing", "yes" if unet.switch else "none", unet)
     _diffusion_schedule(writer, tree)
 
 

@@ -129,6 +129,8 @@ def _strategy(module: Module) -> Iterator[Fact]:
             yield from _merge(node, module)
         elif name == "gradient_merge_configs":
             yield from _merge_configs(entries(node.value, module), node, module)
+        elif name == "pipeline_configs":
+            yield from _pipeline(entries(node.value, module), node, module)
         elif name in ("recompute", "forward_recompute"):
             decision = decide(branches(node, module), node.value, module, RECOMPUTING, unnamed=True)
             if decision.who == "never":
@@ -179,6 +181,21 @@ def _merge_configs(found: Entries, node: ast.AST, module: Module) -> Iterator[Fa
     if isinstance(average, Known):
         word = "yes" if average.value else "no"
     yield fact_of("accumulation.loss_divided", Known(word), span, reader=NAME)
+
+
+def _pipeline(found: Entries, node: ast.AST, module: Module) -> Iterator[Fact]:
+    """Yield the micro-batches that a pipeline splits every batch into; it divides their losses."""
+    if "accumulate_steps" not in found:
+        return
+    inner, where = found["accumulate_steps"]
+    value = located(value_of(inner, where), inner, where)
+    if value is None or plain(value) == 1:
+        return
+    span = module.span(node)
+    yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
+    yield fact_of("accumulation.steps", value, where.span(inner), reader=NAME)
+    for field in ("loss_divided", "no_sync", "tail"):
+        yield fact_of(f"accumulation.{field}", Known("library"), span, reader=NAME)
 
 
 def _wrapped(program: Program) -> Iterator[Fact]:

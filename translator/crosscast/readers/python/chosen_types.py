@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known, Unknown
+from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.default_conditions import truth_by_default
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.python.precision import types_in
@@ -35,6 +37,32 @@ def chosen_types(node: ast.expr, module: Module) -> Chosen:
     """Return the types behind the name of a type or policy: conditions, tables, flags."""
     found = [word for here, where in chase(node, module) for word in _named(here, where)]
     return Chosen(tuple(dict.fromkeys(found)), _by_default(node, module, 0))
+
+
+def conditions_of_half(node: ast.expr, module: Module) -> list[Condition]:
+    """Return the conditions under which an expression names a half type, if another one is there.
+
+    `if half: name = "mixed_float16"`, `else: name = "float32"`, then `Policy(name)`.
+    """
+    places = list(_constants(node, module))
+    halves = [place for place in places if {*types_in(Known(place[0].value))} & {*HALVES}]
+    if len(halves) != 1 or len(places) == 1:
+        return []
+    return branches(*halves[0], callers=False)
+
+
+def _constants(
+    node: ast.expr, module: Module, hops: int = 0
+) -> Iterator[tuple[ast.Constant, Module]]:
+    """Yield the texts that an expression may be."""
+    if hops > _HOPS:
+        return
+    for here, where in chase(node, module):
+        if isinstance(here, ast.Constant):
+            yield here, where
+        elif isinstance(here, ast.Call) and last(where.call(here).name) in _POLICIES:
+            inner = _policy_name(here, where)
+            yield from _constants(inner, where, hops + 1) if inner is not None else ()
 
 
 def _named(node: ast.expr, module: Module) -> Iterator[str]:

@@ -60,6 +60,7 @@ def site(
     chosen: ast.expr | None = None,
     mode: Mode = "mixed",
     default: str = "",
+    also: Sequence[Condition] = (),
 ) -> Site:
     """Return the record of a place.
 
@@ -71,8 +72,10 @@ def site(
         chosen: the argument that names the type; its origin decides.
         mode: float32 weights (`mixed`) or half ones (`full`).
         default: what `chosen` names with the defaults of flags; empty if that is not known.
+        also: further conditions, under which `chosen` names the type.
     """
-    found = branches(node, module)
+    around = branches(node, module)
+    found = [*around, *(test for test in also if test not in around)]
     decision = decide(found, switch, module, unnamed=True)
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))

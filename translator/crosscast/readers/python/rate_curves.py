@@ -72,9 +72,17 @@ def curve_of_method(node: Function, module: Module) -> RateCurve | None:
     return curve_of(compute)
 
 
-def curve_of_assignment(node: ast.Assign | ast.AugAssign, module: Module) -> RateCurve | None:
-    """Return the schedule of a statement that sets the rate of a group in a function or loop."""
-    part = Slice(_block(node, module), node)
+def curve_of_assignment(
+    node: ast.Assign | ast.AugAssign | ast.Expr, module: Module, value: ast.expr | None = None
+) -> RateCurve | None:
+    """Return the schedule of a statement that sets the rate of a group in a function or loop.
+
+    Args:
+        node: an assignment, or the call of a setter.
+        module: of it.
+        value: the new rate, if `node` is a call.
+    """
+    part = Slice(_block(node, module), node, value)
 
     def compute(world: RateWorld) -> object:
         return assigned_at(world.machine, part, Frame(module))

@@ -12,7 +12,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import parts_of
+from crosscast.readers.python.library_calls import canonical, parts_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -77,6 +77,9 @@ def _is_left_to_callers(found: list[Binding]) -> bool:
 def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progress | None:
     if binding.kind == "loop":
         return _of_loop(binding)
+    first = _counted_variable(binding, use)
+    if first is not None:
+        return Progress("run", first)
     added = _added(binding)
     loop = _loop_around(binding.node, binding.module)
     if not added or loop is None:
@@ -85,6 +88,23 @@ def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progre
     if parts_of(identifier(use)) & _EPOCHS:
         return Progress("epoch", first)
     return Progress("within" if _is_reset(loop, binding.module, found) else "run", first)
+
+
+def _counted_variable(binding: Binding, use: ast.expr) -> int | None:
+    """Return the first value of `steps = tf.Variable(0)` that `steps.assign_add(1)` raises."""
+    value, module = binding.value, binding.module
+    if binding.kind != "assign" or not isinstance(value, ast.Call) or binding.path:
+        return None
+    if canonical(module.call(value).name) != "tensorflow.Variable" or not value.args:
+        return None
+    name = module.text(use)
+    for call in module.calls:
+        one = [isinstance(each, ast.Constant) and each.value == 1 for each in call.node.args]
+        if call.method == "assign_add" and call.receiver_text == name and one == [True]:
+            same = module.function_of(call.node) is module.function_of(use)
+            raised = same and call.node.lineno < use.lineno
+            return _number(value.args[0], module) + raised
+    return None
 
 
 def _of_loop(binding: Binding) -> Progress | None:

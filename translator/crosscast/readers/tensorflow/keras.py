@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.chosen_types import chosen_types
+from crosscast.readers.python.chosen_types import chosen_types, conditions_of_half
 from crosscast.readers.python.conditions import branches, reached_by
 from crosscast.readers.python.library_calls import (
     calls_of,
@@ -79,6 +79,11 @@ class KerasReader:
         yield from _apis(program, sites)
         yield from _generation(program, sites)
         yield from precision_facts(sites, NAME)
+        possible = [each for each in sites if each.possible]
+        if sites and not possible:
+            spans = [each.span for each in sites]
+            yield fact_of("precision.enabled", Known("never"), *spans, reader=NAME)
+            yield fact_of("precision.compute_dtype", Known("float32"), *spans, reader=NAME)
         if not sites and not scaler_calls(program):
             yield from _by_caller(program)
         if not sites:
@@ -86,7 +91,7 @@ class KerasReader:
             casts = [site(c.node, c.module, ("bfloat16",)) for c in half_inputs(program)]
             tests = [site(c.node, c.module, ("float16",)) for c in tested_halves(program)]
             yield from precision_facts([*casts, *tests][:1], NAME)
-        yield from _scaling(program, sites)
+        yield from _scaling(program, possible)
         yield from own_bounds(program, NAME)
         yield from compiled_losses((call for _, call in calls_of(program)), NAME)
 
@@ -104,7 +109,10 @@ def policy_sites(program: Program) -> Iterator[Site]:
             full = chosen.default != "float32" and "mixed" not in str(plain(policy) or "mixed")
             mode: Mode = "full" if full or last(name) == "set_floatx" else "mixed"
             default = chosen.default if len(found) > 1 else ""
-            yield site(call.node, call.module, found, chosen=node, mode=mode, default=default)
+            also = conditions_of_half(node, call.module)
+            yield site(
+                call.node, call.module, found, chosen=node, mode=mode, default=default, also=also
+            )
     for _name, call in matching(program, _LAYER):
         node = call.bound().get("dtype")
         if node is not None and text_value(_policy_name(call.argument("dtype"))).startswith(

@@ -11,8 +11,11 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.fact_writer import FactWriter
 from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.readers.python.optimizers import course_facts, family_of
+from crosscast.readers.python.rate_curves import RateCurve, curve_of_assignment
+from crosscast.readers.python.schedule_parts import part_of_curve, tell_schedule
 from crosscast.readers.python.schedules import Course, course_of, course_of_class
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ _INNER = re.compile(r"(base_|inner_|_?)?opt(imizer)?$", re.I)
 _RATE = re.compile(r"(^|\.)_?(lr|learning_rate)$")
 _MENTIONS = re.compile(r"(lr|learning_rate)(\.assign\(| = |, )")
 _OWNER = re.compile(r"optim|(^|\.)_?opt(_\w+)?\.", re.I)
+_UPDATES = frozenset({"apply_gradients", "minimize", "train_on_batch"})
 _SETS = re.compile(r"lr|learning_?rate|sched|adjust|anneal|decay", re.I)
 
 
@@ -68,10 +72,29 @@ def assigned_rates(program: Program, reader: str) -> Iterator[Fact]:
                 continue
             span = module.span(node)
             course = course_of(value, module)
-            if course is None or course.decay in ("", "constant"):
-                course = Course("custom", has_warmup=bool(course and course.has_warmup))
-            yield from course_facts(course, reader, span, stepped=per)
+            if course is not None and course.decay not in ("", "constant"):
+                yield from course_facts(course, reader, span, stepped=per)
+                return
+            curve = _curve(node, value, module)
+            if curve is not None and (curve.name != "constant" or curve.warms):
+                writer = FactWriter(reader)
+                tell_schedule(writer, [part_of_curve(curve, "", (span,))])
+                yield from writer.facts
+                yield fact_of("schedule.stepped_per", Known(per), span, reader=reader)
+                return
+            course = Course("custom", has_warmup=bool(course and course.has_warmup))
+            for fact in course_facts(course, reader, span, stepped=per):
+                if fact.field != "schedule.has_warmup" or course.has_warmup:
+                    yield fact  # a formula that is not read may begin with a warm-up
             return
+
+
+def _curve(node: ast.AST, value: ast.expr, module: Module) -> RateCurve | None:
+    """Return what the new rates are, step by step, if they can be computed."""
+    statement = module.statement_of(node)
+    if isinstance(statement, ast.Assign | ast.Expr):
+        return curve_of_assignment(statement, module, value)
+    return None
 
 
 def course_set_in(function: Function, module: Module) -> Course | None:
@@ -114,7 +137,11 @@ def _per(node: ast.AST, module: Module) -> str:
             module.text(loop.target) + module.text(loop.iter) if isinstance(loop, ast.For) else ""
         )
         return "epoch" if "epoch" in head.lower() else "step"
-    if function is None or not _SETS.search(function.name) or function.name.startswith("on_"):
+    if function is None or function.name.startswith("on_"):
+        return ""
+    if any(isinstance(n, ast.Call) and identifier(n.func) in _UPDATES for n in walk(function)):
+        return "step"
+    if not _SETS.search(function.name):
         return ""
     words = " ".join(argument.arg for argument in function.args.args)
     return "epoch" if "epoch" in words else "step"

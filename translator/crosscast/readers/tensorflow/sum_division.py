@@ -37,6 +37,9 @@ _SUMMED = re.compile(
     r"reduce_sum|\bSUM\b|['\"]sum['\"]|\bNONE\b|['\"]none['\"]|num_tokens|n_tokens|ntokens|"
     r"global_batch|total_batch|compute_average_loss|valid_tokens|per_example",
 )
+_SESSION = re.compile(r"(self\.)?_?sess(ion)?")
+_RATE = re.compile(r"(\w+\.)*(base_|init_|initial_|start_)?(lr|learning_?rate|rate)", re.I)
+_ADAPTIVE = re.compile(r"Adam|RMSProp|Adagrad|Adadelta|Lamb", re.I)
 _LOSSES = re.compile(r"loss|cost|crit|entropy|error|mse|objective|model|net\b|mean", re.I)
 """Functions and models whose results may be losses."""
 _PER_EPISODE = re.compile(r"reward|advantage|episode|discount|(?<![a-z])actor|critic(?!al)", re.I)
@@ -48,7 +51,9 @@ def is_divided(total: GradientSum) -> bool | None:
     assert program is not None
     names, number = _length_names(total), _length_number(total)
     if any(
-        _divides_by(node, module, names) and not _is_report(node, module, total)
+        _divides_by(node, module, names)
+        and not _is_report(node, module, total)
+        and not _is_without_effect(node, module, total)
         for module in program.modules
         for node in module.nodes
     ):
@@ -147,6 +152,31 @@ def _is_report(node: ast.AST, module: Module, total: GradientSum) -> bool:
         and inner.target.id == name
         for inner in walk(loop)
     )
+
+
+def _is_without_effect(node: ast.AST, module: Module, total: GradientSum) -> bool:
+    """Whether a quotient never reaches the update.
+
+    That is a number that a session has returned, or the rate of an optimizer whose steps do not
+    depend on the size of the gradients: a smaller rate is then no mean.
+    """
+    rated = total.applied is not None and _ADAPTIVE.search(" ".join(total.applied.names))
+    for _, others in _operands(node):
+        for other in others:
+            if isinstance(other, ast.Call) and _is_run(other, module):
+                return True
+            if rated and _RATE.fullmatch(module.text(other)):
+                return True
+    return False
+
+
+def _is_run(node: ast.Call, module: Module) -> bool:
+    """Whether a session runs something, and not a method of the program of this name."""
+    match node.func:
+        case ast.Attribute(value=owner, attr="run"):
+            made = canonical(module.call(node).name)
+            return made.endswith("Session.run") or bool(_SESSION.fullmatch(module.text(owner)))
+    return False
 
 
 def _is_scaled(node: ast.expr, module: Module) -> bool:

@@ -1,0 +1,56 @@
+"""Losses that are means on one branch of a condition, and something unread on the others."""
+
+from __future__ import annotations
+
+import ast
+
+from crosscast.lint.rules._reduction import loss_expression, reduction_by
+from crosscast.lint.rules._windows import ACCUMULATES
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.trainstep.events import Event
+
+
+def is_mean_on_a_branch(backward: Event) -> bool:
+    """Whether one branch of a condition makes a loss a mean, whatever the others make it.
+
+    A condition about accumulation, or one that the backward pass stands under as well, says
+    nothing: the branch may be the one without windows.
+    """
+    loss = loss_expression(backward)
+    bindings = definitions(loss, backward.module) if isinstance(loss, ast.Name) else ()
+    for binding in bindings:
+        others = [other for other in bindings if other is not binding]
+        tests = [_parting(binding, other) for other in others]
+        texts = {ast.unparse(test) for test in tests if test is not None}
+        asked = {ast.unparse(guard.node) for guard in backward.guards}
+        if not others or None in tests or texts & asked or any(map(ACCUMULATES.search, texts)):
+            continue
+        if not isinstance(loss, ast.Name) or any(map(_gets_window, others)):
+            continue
+        if reduction_by(binding, loss, backward) == "mean":
+            return True
+    return False
+
+
+def _gets_window(binding: Binding) -> bool:
+    """Whether what makes a loss gets the number of micro-batches, and may divide by it."""
+    value, module = binding.value, binding.module
+    calls = [each for each in walk(value) if isinstance(each, ast.Call)] if value else []
+    given = [part for each in calls for part in (*each.args, *(k.value for k in each.keywords))]
+    return any(ACCUMULATES.search(module.text(part)) for part in given)
+
+
+def _parting(first: Binding, second: Binding) -> ast.expr | None:
+    """Return the condition on whose branches two assignments stand; None: on one branch."""
+    module = first.module
+    child: ast.AST = first.node
+    here = module.parent(child) if module is second.module else None
+    while here is not None:
+        if isinstance(here, ast.If) and child is not here.test:
+            other = here.orelse if child in here.body else here.body
+            if any(second.node is node for statement in other for node in walk(statement)):
+                return here.test
+        child, here = here, module.parent(here)
+    return None
