@@ -81,7 +81,7 @@ def _behind_models(policy: Site, program: Program) -> Iterator[Finding]:
 
 def _makes_later(policy: Site, program: Program) -> bool:
     """Whether another model may be made after the policy, or one is trained by Keras."""
-    end = policy.node.lineno
+    end = getattr(policy.node, "lineno", 0)
     for name, call in calls_of(program):
         if call.method in ("fit", "fit_generator", "compile") and not name.startswith("re."):
             return True
@@ -112,7 +112,9 @@ def _differentiated(program: Program) -> Iterator[tuple[ast.Name | None, Module]
 def _exists_before(binding: Binding, policy: Site) -> bool:
     """Whether a class or an import, of which nothing is known here, gave a name its model."""
     module = policy.module
-    if binding.module is not module or binding.path or binding.node.lineno >= policy.node.lineno:
+    if binding.module is not module or binding.path:
+        return False
+    if getattr(binding.node, "lineno", 0) >= getattr(policy.node, "lineno", 0):
         return False
     home = module.function_of(binding.node)
     if binding.kind == "import" and home is None:

@@ -81,7 +81,10 @@ def _is_group(node: ast.expr, module: Module) -> bool:
             while isinstance(loop, ast.For):
                 targets = [each for each in ast.walk(loop.target) if isinstance(each, ast.Name)]
                 if name in {each.id for each in targets}:
-                    return any(identifier(part) == "_param_groups" for part in ast.walk(loop.iter))
+                    parts = [
+                        each for each in ast.walk(loop.iter) if isinstance(each, ast.Attribute)
+                    ]
+                    return any(part.attr == "_param_groups" for part in parts)
                 loop = module.enclosing(loop, ast.For)
     return False
 
@@ -121,7 +124,9 @@ def _rates(node: ast.expr, call: Call) -> Iterator[Place]:
 
 def _added(node: ast.expr, module: Module) -> Iterator[Place]:
     """Yield the lists that `groups += [...]` adds in the function that makes the optimizer."""
-    for each in module.nodes if isinstance(node, ast.Name) else ():
+    if not isinstance(node, ast.Name):
+        return
+    for each in module.nodes:
         match each:
             case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List() as more):
                 if name == node.id and module.function_of(each) is module.function_of(node):

@@ -78,7 +78,7 @@ def _is_scaled(value: ast.expr, name: str) -> bool:
 
 def _is_repeated(node: ast.AST, module: Module) -> bool:
     """Whether a loop may run something again, so that what follows may come before."""
-    loop = module.enclosing(node, ast.For | ast.While)
+    loop = module.enclosing(node, ast.For, ast.While)
     return loop is not None and module.function_of(loop) is module.function_of(node)
 
 

@@ -83,9 +83,11 @@ def _misspelt(writer: SettingWriter, tree: Tree) -> None:
     """Report entries that DeepSpeed does not read, with names close to ones that it reads."""
     for section, names in _NAMES.items():
         given = tree.get(section)
-        for name in sorted(given.names() - {*names}) if given is not None else ():
+        if given is None:
+            continue
+        for name in sorted(given.names() - {*names}):
             near = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
-            entry = given.setting(name) if near and given is not None else None
+            entry = given.setting(name) if near else None
             if entry is not None and near[0] not in given.names():
                 writer.warn(
                     "CC933",
