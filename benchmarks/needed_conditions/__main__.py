@@ -33,7 +33,8 @@ from table import page, report
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "translator" / "crosscast"
 ROOMS = ("lint", "readers")
-TESTS = [f"tests/unit/{room}" for room in (*ROOMS, "lift", "migrate", "pysource", "trainstep")]
+TESTED = (*ROOMS, "readings", "lift", "migrate", "pysource", "trainstep")
+TESTS = [f"tests/unit/{room}" for room in TESTED]
 BUILD = ROOT / "build" / "needed-conditions"
 PAGE = ROOT / "docs" / "needed-conditions.md"
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
