@@ -86,5 +86,6 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL808": ("ACCUM_NOT_WIRED",),
     "CL809": ("DEAD_FLAG",),
     "CL810": ("CLIP_BEFORE_UNSCALE",),
+    "CL811": ("DEAD_FLAG",),
 }
 """A code that is missing here matches nothing."""

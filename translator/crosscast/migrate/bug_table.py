@@ -167,6 +167,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL808", _WINDOW, "windows have the requested length", keep={_WINDOW: 1}),
         _bug("CL809", "optimizer.lr", "every parameter has the rate in the recipe", by_user=True),
         _bug("CL810", _SCALING, "gradients are unscaled before they are clipped"),
+        _bug("CL811", "schedule.name", "the optimizer has the schedule"),
         _bug("CL901", "", "the current API is used"),
         _bug("CL902", "", "the current API is used"),
         _bug("CL903", "", "the current API is used"),
