@@ -58,6 +58,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL504": ("SCHED_ON_SKIP",),
     "CL505": ("SCHED_LENGTH_MISMATCH",),
     "CL506": ("DECAY_INVERTED",),
+    "CL508": ("CONFIG_CONFLICT",),
     "CL509": ("SCHED_LENGTH_MISMATCH",),
     "CL510": ("SCHED_LENGTH_MISMATCH", "OFF_BY_ONE_WINDOW"),
     "CL511": ("CONFIG_CONFLICT",),
@@ -87,5 +88,6 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL809": ("DEAD_FLAG",),
     "CL810": ("CLIP_BEFORE_UNSCALE",),
     "CL811": ("DEAD_FLAG",),
+    "CL812": ("CONFIG_CONFLICT",),
 }
 """A code that is missing here matches nothing."""

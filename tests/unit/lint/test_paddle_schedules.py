@@ -36,7 +36,12 @@ GIVEN = NUMBER.replace("Adam(rate", "Adam(schedule")
         (NUMBER, "pass", "optimizer.set_lr(float(schedule()))", False),
         (NUMBER, "parts = {'schedule': schedule}", "use(parts)", False),
         (NUMBER, "use(schedule)", "pass", False),
-        (NUMBER, "schedule = paddle.optimizer.lr.LinearWarmup(schedule, 5, 0, rate)", "pass", False),
+        (
+            NUMBER,
+            "schedule = paddle.optimizer.lr.LinearWarmup(schedule, 5, 0, 1)",
+            "pass",
+            False,
+        ),
     ],
 )
 def test_schedules_that_no_optimizer_has(
@@ -62,3 +67,78 @@ Trainer(model, 0.1)
 """
     assert "CL811" not in codes(text)
     assert "CL811" in codes(text.replace("(Base)", ""))
+
+
+CHOSEN = """
+import argparse
+import paddle
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rate", type=float, default=0.1)
+parser.add_argument("--decay", action="store_true")
+parser.add_argument("--kind", default="adamw")
+args = parser.parse_args()
+
+schedule = args.rate
+if {made}:
+    schedule = paddle.optimizer.lr.StepDecay(args.rate, step_size=30)
+if args.kind == "adam":
+    optimizer = paddle.optimizer.Adam(args.rate, parameters=weights)
+elif args.kind == "adamw":
+    optimizer = paddle.optimizer.AdamW(args.rate, parameters=weights)
+elif args.kind == "sgd":
+    optimizer = paddle.optimizer.SGD(schedule, parameters=weights)
+for epoch in range(90):
+    fit(optimizer)
+    if {stepped}:
+        schedule.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "stepped", "found"),
+    [
+        ("args.decay", "epoch", True),
+        ("args.decay and args.kind == 'sgd'", "args.decay", True),
+        ("args.decay and args.kind == 'sgd'", "args.decay and args.kind != 'adam'", True),
+        ("args.decay and args.kind == 'sgd'", "args.kind != 'adam' and args.kind != 'adamw'", True),
+        ("args.decay", "args.decay", False),
+        ("args.decay and args.kind == 'sgd'", "args.kind == 'sgd' and args.decay", False),
+        ("args.kind == 'sgd'", "args.kind not in ('adam', 'adamw')", False),
+        ("args.kind in ('sgd', 'adamw')", "args.kind != 'adamw'", True),
+        ("args.decay", "falls", False),
+        ("args.decay > 0", "args.decay", False),
+        ("args.decay", "epoch > args.first", True),
+        ("args.decay", "args.decay and epoch", False),
+        ("args.kind == 'sgd'", "args.kind != 'adam' and args.kind != 'adamw'", False),
+        ("args.decay", "ready(args)", False),
+        ("args.decay", "not isinstance(schedule, float)", False),
+        ("args.decay", "hasattr(schedule, 'step')", False),
+        ("True", "epoch", False),
+    ],
+)
+def test_numbers_that_are_stepped(made: str, stepped: str, found: bool) -> None:
+    assert ("CL812" in codes(CHOSEN.format(made=made, stepped=stepped))) is found
+
+
+def test_a_number_that_a_function_returns() -> None:
+    text = """
+import paddle
+
+def build(model):
+    rate = 0.01
+    optimizer = paddle.optimizer.SGD(rate, model.parameters())
+    schedule = rate
+    return optimizer, schedule
+
+def train(optimizer, schedule):
+    for epoch in range(3):
+        fit(optimizer)
+        schedule.step(epoch)
+
+optimizer, schedule = build(model)
+train(optimizer, schedule)
+"""
+    assert "CL812" in codes(text)
+    assert "CL812" not in codes(text.replace("schedule = rate", "schedule = Constant(rate)"))
+    assert "CL812" not in codes(text.replace("import paddle", "import ours as paddle"))

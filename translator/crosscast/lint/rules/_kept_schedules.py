@@ -16,9 +16,7 @@ ScheduleUse = Literal["shown", "read", "rate", "restored", "step", "optimizer", 
 _TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)\w+")
 """Optimizers that only ask a schedule for its rate."""
 _RATES = frozenset({"get_last_lr", "get_lr", "last_lr", "get_cur_lr"})
-_READS = frozenset(
-    {"last_epoch", "base_lrs", "base_lr", "lr_lambdas", "state_dict", "verbose"}
-)
+_READS = frozenset({"last_epoch", "base_lrs", "base_lr", "lr_lambdas", "state_dict", "verbose"})
 """What can be asked of a schedule without advancing it."""
 _SHOWS = frozenset({"print", "info", "debug", "warning", "log", "format", "str", "repr", "type"})
 _RECORDS = _SHOWS | {"add_scalar", "append", "write"}
@@ -100,10 +98,10 @@ def _is_shown(node: ast.expr, module: Module) -> bool:
     here: ast.AST | None = node
     while here is not None and not isinstance(here, ast.stmt):
         around = module.parent(here)
+        given = isinstance(around, ast.Call) and around.func is not here
+        if given and module.call(around).method in _RECORDS:
+            return True
         if isinstance(around, ast.FormattedValue):
             return True
-        if isinstance(around, ast.Call) and around.func is not here:
-            if module.call(around).method in _RECORDS:
-                return True
         here = around
     return False
