@@ -86,7 +86,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL805": ("LOSS_SCALE_MISSING",),
     "CL808": ("ACCUM_NOT_WIRED",),
     "CL809": ("DEAD_FLAG",),
-    "CL810": ("CLIP_BEFORE_UNSCALE",),
+    "CL810": ("CLIP_BEFORE_UNSCALE", "LOSS_SCALE_NOT_REMOVED"),
     "CL811": ("DEAD_FLAG",),
     "CL812": ("CONFIG_CONFLICT",),
 }
