@@ -89,5 +89,6 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL810": ("CLIP_BEFORE_UNSCALE", "LOSS_SCALE_NOT_REMOVED"),
     "CL811": ("DEAD_FLAG",),
     "CL812": ("CONFIG_CONFLICT",),
+    "CL813": ("SCHED_BOUNDARIES", "CONFIG_CONFLICT"),
 }
 """A code that is missing here matches nothing."""

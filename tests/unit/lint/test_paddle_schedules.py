@@ -142,3 +142,38 @@ train(optimizer, schedule)
     assert "CL812" in codes(text)
     assert "CL812" not in codes(text.replace("schedule = rate", "schedule = Constant(rate)"))
     assert "CL812" not in codes(text.replace("import paddle", "import ours as paddle"))
+
+
+FACTOR = """
+import paddle
+
+def make(model, args):
+    return paddle.optimizer.Adam(parameters=model.parameters(), learning_rate=args.rate)
+
+def adjust(optimizer, epoch, args):
+    rates = {{3: 1e-4, 5: args.rate * 0.1}}
+    share = 0.5 ** epoch
+    rate = args.rate * share
+    for parameter in optimizer._parameter_list:
+        parameter.optimize_attr["learning_rate"] = {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("rate", True),
+        ("args.rate", True),
+        ("0.5 * args.rate * share", True),
+        ("rates[epoch]", True),
+        ("share", False),
+        ("rate / args.rate", False),
+        ("args.factor * share", False),
+        ("min(1.0, epoch / args.rate)", False),
+    ],
+)
+def test_rates_in_the_place_of_factors(value: str, found: bool) -> None:
+    text = FACTOR.format(value=value)
+    assert ("CL813" in codes(text)) is found
+    assert "CL813" not in codes(text.replace("learning_rate=args.rate", "learning_rate=1.0"))
+    assert "CL813" not in codes(text.replace('["learning_rate"]', '["weight"]'))

@@ -169,6 +169,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL810", _SCALING, "gradients are unscaled before they are clipped"),
         _bug("CL811", "schedule.name", "the optimizer has the schedule"),
         _bug("CL812", "schedule.name", "the schedule is the one in the recipe", by_user=True),
+        _bug("CL813", "optimizer.lr", "every parameter has the rate in the recipe", by_user=True),
         _bug("CL901", "", "the current API is used"),
         _bug("CL902", "", "the current API is used"),
         _bug("CL903", "", "the current API is used"),
