@@ -67,6 +67,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL514": ("DEAD_FLAG",),
     "CL516": ("SCHED_LENGTH_MISMATCH", "OPTIMIZER_NOT_STEPPED", "CONFIG_CONFLICT"),
     "CL601": ("NO_SYNC_MISSING",),
+    "CL608": ("CONFIG_CONFLICT",),
     "CL908": ("SYNTAX_ERROR",),
     "CL910": ("ARGPARSE_BOOL",),
     "CL911": ("DUPLICATE_FLAG",),

@@ -140,6 +140,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL605", _CLIP, "gradients are clipped after they are averaged over processes"),
         _bug("CL606", _SPREAD, "gradients are averaged over processes"),
         _bug("CL607", _DATA, "every process has different rows"),
+        _bug("CL608", "", "what the program reads of the model is there"),
         _bug("CL701", "schedule.name", "the schedule is counted in windows"),
         _bug("CL702", "ema.decay", "the average is updated once per update"),
         _bug("CL703", _SPREAD, "processes accumulate separately and then average"),

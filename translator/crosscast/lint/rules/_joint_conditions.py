@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.truth import is_combination, of_combination
 
 Wanted = tuple[ast.expr, bool]
@@ -95,3 +96,29 @@ def _truth(node: ast.expr, case: Mapping[str, object]) -> bool | None:
         inside = case[_side(node)] in _others(node)
         return inside if isinstance(node.ops[0], ast.Eq | ast.In) else not inside
     return bool(case[ast.unparse(node)])
+
+
+def is_plain(node: ast.expr, module: Module) -> bool:
+    """Whether a condition asks settings that nothing assigns and counters of loops alone.
+
+    Another variable may be true only where one of the other conditions is met.
+    """
+    loops = [each.target for each in module.nodes if isinstance(each, ast.For)]
+    counters = {each.id for loop in loops for each in ast.walk(loop) if isinstance(each, ast.Name)}
+    owners = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call):
+            return False
+        if isinstance(each, ast.Attribute):
+            owners.add(each.value)
+            if not isinstance(each.value, ast.Name) or _is_assigned(each.attr, module):
+                return False
+    names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return all(each in owners or each.id in counters | {"__name__"} for each in names)
+
+
+def _is_assigned(word: str, module: Module) -> bool:
+    return any(
+        isinstance(each, ast.Attribute) and each.attr == word and isinstance(each.ctx, ast.Store)
+        for each in module.nodes
+    )

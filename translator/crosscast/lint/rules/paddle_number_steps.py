@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._joint_conditions import atoms, can_be_met, texts_compared
+from crosscast.lint.rules._joint_conditions import atoms, can_be_met, is_plain, texts_compared
 from crosscast.lint.rules._paddle import AMP, program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.programs.module import Module
 from crosscast.pysource.values.value import Choice, Known
 from crosscast.readers.python.conditions import conditions
 from crosscast.sources.subject import Subject
@@ -54,40 +53,13 @@ def _number(call: Call) -> str | None:
         return None
     texts = texts_compared(call.module.nodes)
     wanted = [(test.node, test.holds) for test in around]
-    if not all(_is_plain(atom, call) for node, _ in wanted for atom in atoms(node)):
+    if not all(is_plain(atom, call.module) for node, _ in wanted for atom in atoms(node)):
         return None
     for text, option in value.options:
         node = _parsed(text) if _is_number(option) else None
         if node is not None and can_be_met([(node, True), *wanted], texts):
             return f" where {text}"
     return None
-
-
-def _is_plain(node: ast.expr, call: Call) -> bool:
-    """Whether a condition asks settings that nothing assigns and counters of loops alone.
-
-    Another variable may be true only where the schedule was made.
-    """
-    module = call.module
-    loops = [each.target for each in module.nodes if isinstance(each, ast.For)]
-    counters = {each.id for loop in loops for each in ast.walk(loop) if isinstance(each, ast.Name)}
-    owners = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Call):
-            return False
-        if isinstance(each, ast.Attribute):
-            owners.add(each.value)
-            if not isinstance(each.value, ast.Name) or _is_assigned(each.attr, module):
-                return False
-    names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-    return all(each in owners or each.id in counters | {"__name__"} for each in names)
-
-
-def _is_assigned(word: str, module: Module) -> bool:
-    return any(
-        isinstance(each, ast.Attribute) and each.attr == word and isinstance(each.ctx, ast.Store)
-        for each in module.nodes
-    )
 
 
 def _is_number(value: object) -> bool:
