@@ -74,6 +74,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL912": ("DEAD_FLAG",),
     "CL913": ("DEAD_FLAG",),
     "CL922": ("CONFIG_CONFLICT",),
+    "CL924": ("CONFIG_CONFLICT",),
     "CL708": ("LOSS_SCALE_MISSING",),
     "CL709": ("LOSS_SCALE_MISSING",),
     "CL711": ("DEAD_FLAG",),
