@@ -52,6 +52,8 @@ if __name__ == "__main__":
         ("pass", "vars(args).update(found)", "args.place", "pass", False),
         ("pass", "found = vars(args)", "args.place", "pass", False),
         ("pass", "setattr(args, name, 3)", "args.place", "pass", False),
+        ("pass", "setattr(torch.nn.Linear, name, 3)", "args.place", "pass", True),
+        ("pass", "args.__dict__[name] = 3", "args.place", "pass", False),
         ("pass", "if hasattr(args, 'place'): print(3)", "args.place", "pass", False),
         ("pass", "prepare(parser)", "args.place", "pass", False),
         ("pass", "parser.add_argument(name)", "args.place", "pass", False),

@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules.undefined_flag import is_plain, near
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
 
 _PARSE = "argparse.ArgumentParser.parse_args"
 _SHOWS = frozenset({"print", "info", "debug", "str", "repr", "isinstance", "type", "len"})
-_HIDDEN = ("setattr", "__dict__", "Namespace", "exec(", "locals()", "globals()")
-"""What may give settings that no line names."""
+_HIDES = frozenset({"Namespace", "exec", "globals", "locals"})
+"""Functions that may give settings which no line names."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -26,7 +27,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     program = subject.program
     if program is None or not program.all_flags or not is_plain(program):
         return
-    if any(word in module.source.text for module in program.modules for word in _HIDDEN):
+    if any(_may_fill(node, module) for module in program.modules for node in module.nodes):
         return
     flags = {flag.dest for flag in program.all_flags}
     flags |= {word.arg for name, call in calls_of(program) for word in _defaults(name, call)}
@@ -47,6 +48,30 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint=near(node.attr, {flag.dest for flag in program.all_flags}),
                 related=(made.module.span(made.node),),
             )
+
+
+def _may_fill(node: ast.AST, module: Module) -> bool:
+    """Whether a line may give the settings attributes that it does not name."""
+    match node:
+        case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
+            return _may_be_parsed(owner, module)
+        case ast.Attribute(attr="__dict__", value=owner):
+            return _may_be_parsed(owner, module)
+        case ast.Call(func=function):
+            return identifier(function) in _HIDES
+    return False
+
+
+def _may_be_parsed(owner: ast.expr, module: Module) -> bool:
+    """Whether an object is what the parser returned, or may be: nothing tells what it is."""
+    root = owner
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(root, ast.Name) and root.id in module.imports:
+        return False
+    found = [node for node, _ in chase(owner, module) if node is not owner]
+    calls = [node.func for node in found if isinstance(node, ast.Call)]
+    return not found or "parse_args" in map(identifier, calls)
 
 
 def _defaults(name: str, call: Call) -> list[ast.keyword]:
