@@ -73,6 +73,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL117", _WINDOW, "the length of a window is constant", by_user=True),
         _bug("CL118", _TAIL, "windows span epochs as in the recipe", by_user=True),
         _bug("CL119", _WINDOW, "gradients of a window are added up"),
+        _bug("CL120", "", "gradients are cleared before each window"),
         _bug("CL201", _SCALING, "the loss scale is updated once per window"),
         _bug("CL202", _SCALING, "the loss scale is updated after every window"),
         _bug("CL203", _SCALING, "the loss scale is updated once per window"),
