@@ -194,6 +194,7 @@ BUGS: Mapping[str, Bug] = {
             "the recipe contains the result of the shell's word splitting",
             by_user=True,
         ),
+        _bug("CL924", "", "the settings that are read exist"),
         _bug("CL990", "", "comments are not migrated"),
     )
 }
