@@ -61,10 +61,7 @@ def optimizer_call(call: Call, name: str, family: str, *, coupled: bool = False)
 
 
 def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
-    """Return the calls with subjects: one per variable, or two if it can be one of two families.
-
-    Two families in branches are two optimizers; three and more are a choice.
-    """
+    """Return the calls with subjects: one per variable, or one for each family that it can be."""
     groups: dict[tuple[str, str], list[OptimizerCall]] = {}
     for place, optimizer in enumerate(found):
         key = (optimizer.where, optimizer.variable or str(place))
@@ -78,13 +75,11 @@ def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
         families = list(dict.fromkeys(member.family for member in members))
         for optimizer in members:
             base = variable if optimizer.variable else "optimizer"
-            if len(families) == 2:
+            if len(families) > 1:
                 base = f"{base} ({optimizer.name.rpartition('.')[2]})"
             subject = base
             if (base, where) not in {(r.subject, r.where) for r in result} and base in taken:
                 subject = f"{base} in {where.rpartition(':')[2] or 'the module'}"
-            if len(families) > 2:
-                optimizer = replace(optimizer, family="selectable")
             taken.add(subject)
             result.append(replace(optimizer, subject=subject))
     if len({optimizer.subject for optimizer in result}) == 1:
