@@ -106,3 +106,8 @@ def main(model, loader, args):
 )
 def test_a_schedule_that_is_made_after_the_optimizer(made: str, name: str) -> None:
     assert values_of(CONVERTED.format(made=made))["schedule.name"] == name
+
+
+def test_a_number_that_is_stepped_is_no_schedule() -> None:
+    text = CONVERTED.format(made="schedule = 0.001")
+    assert "schedule.name" not in values_of(text)

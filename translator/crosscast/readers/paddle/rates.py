@@ -17,7 +17,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.fact_writer import FactWriter
-from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
 from crosscast.readers.python.optimizers import course_facts
 from crosscast.readers.python.rate_curves import RateCurve, curve_of_assignment
 from crosscast.readers.python.schedule_parts import part_of_curve, tell_schedule
@@ -65,6 +65,8 @@ def _steps(program: Program) -> Iterator[Call]:
     for name, call in calls_of(program):
         if call.method != "step" or call.receiver is None:
             continue
+        if isinstance(value_of(call.receiver, call.module), Known):
+            continue  # a number, which is no schedule
         text = call.module.text(call.receiver).partition("[")[0]
         if _SCHEDULE.match(name) or (
             _BY_NAME.search(text) and "optim" not in last(canonical(text))

@@ -87,6 +87,31 @@ def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
     return result
 
 
+def called(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
+    """Return the optimizers without those of functions of a script that nothing mentions.
+
+    If that leaves none, other files may call these functions, and all of them are returned.
+    """
+    used = [optimizer for optimizer in found if not _is_idle(optimizer.call)]
+    return used or list(found)
+
+
+def _is_idle(call: Call) -> bool:
+    """Whether a call stands in a function of a script whose name nothing mentions."""
+    module = call.module
+    function = module.function_of(call.node)
+    if function is None or module.class_of(call.node) is not None or function.decorator_list:
+        return False
+    if "__main__" not in module.source.text or module.program is None:
+        return False
+    return not any(
+        function.name in [getattr(node, word, None) for word in ("id", "attr", "name", "value")]
+        for each in module.program.modules
+        for node in each.nodes
+        if isinstance(node, ast.Name | ast.Attribute | ast.alias | ast.Constant)
+    )
+
+
 def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:
     module = optimizer.call.module
     if other.call.module is not module:
