@@ -98,10 +98,11 @@ def _is_shown(node: ast.expr, module: Module) -> bool:
     here: ast.AST | None = node
     while here is not None and not isinstance(here, ast.stmt):
         around = module.parent(here)
-        given = isinstance(around, ast.Call) and around.func is not here
-        if given and module.call(around).method in _RECORDS:
-            return True
-        if isinstance(around, ast.FormattedValue):
-            return True
+        match around:
+            case ast.FormattedValue():
+                return True
+            case ast.Call(func=called) if called is not here:
+                if module.call(around).method in _RECORDS:
+                    return True
         here = around
     return False

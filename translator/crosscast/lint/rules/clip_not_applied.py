@@ -36,11 +36,11 @@ for inputs, targets in dataset:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find unused results of clipping, for gradients that are applied."""
     program = subject.program
-    for span, name, line in lost_clips(program) if program is not None else ():
+    for span, bound, line in lost_clips(program) if program is not None else ():
         yield Finding(
             span=span,
-            message=f"nothing is clipped: the scaled gradients are bound to {name}, which nothing "
-            "reads, and those of the parameters stay as they are",
+            message=f"nothing is clipped: the scaled gradients are bound to {bound}, which "
+            "nothing reads, and those of the parameters stay as they are",
             hint="change them in place, or assign them to `parameter.grad`",
             related=(line,) if line is not None else (),
         )

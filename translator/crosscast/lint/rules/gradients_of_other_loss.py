@@ -34,8 +34,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         steps = step.inside("step")
         if len({event.subject for event in steps}) != 2 or _hidden(step):
             continue
-        for subject in dict.fromkeys(event.subject for event in steps):
-            yield from _leaks(step, subject)
+        for name in dict.fromkeys(event.subject for event in steps):
+            yield from _leaks(step, name)
 
 
 def _leaks(step: TrainingStep, subject: str) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if any(_may_fill(node, module) for module in program.modules for node in module.nodes):
         return
     flags = {flag.dest for flag in program.all_flags}
-    flags |= {word.arg for name, call in calls_of(program) for word in _defaults(name, call)}
+    flags |= {word for name, call in calls_of(program) for word in _defaults(name, call)}
     flags |= _named(program)
     for module in program.modules:
         seen: set[str] = set()
@@ -74,9 +74,10 @@ def _may_be_parsed(owner: ast.expr, module: Module) -> bool:
     return not found or "parse_args" in map(identifier, calls)
 
 
-def _defaults(name: str, call: Call) -> list[ast.keyword]:
+def _defaults(name: str, call: Call) -> list[str]:
     """Return what `parser.set_defaults(x=1)` adds."""
-    return call.node.keywords if name.endswith(".set_defaults") else []
+    words = call.node.keywords if name.endswith(".set_defaults") else []
+    return [word.arg for word in words if word.arg is not None]
 
 
 def _named(program: Program) -> set[str]:
