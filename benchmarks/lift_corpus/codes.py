@@ -53,6 +53,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL309": ("CLIP_ZERO_TRAP",),
     "CL401": ("BACKWARD_IN_AUTOCAST",),
     "CL405": ("DEAD_FLAG",),
+    "CL406": ("DEAD_FLAG",),
     "CL501": ("SCHED_BEFORE_OPT",),
     "CL502": ("SCHED_PER_MICRO",),
     "CL503": ("SCHED_LENGTH_MISMATCH",),

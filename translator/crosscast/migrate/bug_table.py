@@ -113,6 +113,7 @@ BUGS: Mapping[str, Bug] = {
             keep={"precision.ops.losses": "compute"},
         ),
         _bug("CL405", _MIXED, "autocast is around the forward pass", keep=_FLOAT32),
+        _bug("CL406", _MIXED, "autocast is around the forward pass", keep=_FLOAT32),
         _bug("CL501", "schedule.name", "the schedule advances after the step"),
         _bug("CL502", "schedule.name", "the schedule advances once per window"),
         _bug("CL503", "schedule.total_steps", "lengths are counted in windows", by_user=True),
