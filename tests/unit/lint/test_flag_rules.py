@@ -129,6 +129,7 @@ def test_flags_of_the_step_that_nothing_reads(flag: str) -> None:
         "from data import get_loader\nloader = get_loader(args)\ntrain(args)",
         "from models import build_model\nmodel = build_model('net', args)\ntrain(args)",
         "import json\njson.dump(vars(args), open('a.json', 'w'))\ntrain(args)",
+        "from tools import save_json\nsave_json(vars(args), 'a.json')\ntrain(args)",
         "kind = getattr(torch.optim, chosen)\ntrain(args)",
         "from tools import ema\ndef end(opt):\n    opt.step()\n    ema(opt)\ntrain(args)",
     ],

@@ -122,6 +122,31 @@ def test_once_an_epoch_of_paddle() -> None:
     assert codes(late) == set()
 
 
+def test_a_schedule_of_paddle_that_a_flag_may_replace() -> None:
+    text = """
+import argparse
+import paddle
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rate", type=float, default=0.1)
+parser.add_argument("--decay", action="store_true")
+args = parser.parse_args()
+scheduler = args.rate
+if args.decay:
+    scheduler = paddle.optimizer.lr.StepDecay(args.rate, 30)
+optimizer = paddle.optimizer.SGD(scheduler, parameters=model.parameters())
+for epoch in range(90):
+    if args.decay:
+        scheduler.step()
+    for x, y in loader:
+        model(x, y).backward()
+        optimizer.step()
+        optimizer.clear_grad()
+"""
+    assert codes(text) == {"CL501"}
+    assert codes(text.replace("paddle.optimizer.lr.StepDecay", "ours.StepDecay")) == set()
+
+
 # ---- CL502: in every micro-batch
 
 NOT_EVERY: dict[str, Changes] = {

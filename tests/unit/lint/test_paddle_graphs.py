@@ -96,7 +96,13 @@ optimization(loss=create(), learning_rate=args.learning_rate)
     [
         (("loss *=", "loss *="), True),
         (("loss *= args", "loss = loss * args"), True),
+        (("loss *=", "loss = fluid.layers.mean(loss) *"), True),
         (("print_arguments(args)", "print(args.loss_scaling)"), True),
+        (("print_arguments(args)", "rows = reader.train(args)"), True),
+        (("print_arguments(args)", "engine.train(args)"), False),
+        (("loss *=", "loss = rate *"), True),
+        (("loss *=", "loss = fluid.layers.mean(rate) *"), False),
+        (("return loss", "other_loss = loss * args.loss_scaling; return other_loss"), True),
         (("args.learning_rate)", "args.learning_rate, loss_scaling=args.loss_scaling)"), False),
         (("loss=create()", "args, loss=create()"), False),
         (("loss *= args.loss_scaling", "loss *= args.loss_weight"), False),

@@ -52,6 +52,35 @@ def test_a_misspelt_minimize(head: str, made: str, found: bool) -> None:
     assert "CL508" not in codes(text.replace("miminize", "minimize"))
 
 
+@pytest.mark.parametrize(
+    ("made", "line", "found"),
+    [
+        ("paddle.optimizer.Adam(0.1)", "it.add_param_group({'params': w})", True),
+        ("paddle.optimizer.Adam(0.1)", "for group in it.param_groups: group['lr'] = 0.2", True),
+        (
+            "paddle.optimizer.Adam(0.1) if plain else paddle.optimizer.SGD(0.1)",
+            "print(it.param_groups)",
+            True,
+        ),
+        ("paddle.optimizer.Adam(0.1) if plain else build(0.1)", "print(it.param_groups)", False),
+        ("paddle.optimizer.Adam(0.1)", "it._param_groups[0]['momentum'] = 0.9", False),
+        ("paddle.optimizer.Adam(0.1)", "it.param_groups = []; print(it.param_groups)", False),
+        ("Own(0.1)", "print(it.param_groups)", False),
+        ("torch.optim.Adam(w)", "print(it.param_groups)", False),
+        ("paddle.optimizer.Adam(0.1)", "hasattr(it, 'param_groups')", False),
+    ],
+)
+def test_attributes_of_pytorch_alone(made: str, line: str, found: bool) -> None:
+    text = f"import paddle\nimport torch\nfrom own import Own\nit = {made}\n{line}\n"
+    assert ("CL508" in codes(text)) is found
+
+
+def test_attributes_that_may_be_missing() -> None:
+    text = "import paddle\nit = paddle.optimizer.SGD(0.1)\n"
+    tried = "try:\n    print(it.param_groups)\nexcept AttributeError:\n    pass\n"
+    assert "CL508" not in codes(text + tried)
+
+
 RANKS = """\
 import os
 

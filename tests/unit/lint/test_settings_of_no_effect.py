@@ -71,6 +71,7 @@ for x, y in loader:
     [
         ("optimizer._param_groups", "group['learning_rate'] = rate(i)", True),
         ("optimizer._param_groups", "group['lr'] *= 0.5", True),
+        ("optimizer._param_groups", "group['lr'] = 0.1  # optimizer.set_lr(0.1)", True),
         ("range(2)", "optimizer._param_groups[i]['learning_rate'] = 0.1", True),
         ("optimizer._param_groups", "group['beta1'] = 0.8", False),
         ("optimizer._param_groups", "rates.append(group['learning_rate'])", False),

@@ -74,3 +74,40 @@ def test_a_rate_that_a_formula_sets() -> None:
 )
 def test_other_rates_that_are_set(old: str, new: str, name: str | None) -> None:
     assert values_of(BY_HAND.replace(old, new)).get("schedule.name") == name
+
+
+CONVERTED = """
+import paddle
+
+def main(model, loader, args):
+    optimizer = paddle.optimizer.SGD(args.rate, parameters=model.parameters())
+    {made}
+    for epoch in range(90):
+        for x, y in loader:
+            model(x, y).backward()
+            optimizer.step()
+            optimizer.clear_grad()
+        schedule.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (
+            "later = paddle.optimizer.lr.MultiStepDecay(optimizer.get_lr(), [30, 60])\n"
+            "    optimizer.set_lr_scheduler(later)\n    schedule = later",
+            "multistep",
+        ),
+        ("schedule = paddle.optimizer.lr.CosineAnnealingDecay(args.rate, 90)", "cosine"),
+        ("schedule = ours.Decay(args.rate, 90)", "elsewhere"),
+        ("schedule = args.schedule", "elsewhere"),
+    ],
+)
+def test_a_schedule_that_is_made_after_the_optimizer(made: str, name: str) -> None:
+    assert values_of(CONVERTED.format(made=made))["schedule.name"] == name
+
+
+def test_a_number_that_is_stepped_is_no_schedule() -> None:
+    text = CONVERTED.format(made="schedule = 0.001")
+    assert "schedule.name" not in values_of(text)

@@ -209,3 +209,33 @@ def test_recomputing_and_devices_of_static_programs() -> None:
     assert found["parallel.kind"] == ("paddle_dp",)
     shared = text.replace("loss_name=loss.name", "share_vars_from=other")
     assert "parallel.kind" not in values_of(shared)
+
+
+SCRIPT = """
+import paddle
+
+def with_momentum(model):
+    return paddle.optimizer.Momentum(0.1, parameters=model.parameters())
+
+def with_adam(model):
+    return paddle.optimizer.Adam(1e-3, parameters=model.parameters())
+
+def main(model):
+    # optimizer = with_momentum(model)
+    optimizer = with_adam(model)
+
+if __name__ == "__main__":
+    main(build())
+"""
+
+
+def test_makers_of_optimizers_that_a_script_does_not_call() -> None:
+    assert values_of(SCRIPT)["optimizer.name"] == "adam"
+    names = {
+        value for key, value in values_of(SCRIPT.replace("# o", "o")).items() if ".name" in key
+    }
+    assert names == {"momentum", "adam"} or names == {"sgd", "adam"}
+    module = SCRIPT[: SCRIPT.index("if __name__")]
+    assert len([key for key in values_of(module) if key.startswith("optimizer.name")]) == 2
+    unused = SCRIPT.replace("    optimizer = with_adam(model)", "    pass")
+    assert len([key for key in values_of(unused) if key.startswith("optimizer.name")]) == 2

@@ -20,6 +20,8 @@ NAMES = frozenset({"args", "opt", "opts", "options", "arguments", "hparams", "fl
 _PARSES = frozenset({"parse_args", "parse_known_args", "parse_intermixed_args"})
 _TELLS = re.compile(r"log|print|writer|wandb|track|dump|mlflow|summary|tensorboard|\btb\b", re.I)
 """Calls that only display their arguments."""
+_WRITES = re.compile(rf"{_TELLS.pattern}|json|yaml|save", re.I)
+"""Calls that only display a dictionary, or write it to a file."""
 _ARRAYS = ("tensorflow.", "torch.", "numpy.", "paddle.", "jax.numpy.")
 _HARMLESS = frozenset({"str", "repr", "print", "type", "isinstance", "id", "len", "format"})
 _STEPS = frozenset({"step", "zero_grad", "clear_grad", "minimize", "apply_gradients", "set_lr"})
@@ -205,7 +207,7 @@ def _is_only_displayed(call: ast.Call, module: Module) -> bool:
     """Whether `vars(args)` is only displayed: in a displaying call, or a loop of such calls."""
     here: ast.AST | None = module.parent(call)
     while here is not None and not isinstance(here, ast.stmt):
-        if isinstance(here, ast.Call) and _TELLS.search(module.text(here.func)):
+        if isinstance(here, ast.Call) and _WRITES.search(module.text(here.func)):
             return True
         here = module.parent(here)
     return isinstance(here, ast.For) and all(

@@ -47,14 +47,17 @@ def is_schedule(event: Event) -> bool:
 
 
 def is_paddle_schedule(event: Event) -> bool:
-    """Whether it is a schedule of Paddle or its libraries, which every call advances by one."""
+    """Whether it is a schedule of Paddle or its libraries, which every call advances by one.
+
+    The variable may have the rate of a flag where there is no schedule.
+    """
     expression, node = receiver(event), event.node
     if expression is None or not isinstance(node, ast.Call) or node.args or node.keywords:
         return False
     called = node.func
     if not isinstance(called, ast.Attribute) or called.attr != "step":
         return False
-    names = made_by(event, expression)
+    names = [name for name in made_by(event, expression) if not name.startswith("argparse.")]
     return bool(names) and all(_OF_PADDLE.match(name) for name in names)
 
 

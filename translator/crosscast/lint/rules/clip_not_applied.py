@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._lost_clips import lost_clips
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.syntax.nodes import walk
@@ -35,6 +36,14 @@ for inputs, targets in dataset:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find unused results of clipping, for gradients that are applied."""
     program = subject.program
+    for span, bound, line in lost_clips(program) if program is not None else ():
+        yield Finding(
+            span=span,
+            message=f"nothing is clipped: the scaled gradients are bound to {bound}, which "
+            "nothing reads, and those of the parameters stay as they are",
+            hint="change them in place, or assign them to `parameter.grad`",
+            related=(line,) if line is not None else (),
+        )
     for module in program.modules if program is not None else ():
         for call in module.calls:
             if not call.names or not set(call.names) <= set(_RETURNS):
@@ -91,10 +100,11 @@ RULE = Rule(
     severity=Severity.ERROR,
     title="Clipped gradients are discarded",
     why="TensorFlow's clipping functions return new tensors and do not change their arguments. "
-    "The update uses the unclipped gradients, so clipping has no effect.",
+    "The update uses the unclipped gradients, so clipping has no effect. The same happens in clips "
+    "written by hand that bind `gradient * factor` to the variable of a loop.",
     wrong=_RIGHT.replace("zip(clipped,", "zip(gradients,"),
     right=_RIGHT,
     check=check,
-    hints=("clip_by",),
+    hints=("clip",),
     sources=("TensorFlow docs, tf.clip_by_global_norm",),
 )

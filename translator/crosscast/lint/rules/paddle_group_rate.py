@@ -65,7 +65,8 @@ def _late(program: Program) -> Iterator[Finding]:
 
 def _applies(module: Module) -> bool:
     """Whether the program hands rates to the parameters, or has an optimizer of its own."""
-    if "optimize_attr" in module.source.text or "set_lr(" in module.source.text:
+    named = {identifier(node) for node in module.every(ast.Attribute)}
+    if not named.isdisjoint({"optimize_attr", "set_lr"}):
         return True
     classes = (node for node in module.nodes if isinstance(node, ast.ClassDef))
     return any("Optimizer" in identifier(base) for each in classes for base in each.bases)

@@ -16,6 +16,7 @@ from crosscast.trainstep.frames.object_kinds import is_loss_name
 
 _SCALE = re.compile(r"^(init_)?(loss_scal(e|ing)(_factor)?|scale_loss)$", re.I)
 _SHOWS = re.compile(r"print|log|warn|info|debug", re.I)
+_READS = re.compile(r"reader|dataset|data_?load", re.I)
 _TRAINS = re.compile(r"optim|train|step|backward|minimi|engine|build", re.I)
 
 
@@ -44,12 +45,18 @@ def _factor(node: ast.AST, module: Module) -> ast.Attribute | None:
             pass
         case ast.Assign(
             targets=[ast.Name(id=name)],
-            value=ast.BinOp(left=ast.Name(), op=ast.Mult(), right=ast.Attribute() as by),
+            value=ast.BinOp(left=of, op=ast.Mult(), right=ast.Attribute() as by),
         ):
-            pass
+            if not isinstance(of, ast.Name) and not _is_of_loss(of):
+                return None
         case _:
             return None
     return by if is_loss_name(name) and _SCALE.match(by.attr) else None
+
+
+def _is_of_loss(node: ast.expr) -> bool:
+    """Whether something is computed from a loss: `mean(cost)`."""
+    return any(isinstance(each, ast.Name) and is_loss_name(each.id) for each in ast.walk(node))
 
 
 def _is_used(scale: ast.Attribute, program: Program) -> bool:
@@ -58,11 +65,17 @@ def _is_used(scale: ast.Attribute, program: Program) -> bool:
         isinstance(node, ast.Attribute)
         and node.attr == scale.attr
         and isinstance(node.ctx, ast.Load)
-        and node is not scale
         and not _only_tests_or_shows(node, module)
+        and not _scales_too(node, module)
         for module in program.modules
         for node in module.nodes
     )
+
+
+def _scales_too(node: ast.expr, module: Module) -> bool:
+    """Whether the setting multiplies the loss of another branch."""
+    statement = module.statement_of(node)
+    return statement is not None and _factor(statement, module) is node
 
 
 def _only_tests_or_shows(node: ast.AST, module: Module) -> bool:
@@ -84,6 +97,7 @@ def _is_handed_on(namespace: ast.expr, program: Program) -> bool:
         and program.function(call) is None
         and program.constructor(call) is None
         and _TRAINS.search(module.text(call.node.func))
+        and not _READS.search(module.text(call.node.func))
         for module in program.modules
         for call in module.calls
     )

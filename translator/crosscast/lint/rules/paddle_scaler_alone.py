@@ -29,7 +29,10 @@ from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.library_calls import calls_of, value_of
 from crosscast.sources.subject import Subject
 
-_SCALES = re.compile(r"scaler|loss_?scal|scale_?loss", re.I)
+_SCALES = re.compile(
+    r"(?<!standard)(?<!minmax)(?<!min_max)(?<!robust)scaler|loss_?scal|scale_?loss", re.I
+)
+"""Names of scalers of losses; a StandardScaler is one of data."""
 _SWITCH = re.compile(r"amp\b|amp_|_amp|fp16|float16|half|mixed", re.I)
 
 

@@ -25,7 +25,7 @@ _OTHER_PARSERS = (
 def check(subject: Subject) -> Iterator[Finding]:
     """Compare the flags of commands with those of the launched program."""
     program = subject.program
-    if program is None or not program.modules or not _is_plain(program):
+    if program is None or not program.modules or not is_plain(program):
         return
     main = PurePath(program.modules[0].source.name).name
     options = {option for flag in program.all_flags for option in flag.options}
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 span=span,
                 message=f"{main} has no flag {name}: it stops with exit code 2",
-                hint=_near(name, options),
+                hint=near(name, options),
             )
 
 
@@ -54,7 +54,7 @@ def _known(name: str, options: set[str]) -> bool:
     return name in options or any(option.startswith(name) for option in options)
 
 
-def _is_plain(program: Program) -> bool:
+def is_plain(program: Program) -> bool:
     """Whether one parser of argparse defines all visible flags and rejects others."""
     if any(has_word(module.source.text, _OTHER_PARSERS) for module in program.modules):
         return False
@@ -83,11 +83,12 @@ def _hides(program: Program, node: ast.Call) -> bool:
     return False
 
 
-def _near(name: str, options: set[str]) -> str:
+def near(name: str, options: set[str]) -> str:
+    """Return a hint with the option that is spelt most like a name."""
     import difflib
 
-    near = difflib.get_close_matches(name, sorted(options), n=1)
-    return f"did you mean {near[0]}?" if near else "remove it, or define it"
+    close = difflib.get_close_matches(name, sorted(options), n=1)
+    return f"did you mean {close[0]}?" if close else "remove it, or define it"
 
 
 _PROGRAM = """\

@@ -1,7 +1,8 @@
-"""CL508: a misspelt method of an optimizer or loss scaler."""
+"""CL508: a method that optimizers or loss scalers do not have: misspelt, or of PyTorch alone."""
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Instance
+from crosscast.pysource.programs.program import Program
+from crosscast.pysource.values.value import Choice, Instance, Value
 from crosscast.readers.python.library_calls import canonical
 from crosscast.sources.subject import Subject
 
@@ -32,6 +34,12 @@ _METHODS = frozenset(
         *("variables", "assign", "set_dict", "clear_gradient", "apply_optimize"),
     }
 )
+_PADDLE = re.compile(r"paddle\.optimizer\.(?!lr\.)[A-Z]\w+")
+_ONLY_PYTORCH = {
+    "param_groups": "set the rate with `optimizer.set_lr(rate)`",
+    "add_param_group": "give all groups to the optimizer: `parameters=[{...}, {...}]`",
+}
+"""Attributes that only optimizers of PyTorch have, and what to do in Paddle."""
 _CLOSE = 0.75
 """Least similarity of a misspelt name."""
 
@@ -39,6 +47,8 @@ _CLOSE = 0.75
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of methods that exist nowhere but are close to one that does."""
     program = subject.program
+    if program is not None:
+        yield from _of_pytorch(program)
     for call in program.calls() if program is not None else ():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue
@@ -54,6 +64,33 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def _of_pytorch(program: Program) -> Iterator[Finding]:
+    """Find attributes of PyTorch's optimizers that are asked of Paddle's."""
+    asked = [
+        (node, module)
+        for module in program.modules
+        for node in module.every(ast.Attribute)
+        if node.attr in _ONLY_PYTORCH
+    ]
+    if any(isinstance(node.ctx, ast.Store) for node, _ in asked):
+        return  # the program gives optimizers what they lack
+    for node, module in asked:
+        if _is_paddles(evaluate(node.value, module)) and not module.enclosing(node, ast.Try):
+            yield Finding(
+                span=module.span(node),
+                message=f"optimizers of Paddle have no {node.attr}: the line raises an exception",
+                hint=_ONLY_PYTORCH[node.attr],
+            )
+
+
+def _is_paddles(value: Value) -> bool:
+    """Whether a value is certainly an optimizer of Paddle."""
+    if isinstance(value, Choice):
+        return all(_is_paddles(option) for _, option in value.options)
+    made = canonical(value.made_by) if isinstance(value, Instance) else ""
+    return bool(_PADDLE.fullmatch(made))
+
+
 RULE = Rule(
     code="CL508",
     name="unknown-method",
@@ -62,7 +99,8 @@ RULE = Rule(
     title="A method that optimizers and loss scalers do not have",
     why="The line raises AttributeError when it is reached, which in a rare branch, such as that "
     "of float16, may be after hours. A misspelt name is reported only for objects that a "
-    "class of PyTorch, TensorFlow, Keras or Paddle certainly made.",
+    "class of PyTorch, TensorFlow, Keras or Paddle certainly made. Ports from PyTorch to Paddle "
+    "often keep `param_groups`, which optimizers of Paddle do not have.",
     wrong=changed(PLAIN, ("optimizer.zero_grad()", "optimizer.zero_grads()")),
     right=PLAIN,
     check=check,

@@ -27,6 +27,7 @@ from crosscast.readers.python.library_calls import (
 )
 from crosscast.readers.python.optimizers import (
     OptimizerCall,
+    called,
     facts_of,
     family_of,
     number,
@@ -73,7 +74,7 @@ class PaddleOptimizerReader:
             return
         yield from seed_facts(program, "paddle", NAME)
         static = is_static(program)
-        found = with_subjects(list(optimizers(program)))
+        found = with_subjects(called(list(optimizers(program))))
         told = False
         for place, optimizer in enumerate(found):
             by_hand = decay_by_hand(optimizer.call.module) if optimizer.family == "adam" else None

@@ -17,9 +17,11 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.fact_writer import FactWriter
-from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
+from crosscast.readers.python.optimizers import course_facts
 from crosscast.readers.python.rate_curves import RateCurve, curve_of_assignment
 from crosscast.readers.python.schedule_parts import part_of_curve, tell_schedule
+from crosscast.readers.python.schedules import course_of
 from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
 
 if TYPE_CHECKING:
@@ -47,7 +49,9 @@ def rates(program: Program, reader: str, *, static: bool, told: bool = False) ->
             yield from _set(program, reader)
         return
     made = any(_SCHEDULE.fullmatch(name) for name, _ in calls_of(program))
-    if not made or not told:
+    behind = [] if told else list(_behind(steps, reader))
+    yield from behind
+    if not behind and (not made or not told):
         spans = [call.module.span(call.node) for call in steps[:3]]
         yield fact_of(
             "schedule.name", Known("elsewhere"), *spans, reader=reader, confidence="guess"
@@ -61,11 +65,22 @@ def _steps(program: Program) -> Iterator[Call]:
     for name, call in calls_of(program):
         if call.method != "step" or call.receiver is None:
             continue
+        if isinstance(value_of(call.receiver, call.module), Known):
+            continue  # a number, which is no schedule
         text = call.module.text(call.receiver).partition("[")[0]
         if _SCHEDULE.match(name) or (
             _BY_NAME.search(text) and "optim" not in last(canonical(text))
         ):
             yield call
+
+
+def _behind(steps: list[Call], reader: str) -> Iterator[Fact]:
+    """Yield the schedule that is advanced, where its optimizer gets it later or never."""
+    for call in steps:
+        found = course_of(call.receiver, call.module) if call.receiver is not None else None
+        if found is not None and found.decay and _SCHEDULE.match(call.name):
+            yield from course_facts(found, reader, call.module.span(call.node))
+            return
 
 
 def _set(program: Program, reader: str) -> Iterator[Fact]:

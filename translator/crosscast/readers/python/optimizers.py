@@ -61,10 +61,7 @@ def optimizer_call(call: Call, name: str, family: str, *, coupled: bool = False)
 
 
 def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
-    """Return the calls with subjects: one per variable, or two if it can be one of two families.
-
-    Two families in branches are two optimizers; three and more are a choice.
-    """
+    """Return the calls with subjects: one per variable, or one for each family that it can be."""
     groups: dict[tuple[str, str], list[OptimizerCall]] = {}
     for place, optimizer in enumerate(found):
         key = (optimizer.where, optimizer.variable or str(place))
@@ -78,18 +75,41 @@ def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
         families = list(dict.fromkeys(member.family for member in members))
         for optimizer in members:
             base = variable if optimizer.variable else "optimizer"
-            if len(families) == 2:
+            if len(families) > 1:
                 base = f"{base} ({optimizer.name.rpartition('.')[2]})"
             subject = base
             if (base, where) not in {(r.subject, r.where) for r in result} and base in taken:
                 subject = f"{base} in {where.rpartition(':')[2] or 'the module'}"
-            if len(families) > 2:
-                optimizer = replace(optimizer, family="selectable")
             taken.add(subject)
             result.append(replace(optimizer, subject=subject))
     if len({optimizer.subject for optimizer in result}) == 1:
         return [replace(optimizer, subject="") for optimizer in result]
     return result
+
+
+def called(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
+    """Return the optimizers without those of functions of a script that nothing mentions.
+
+    If that leaves none, other files may call these functions, and all of them are returned.
+    """
+    used = [optimizer for optimizer in found if not _is_idle(optimizer.call)]
+    return used or list(found)
+
+
+def _is_idle(call: Call) -> bool:
+    """Whether a call stands in a function of a script whose name nothing mentions."""
+    module = call.module
+    function = module.function_of(call.node)
+    if function is None or module.class_of(call.node) is not None or function.decorator_list:
+        return False
+    if "__main__" not in module.source.text or module.program is None:
+        return False
+    return not any(
+        function.name in [getattr(node, word, None) for word in ("id", "attr", "name", "value")]
+        for each in module.program.modules
+        for node in each.nodes
+        if isinstance(node, ast.Name | ast.Attribute | ast.alias | ast.Constant)
+    )
 
 
 def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:
