@@ -64,6 +64,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL512": ("DEAD_FLAG",),
     "CL513": ("CONFIG_CONFLICT",),
     "CL514": ("DEAD_FLAG",),
+    "CL515": ("CONFIG_CONFLICT",),
     "CL601": ("NO_SYNC_MISSING",),
     "CL908": ("SYNTAX_ERROR",),
     "CL910": ("ARGPARSE_BOOL",),
