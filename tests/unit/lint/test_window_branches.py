@@ -53,6 +53,19 @@ def test_half_precision_without_windows() -> None:
         ],
         # the branch for windows of one
         [("if args.amp:", "if args.grad_accum == 1:")],
+        # windows are asked about on the branch itself
+        [
+            (
+                "        scaler.step(optimizer)\n        scaler.update()\n"
+                "        optimizer.zero_grad()\n",
+                "        if args.windows:\n"
+                "            if (step + 1) % args.grad_accum == 0:\n"
+                "                scaler.step(optimizer)\n                scaler.update()\n"
+                "                optimizer.zero_grad()\n"
+                "        else:\n            scaler.step(optimizer)\n"
+                "            scaler.update()\n            optimizer.zero_grad()\n",
+            )
+        ],
         # another way to train
         [("if args.amp:", "if args.second_order:")],
         # refused before
