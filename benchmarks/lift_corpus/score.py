@@ -25,6 +25,7 @@ DOCUMENTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loss_scaling.mode", "library"): ("dynamic", "framework_default"),
     ("clip.kind", "library_default"): ("global_norm",),
     ("schedule.decay", "library_default"): ("linear",),
+    ("schedule.on_skip", "library"): ("guarded",),
     ("accumulation.loss_divided", "library"): ("yes",),
     **{
         (f"{section}.source", label): (f"{kind}_external", f"{kind}_{inside}")
@@ -133,7 +134,7 @@ def score(entry: Entry, prediction: Prediction, totals: Totals, *, alone: bool) 
     _words(entry, prediction, totals, both)
     _numbers(entry, prediction, totals, both, alone)
     _effective(entry, prediction, totals, alone)
-    _optimizers(entry, prediction, totals)
+    _optimizers(entry, prediction, totals, alone)
     _evidence(entry, prediction, totals, both)
     _lists(entry, prediction, totals)
 
@@ -289,7 +290,7 @@ def _effective(entry: Entry, prediction: Prediction, totals: Totals, alone: bool
         totals.values["effective_default where present", "right"] += right
 
 
-def _optimizers(entry: Entry, prediction: Prediction, totals: Totals) -> None:
+def _optimizers(entry: Entry, prediction: Prediction, totals: Totals, alone: bool) -> None:
     left = prediction.optimizers()
     for label in sorted(entry.labels["optimizers"], key=lambda o: o["family"] in UNSCORED):
         decidable = label["family"] not in UNSCORED
@@ -310,7 +311,7 @@ def _optimizers(entry: Entry, prediction: Prediction, totals: Totals) -> None:
                 totals.show(entry, "overclaim optimizer", family.value, label["family"], where)
             continue
         totals.optimizers["tp"] += 1
-        for name in OPTIMIZER:
+        for name in () if alone and external(label) else OPTIMIZER:
             _setting(entry, prediction, totals, found, name, label.get(name))
     for who in left:
         fact = prediction.settled["optimizer.family", who].fact
