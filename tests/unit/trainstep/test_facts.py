@@ -60,6 +60,16 @@ def test_nothing_is_said_without_training() -> None:
     [
         ("opt.zero_grad(); loss = model(x); loss.backward(); opt.step()", "before_forward"),
         ("loss = model(x); opt.zero_grad(); loss.backward(); opt.step()", "before_backward"),
+        (
+            "out, loss = run(x); opt.zero_grad(); loss.sum().backward(); opt.step()",
+            "before_backward",
+        ),
+        ("parts = run(x); opt.zero_grad(); parts['a'].backward(); opt.step()", "before_backward"),
+        (
+            "loss = 0; opt.zero_grad(); loss += run(x); loss.backward(); opt.step()",
+            "before_forward",
+        ),
+        ("opt.zero_grad(); out, loss = run(x); loss.backward(); opt.step()", "before_forward"),
         ("loss = model(x); loss.backward(); opt.step(); opt.zero_grad()", "after_step"),
     ],
 )
