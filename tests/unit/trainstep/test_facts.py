@@ -279,3 +279,34 @@ import torch
 def test_the_last_window_of_one_pass(head: str, tail: str | None) -> None:
     found = words(facts(ONE_PASS.format(head=head)))
     assert found.get("accumulation.tail") == tail
+
+
+@pytest.mark.parametrize(("indent", "unscaled"), [("    ", "no"), ("", "amp_master_params")])
+def test_clipping_where_apex_has_not_yet_unscaled(indent: str, unscaled: str) -> None:
+    text = (
+        "from apex import amp\n"
+        "model, opt = amp.initialize(model, opt)\n"
+        "for x in loader:\n"
+        "    opt.zero_grad()\n"
+        "    with amp.scale_loss(model(x), opt) as scaled:\n"
+        "        scaled.backward()\n"
+        f"    {indent}torch.nn.utils.clip_grad_norm_(amp.master_params(opt), 1.0)\n"
+        "    opt.step()\n"
+    )
+    assert words(facts(text))["clipping.unscaled_first"] == unscaled
+
+
+@pytest.mark.parametrize("call", ["getattr({}, 'accum', 1)", "int(getattr({}, 'accum', 1))"])
+def test_a_setting_that_may_not_be_there(call: str) -> None:
+    text = (
+        "n = {}\n"
+        "for i, x in enumerate(loader):\n"
+        "    (model(x) / n).backward()\n"
+        "    if (i + 1) % n == 0:\n"
+        "        opt.step()\n"
+        "        opt.zero_grad()\n"
+    )
+    for owner, origin in (("config.training", "config"), ("table.training", "derived")):
+        steps = facts(text.format(call.format(owner))).best("accumulation.steps")
+        assert steps is not None
+        assert steps.origin == origin

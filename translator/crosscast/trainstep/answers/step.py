@@ -193,6 +193,8 @@ def clip_unscaled(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
 
 
 def _unscaled(step: TrainingStep, clip: Event) -> str:
+    if clip.context("scale_loss") is not None:
+        return "no"  # apex takes the scale out where the block ends
     if "masters" in clip.detail:
         return "amp_master_params"
     if clip.library in ("accelerate", "lightning_fabric", "deepspeed", "optimizer"):
