@@ -310,3 +310,39 @@ def test_a_setting_that_may_not_be_there(call: str) -> None:
         steps = facts(text.format(call.format(owner))).best("accumulation.steps")
         assert steps is not None
         assert steps.origin == origin
+
+
+@pytest.mark.parametrize(
+    ("factor", "divided"),
+    [("* rows / size", "yes"), ("* other / size", "no"), ("", "no")],
+)
+def test_slices_of_a_batch_by_their_share(factor: str, divided: str) -> None:
+    text = (
+        "for x in loader:\n"
+        "    opt.zero_grad()\n"
+        "    for j in range(0, len(x), rows):\n"
+        f"        loss = model(x[j:j + rows]).mean() {factor}\n"
+        "        loss.backward()\n"
+        "    opt.step()\n"
+    )
+    assert words(facts(text))["accumulation.loss_divided"] == divided
+
+
+@pytest.mark.parametrize(
+    ("over", "steps"),
+    [("0, 64, 16", 4), ("0, args.rows, 16", 3), ("0, len(x), 16", None), ("0, 4", 4)],
+)
+def test_the_number_of_slices(over: str, steps: int | None) -> None:
+    text = (
+        "import argparse\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--rows', type=int, default=40)\n"
+        "args = parser.parse_args()\n"
+        "for x in loader:\n"
+        "    opt.zero_grad()\n"
+        f"    for j in range({over}):\n"
+        "        loss = model(x[j:j + 16]).mean()\n"
+        "        loss.backward()\n"
+        "    opt.step()\n"
+    )
+    assert words(facts(text)).get("accumulation.steps") == steps

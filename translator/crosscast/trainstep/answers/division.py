@@ -82,12 +82,28 @@ def _divided(
     fitting = [e for e in mine if _fits(e, tests, step)]
     if fitting:
         return "yes", fitting
+    if mine and _takes_shares(backward):
+        return "yes", mine
     words = " ".join(str(getattr(e.detail["by_text"], "value", "")) for e in mine)
     if any("times" in e.detail for e in mine) or _NUMBERS.search(words):
         return "token_normalised", mine
     if _counts_items(backward, step):
         return "token_normalised", mine
     return "no", mine
+
+
+def _takes_shares(backward: Event) -> bool:
+    """Whether a loss is multiplied by the rows of its slice of a batch.
+
+    As `loss * rows / batch_size` in `for start in range(0, batch_size, rows)`.
+    """
+    factors = getattr(backward.detail.get("multiplied"), "value", ())
+    loops = [loop for loop in backward.loops if loop.role == "micro"]
+    return isinstance(factors, tuple) and any(
+        re.search(rf"^range\(.*,.*, *{re.escape(str(factor))}\)$", loop.over)
+        for factor in factors
+        for loop in loops
+    )
 
 
 def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> bool:
