@@ -314,9 +314,9 @@ def test_a_setting_that_may_not_be_there(call: str) -> None:
 
 @pytest.mark.parametrize(
     ("factor", "divided"),
-    [("* rows / size", "yes"), ("* other / size", "no"), ("", "no")],
+    [("* rows / size", "yes"), ("* other / size", None), ("", "no")],
 )
-def test_slices_of_a_batch_by_their_share(factor: str, divided: str) -> None:
+def test_slices_of_a_batch_by_their_share(factor: str, divided: str | None) -> None:
     text = (
         "for x in loader:\n"
         "    opt.zero_grad()\n"
@@ -325,7 +325,7 @@ def test_slices_of_a_batch_by_their_share(factor: str, divided: str) -> None:
         "        loss.backward()\n"
         "    opt.step()\n"
     )
-    assert words(facts(text))["accumulation.loss_divided"] == divided
+    assert words(facts(text)).get("accumulation.loss_divided") == divided
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def division_of(step: TrainingStep) -> Answer | None:
     scaled = _gradients_divided(step, tests)
     if scaled is not None:
         return scaled
-    if not backward or (step.of("accumulate") and not tests):
-        return None  # an object of which nothing is seen sums up
+    if not backward or "" in words or (step.of("accumulate") and not tests):
+        return None  # an object of which nothing is seen sums up, or a number of which nothing is
     return answer("no", *backward)
 
 
@@ -89,7 +89,8 @@ def _divided(
         return "token_normalised", mine
     if _counts_items(backward, step):
         return "token_normalised", mine
-    return "no", mine
+    known = bool(tests) or not mine or isinstance(step.steps, Known)
+    return "no" if known else "", mine
 
 
 def _takes_shares(backward: Event) -> bool:
