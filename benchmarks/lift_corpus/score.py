@@ -20,6 +20,8 @@ UNSCORED = ("elsewhere", "caller", "inherit", "unlabelled", "n/a", None)
 """Labels that say nothing which a tool could get right."""
 VAGUE = (*UNSCORED, "library", "library_default")
 """Readings that claim nothing."""
+_POINTING = ("elsewhere", "caller", "inherit")
+"""Readings that point to the place that decides: where the label knows it, no value is said."""
 DOCUMENTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loss_scaling.mode", "framework_default"): ("dynamic",),
     ("loss_scaling.mode", "library"): ("dynamic", "framework_default"),
@@ -161,7 +163,8 @@ def _words(entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[s
             ours = "yes" if ours else "no"
         if name == "schedule.has_warmup":
             label = "yes" if label else "no"
-            ours = ours if ours is not None else "no"
+            unseen = prediction.word("schedule.decay") in _POINTING
+            ours = ours if ours is not None or unseen else "no"
         lines = prediction.lines(name)
         if name in MANY:
             _set(entry, prediction, totals, name, label, both[feature], lines)
@@ -180,6 +183,8 @@ def _words(entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[s
             continue
         if not both[feature]:
             continue
+        if ours in _POINTING:
+            ours = None
         right = ours == label or ours in DOCUMENTED.get((name, label), ())
         _count(entry, totals, name, ours, label, right=right, lines=lines)
 
