@@ -31,6 +31,9 @@ _PARTS = re.compile(
 )
 """A window's rows over those of a micro-batch: `args.batch_size / x.shape[0]`."""
 
+_ROWS = re.compile(r"size|rows|batch|shape|total", re.I)
+"""Words of a number that may be the rows of a batch."""
+
 
 def division_of(step: TrainingStep) -> Answer | None:
     """Return whether losses are divided before they are summed up."""
@@ -89,8 +92,8 @@ def _divided(
         return "token_normalised", mine
     if _counts_items(backward, step):
         return "token_normalised", mine
-    known = bool(tests) or not mine or isinstance(step.steps, Known)
-    return "no" if known else "", mine
+    counted = bool(tests) or isinstance(step.steps, Known) or not _ROWS.search(words)
+    return "no" if counted else "", mine
 
 
 def _takes_shares(backward: Event) -> bool:
