@@ -79,7 +79,9 @@ CLOSED = swap(
 
 def test_closed_by_the_end_of_an_epoch() -> None:
     assert found(CLOSED) == ["CL118 warning"]
-    asked = swap(CLOSED, ("\n    optimizer.step()", "\n    if seen % steps:\n        optimizer.step()"))
+    asked = swap(
+        CLOSED, ("\n    optimizer.step()", "\n    if seen % steps:\n        optimizer.step()")
+    )
     assert found(asked) == ["CL118 warning"]
 
 
