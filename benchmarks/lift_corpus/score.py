@@ -20,11 +20,14 @@ UNSCORED = ("elsewhere", "caller", "inherit", "unlabelled", "n/a", None)
 """Labels that say nothing which a tool could get right."""
 VAGUE = (*UNSCORED, "library", "library_default")
 """Readings that claim nothing."""
+_POINTING = ("elsewhere", "caller", "inherit")
+"""Readings that point to the place that decides: where the label knows it, no value is said."""
 DOCUMENTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loss_scaling.mode", "framework_default"): ("dynamic",),
     ("loss_scaling.mode", "library"): ("dynamic", "framework_default"),
     ("clip.kind", "library_default"): ("global_norm",),
     ("schedule.decay", "library_default"): ("linear",),
+    ("schedule.on_skip", "library"): ("guarded",),
     ("accumulation.loss_divided", "library"): ("yes",),
     **{
         (f"{section}.source", label): (f"{kind}_external", f"{kind}_{inside}")
@@ -133,7 +136,7 @@ def score(entry: Entry, prediction: Prediction, totals: Totals, *, alone: bool) 
     _words(entry, prediction, totals, both)
     _numbers(entry, prediction, totals, both, alone)
     _effective(entry, prediction, totals, alone)
-    _optimizers(entry, prediction, totals)
+    _optimizers(entry, prediction, totals, alone)
     _evidence(entry, prediction, totals, both)
     _lists(entry, prediction, totals)
 
@@ -160,7 +163,8 @@ def _words(entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[s
             ours = "yes" if ours else "no"
         if name == "schedule.has_warmup":
             label = "yes" if label else "no"
-            ours = ours if ours is not None else "no"
+            unseen = prediction.word("schedule.decay") in _POINTING
+            ours = ours if ours is not None or unseen else "no"
         lines = prediction.lines(name)
         if name in MANY:
             _set(entry, prediction, totals, name, label, both[feature], lines)
@@ -179,6 +183,8 @@ def _words(entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[s
             continue
         if not both[feature]:
             continue
+        if ours in _POINTING:
+            ours = None
         right = ours == label or ours in DOCUMENTED.get((name, label), ())
         _count(entry, totals, name, ours, label, right=right, lines=lines)
 
@@ -289,7 +295,7 @@ def _effective(entry: Entry, prediction: Prediction, totals: Totals, alone: bool
         totals.values["effective_default where present", "right"] += right
 
 
-def _optimizers(entry: Entry, prediction: Prediction, totals: Totals) -> None:
+def _optimizers(entry: Entry, prediction: Prediction, totals: Totals, alone: bool) -> None:
     left = prediction.optimizers()
     for label in sorted(entry.labels["optimizers"], key=lambda o: o["family"] in UNSCORED):
         decidable = label["family"] not in UNSCORED
@@ -310,7 +316,7 @@ def _optimizers(entry: Entry, prediction: Prediction, totals: Totals) -> None:
                 totals.show(entry, "overclaim optimizer", family.value, label["family"], where)
             continue
         totals.optimizers["tp"] += 1
-        for name in OPTIMIZER:
+        for name in () if alone and external(label) else OPTIMIZER:
             _setting(entry, prediction, totals, found, name, label.get(name))
     for who in left:
         fact = prediction.settled["optimizer.family", who].fact

@@ -135,6 +135,17 @@ def test_a_labelled_defect_that_is_not_there_is_missed(tmp_path: Path) -> None:
     assert "missed error DOUBLE_STEP" in text
 
 
+@pytest.mark.parametrize("source", ["literal", "config_external"])
+def test_numbers_of_another_file_do_not_count_for_the_file_alone(
+    tmp_path: Path, source: str
+) -> None:
+    entry = copy.deepcopy(ENTRY)
+    entry["labels"]["optimizers"] = [{"family": "sgd", "lr": 0.2, "source": source, "lines": [3]}]
+    for kind in ("A", "B"):
+        _, text = run(tmp_path, entry, ALONE, kind)
+        assert ("optimizer.lr" in text) is (source == "literal" or kind == "B"), kind
+
+
 def test_numbers_are_compared_by_value_name_or_default() -> None:
     sys.path.insert(0, str(BENCHMARK))
     try:
@@ -174,3 +185,19 @@ def test_what_only_a_companion_says_is_no_claim_about_the_file(tmp_path: Path, p
     entry["labels"]["optimizers"] = [{"family": "sgd", "lr": 0.2, "lines": []}]
     result, text = run(tmp_path, entry, SPLIT, "B")
     assert "optimizer.lr" in text
+
+
+def test_a_schedule_of_another_file_is_missed_not_wrong(tmp_path: Path) -> None:
+    entry = copy.deepcopy(ENTRY)
+    entry["labels"]["schedule"] |= {"decay": "poly", "has_warmup": True, "stepped_per": "step"}
+    text = SCRIPT.replace(
+        "for step",
+        "from ours import RateScheduler\n\nschedule = RateScheduler(optimizer)\nfor step",
+    )
+    text = text.replace(
+        "        optimizer.zero_grad()\n",
+        "        optimizer.zero_grad()\n        schedule.step()\n",
+    )
+    result, shown = run(tmp_path, entry, {"train.py": text})
+    assert result["precision"] == 1.0, shown
+    assert result["recall"] < 1.0, shown

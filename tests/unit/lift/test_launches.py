@@ -146,3 +146,18 @@ def test_switches_of_a_program_that_was_not_given(
 def test_a_program_that_was_given_says_what_its_switches_do() -> None:
     found = lifted("python train.py --use_fp16=true\n", SCRIPT)
     assert found.fields["precision.mode"].value == "none"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("python ours/evaluate.py data --beam=5 --fp16", False),
+        ("python generate.py --fp16 --len 20", False),
+        ("python evaluate.py --fp16 --lr 0.1", True),
+        ("python evaluate_and_train.py --fp16", True),
+        ("python evaluate.py\npython fit.py --fp16", True),
+    ],
+)
+def test_switches_of_a_program_that_evaluates(command: str, told: bool) -> None:
+    settled = analyse([Source("run.sh", f"{command}\n")]).settled
+    assert (("precision.enabled", "") in settled) is told

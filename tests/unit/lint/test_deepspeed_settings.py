@@ -19,6 +19,8 @@ FILE = {
     "scheduler": {"type": "WarmupLR", "params": {"warmup_num_steps": 100}},
 }
 
+DUMPED = json.dumps(FILE)
+
 
 def found(*sources: tuple[str, str]) -> list[str]:
     """Return the files and lines of settings without effect."""
@@ -29,6 +31,18 @@ def found(*sources: tuple[str, str]) -> list[str]:
 def test_a_schedule_that_the_file_of_deepspeed_replaces() -> None:
     files = ("run.sh", RUN), ("conf/zero.json", json.dumps(FILE))
     assert found(*files) == ["run.sh:2"]
+
+
+def test_names_that_variables_hold() -> None:
+    text = RUN.replace("conf/zero.json", "$ZERO").replace("cosine", "${SCHEDULE}")
+    files = ("run.sh", f"ZERO=conf/zero.json\nSCHEDULE=cosine\n{text}"), ("conf/zero.json", DUMPED)
+    assert found(*files) == ["run.sh:4"]
+    other = text.replace("ZERO", "OTHER")
+    files = (
+        ("run.sh", f"ZERO=conf/zero.json\nOTHER=conf/one.json\nSCHEDULE=cosine\n{other}"),
+        files[1],
+    )
+    assert found(*files) == []
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,20 @@ def test_divided_twice(change: tuple[str, str], expected: set[str]) -> None:
     assert codes(swap(ACCUMULATION, change)) == expected
 
 
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        ("loss = loss + part(inputs) / steps", set()),
+        ("loss += part(inputs) / steps", set()),
+        ("loss = loss + (loss + part(inputs)) / steps", {"CL102"}),
+        ("more = part(inputs) / steps\n    loss += 0.5 * more / steps", {"CL102"}),
+    ],
+)
+def test_parts_of_a_sum_are_divided_by_themselves(last: str, expected: set[str]) -> None:
+    change = ("    loss.backward()", f"    {last}\n    loss.backward()")
+    assert codes(swap(ACCUMULATION, change)) == expected
+
+
 def test_divided_in_two_branches_is_divided_once() -> None:
     text = swap(
         UNDIVIDED,

@@ -118,6 +118,23 @@ def test_lengths_in_functions(changes: tuple[tuple[str, str], ...], expected: li
 
 
 @pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (("count < args.max_steps", "count += 1"), ["CL503"]),
+        (("count < args.epochs", "count += 1"), []),
+        (("count < args.max_steps", "count += len(loader)"), []),
+        (("best < args.max_steps", "count += 1"), []),
+    ],
+)
+def test_a_run_that_ends_after_steps(run: tuple[str, str], expected: list[str]) -> None:
+    made = "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)\n"
+    text = TORCH.replace(made, f"{BY_LAMBDA}count = 0\n")
+    text = text.replace("for epoch in range(epochs)", f"while {run[0]}")
+    text = text.replace("        schedule.step()", f"        schedule.step()\n        {run[1]}")
+    assert codes(text) == expected
+
+
+@pytest.mark.parametrize(
     ("guard", "expected"),
     [("epoch >= 10", ["CL503"]), ("epoch > late", ["CL503"]), ("epoch % 10 == 0", [])],
 )

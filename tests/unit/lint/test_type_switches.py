@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.engine import lint_sources
+from crosscast.messages.source import Source
+
 from .lint_results import codes, swap
 
 CHOSEN = """\
@@ -93,6 +96,26 @@ for x, y in loader:
 )
 def test_a_scaler_under_the_switch_of_bfloat16(change: tuple[str, str], found: bool) -> None:
     assert ("CL207" in codes(swap(ONE_SWITCH, change))) is found
+
+
+PARTS = """\
+import torch
+
+def optimizer_and_scaler(model, with_scaler=False):
+    scaler = torch.cuda.amp.GradScaler() if with_scaler else None
+    return torch.optim.SGD(model.parameters(), lr=0.1), scaler
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("with_scaler=use_half", True), ("with_scaler=half_type", False), ("**more", False)],
+)
+def test_a_scaler_that_a_helper_makes(given: str, found: bool) -> None:
+    start = 'use_half = config["half"]\nhalf_type = config["float16"]\nmodel ='
+    main = swap(ONE_SWITCH, ("model =", start), ("_scaler(model)", f"_scaler(model, {given})"))
+    results = lint_sources([Source("train.py", main), Source("parts.py", PARTS)])
+    assert ("train.py" in {each.file for each in results if each.code == "CL207"}) is found
 
 
 BY_DEVICE = """\

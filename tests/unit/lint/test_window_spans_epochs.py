@@ -68,6 +68,40 @@ class Trainer:
     assert found(text) == ["CL118 warning"]
 
 
+CLOSED = swap(
+    CLEARED,
+    (
+        "            optimizer.zero_grad()\n",
+        "            optimizer.zero_grad()\n    optimizer.step()\n",
+    ),
+)
+
+
+def test_closed_by_the_end_of_an_epoch() -> None:
+    assert found(CLOSED) == ["CL118 warning"]
+    asked = swap(
+        CLOSED, ("\n    optimizer.step()", "\n    if seen % steps:\n        optimizer.step()")
+    )
+    assert found(asked) == ["CL118 warning"]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        # the counter starts again
+        [("    for inputs", "    seen = 0\n    for inputs")],
+        [("\n    optimizer.step()", "\n    optimizer.step()\n    seen = 0")],
+        # of the run, not of an epoch
+        [("\n    optimizer.step()", "\noptimizer.step()")],
+        # of another optimizer
+        [("\n    optimizer.step()", "\n    other.step()")],
+    ],
+)
+def test_closed_otherwise(pairs: list[tuple[str, str]]) -> None:
+    findings = lint_sources([Source("train.py", swap(CLOSED, *pairs))])
+    assert not any("is short, too" in finding.message for finding in findings)
+
+
 @pytest.mark.parametrize(
     "pairs",
     [
@@ -75,13 +109,6 @@ class Trainer:
         [("    for inputs", "    seen = 0\n    for inputs")],
         # windows of one micro-batch
         [("steps = 4", "steps = 1"), ("/ steps", ""), ("% steps", "% 1")],
-        # the rest is applied behind the loop
-        [
-            (
-                "            optimizer.zero_grad()\n",
-                "            optimizer.zero_grad()\n    optimizer.step()\n",
-            )
-        ],
         # the last batch is asked about
         [("if seen % steps == 0", "if seen % steps == 0 or seen % len(loader) == 0")],
         # one long run without epochs

@@ -368,3 +368,18 @@ def test_a_type_of_the_launcher_that_the_trainer_replaces(
 def test_programs_that_evaluate(command: str, told: bool) -> None:
     fields = {fact.field for fact in shell(command + "\n").facts}
     assert bool(fields & {"precision.enabled", "parallel.kind"}) is told
+
+
+@pytest.mark.parametrize(
+    ("flags", "warmup", "there"),
+    [
+        ("--warmup-ratio=0.05", "0.05 of all", "yes"),
+        ("--warmup-updates 0", "0 steps", "no"),
+        ("--warmup-updates 0 --warmup-ratio 0.1", "0.1 of all", "yes"),
+        ("", None, None),
+    ],
+)
+def test_warmups_of_fairseq(flags: str, warmup: str | None, there: str | None) -> None:
+    found = best(f"python t.py {FAIRSEQ} --lr-scheduler polynomial_decay {flags}\n")
+    assert found.get("schedule.has_warmup") == there
+    assert found.get("schedule.warmup") == warmup

@@ -74,6 +74,23 @@ def test_the_device_chooses_the_type() -> None:
     assert read_by(READER, text)["precision.compute_dtype"] == "bf16_or_fp16"
 
 
+@pytest.mark.parametrize(
+    ("last", "types"),
+    [("torch.float16", {"bfloat16", "float16"}), ("torch.bfloat16", {"bfloat16"})],
+)
+def test_a_function_that_returns_the_type_beside_the_switch(last: str, types: set[str]) -> None:
+    text = (
+        "import torch\n"
+        "def half_of(device):\n"
+        "    if device.type != 'cuda':\n        return False, torch.float32\n"
+        "    if torch.cuda.is_bf16_supported():\n        return True, torch.bfloat16\n"
+        f"    return True, {last}\n"
+        "half, kind = half_of(device)\n"
+        "scaler = torch.amp.GradScaler()\n"
+    ) + LOOP.format(cast="autocast(device_type='cuda', dtype=kind, enabled=half)")
+    assert set(read_by(READER, text)["precision.dtypes"]) == types
+
+
 def test_autocast_of_a_cpu_is_bfloat16() -> None:
     text = "import torch\n" + (
         "for x in loader:\n"

@@ -61,6 +61,7 @@ def test_warm_up_and_length() -> None:
         ("lambda step: 0.5 * (1 + math.cos(math.pi * step / 1000))", "cosine", False),
         ("lambda step: (1 - step / 1000) ** 0.9", "polynomial", False),
         ("lambda step: min((step + 1) ** -0.5, (step + 1) * warmup ** -1.5)", "noam", True),
+        ("lambda step: min(pow(step + 1, -0.5), (step + 1) * pow(warmup, -1.5))", "noam", True),
         ("lambda step: 1.0", "constant", False),
         ("lambda step: min(1.0, step / warmup_steps)", "constant", True),
     ],

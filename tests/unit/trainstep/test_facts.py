@@ -60,6 +60,16 @@ def test_nothing_is_said_without_training() -> None:
     [
         ("opt.zero_grad(); loss = model(x); loss.backward(); opt.step()", "before_forward"),
         ("loss = model(x); opt.zero_grad(); loss.backward(); opt.step()", "before_backward"),
+        (
+            "out, loss = run(x); opt.zero_grad(); loss.sum().backward(); opt.step()",
+            "before_backward",
+        ),
+        ("parts = run(x); opt.zero_grad(); parts['a'].backward(); opt.step()", "before_backward"),
+        (
+            "loss = 0; opt.zero_grad(); loss += run(x); loss.backward(); opt.step()",
+            "before_forward",
+        ),
+        ("opt.zero_grad(); out, loss = run(x); loss.backward(); opt.step()", "before_forward"),
         ("loss = model(x); loss.backward(); opt.step(); opt.zero_grad()", "after_step"),
     ],
 )
@@ -269,3 +279,70 @@ import torch
 def test_the_last_window_of_one_pass(head: str, tail: str | None) -> None:
     found = words(facts(ONE_PASS.format(head=head)))
     assert found.get("accumulation.tail") == tail
+
+
+@pytest.mark.parametrize(("indent", "unscaled"), [("    ", "no"), ("", "amp_master_params")])
+def test_clipping_where_apex_has_not_yet_unscaled(indent: str, unscaled: str) -> None:
+    text = (
+        "from apex import amp\n"
+        "model, opt = amp.initialize(model, opt)\n"
+        "for x in loader:\n"
+        "    opt.zero_grad()\n"
+        "    with amp.scale_loss(model(x), opt) as scaled:\n"
+        "        scaled.backward()\n"
+        f"    {indent}torch.nn.utils.clip_grad_norm_(amp.master_params(opt), 1.0)\n"
+        "    opt.step()\n"
+    )
+    assert words(facts(text))["clipping.unscaled_first"] == unscaled
+
+
+@pytest.mark.parametrize("call", ["getattr({}, 'accum', 1)", "int(getattr({}, 'accum', 1))"])
+def test_a_setting_that_may_not_be_there(call: str) -> None:
+    text = (
+        "n = {}\n"
+        "for i, x in enumerate(loader):\n"
+        "    (model(x) / n).backward()\n"
+        "    if (i + 1) % n == 0:\n"
+        "        opt.step()\n"
+        "        opt.zero_grad()\n"
+    )
+    for owner, origin in (("config.training", "config"), ("table.training", "derived")):
+        steps = facts(text.format(call.format(owner))).best("accumulation.steps")
+        assert steps is not None
+        assert steps.origin == origin
+
+
+@pytest.mark.parametrize(
+    ("factor", "divided"),
+    [("* rows / size", "yes"), ("* other / size", None), ("", "no")],
+)
+def test_slices_of_a_batch_by_their_share(factor: str, divided: str | None) -> None:
+    text = (
+        "for x in loader:\n"
+        "    opt.zero_grad()\n"
+        "    for j in range(0, len(x), rows):\n"
+        f"        loss = model(x[j:j + rows]).mean() {factor}\n"
+        "        loss.backward()\n"
+        "    opt.step()\n"
+    )
+    assert words(facts(text)).get("accumulation.loss_divided") == divided
+
+
+@pytest.mark.parametrize(
+    ("over", "steps"),
+    [("0, 64, 16", 4), ("0, args.rows, 16", 3), ("0, len(x), 16", None), ("0, 4", 4)],
+)
+def test_the_number_of_slices(over: str, steps: int | None) -> None:
+    text = (
+        "import argparse\n"
+        "parser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--rows', type=int, default=40)\n"
+        "args = parser.parse_args()\n"
+        "for x in loader:\n"
+        "    opt.zero_grad()\n"
+        f"    for j in range({over}):\n"
+        "        loss = model(x[j:j + 16]).mean()\n"
+        "        loss.backward()\n"
+        "    opt.step()\n"
+    )
+    assert words(facts(text)).get("accumulation.steps") == steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.facts.fact import Fact, Layer, PlainValue
+from crosscast.readers.evaluations import evaluates
 from crosscast.readers.settings import Setting, normal
 from crosscast.sources.subject import Subject
 
@@ -25,6 +26,7 @@ def assumptions(subject: Subject) -> Iterator[Fact]:
     given = [
         (Setting(name=normal(flag.expression), value=flag.value, known=flag.known), flag)
         for command in subject.commands
+        if not evaluates(command)
         for flag in command.flags
         if normal(flag.expression) in _SWITCHES
     ]

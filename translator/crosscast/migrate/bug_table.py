@@ -134,6 +134,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL512", "schedule.name", "the schedule advances once per update"),
         _bug("CL513", "", "arguments have the names of the library"),
         _bug("CL514", "optimizer.learning_rate", "the rate is the one in the recipe", by_user=True),
+        _bug("CL515", "schedule.name", "the schedule is the one in the recipe", by_user=True),
         _bug("CL516", "", "every optimizer is stepped once per update"),
         _bug("CL601", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL602", _SPREAD, "gradients are averaged over processes once per window"),

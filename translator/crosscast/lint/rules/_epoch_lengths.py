@@ -17,11 +17,12 @@ from crosscast.readers.python.library_calls import calls_of, last
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
-    from crosscast.trainstep.events import Event
+    from crosscast.trainstep.events import Event, Loop
 
 _EPOCHS = re.compile(
     r"([\w\[\]\"']+\.)*_?(n|num|max|total|train|all)?_?(train_)?epochs?(_num|s)?", re.I
 )
+_STEPS = re.compile(r"(?<![a-z])(steps?|iters?|iterations|updates)(?![a-z])", re.I)
 _TRAINER = re.compile(r"(pytorch_lightning|lightning(\.pytorch)?)(\.trainer(\.trainer)?)?\.Trainer")
 _COUNTS_MORE = re.compile(r"len\(|step|iter|batch|\*|/", re.I)
 _PADDLE = {"CosineAnnealingDecay": "T_max", "PolynomialDecay": "decay_steps"}
@@ -88,18 +89,27 @@ def counts_epochs(call: Call, node: ast.expr) -> bool:
 
 
 def runs_over(event: Event, length: str) -> bool:
-    """Whether something happens for every batch of as many epochs as a length says."""
+    """Whether something happens for every batch of as many epochs as a length says.
+
+    Or for every batch of a run that ends after a number of steps.
+    """
     *around, batches = event.loops or (None,)
     return (
         batches is not None
         and "epoch" not in f"{batches.counter} {batches.over}".lower()
-        and any(
-            loop.role == "epoch"
-            and re.search(rf"(?<![\w.]){re.escape(length)}(?![\w.])", loop.over)
-            for loop in around
-            if loop is not None
-        )
+        and any(_goes_on(loop, event, length) for loop in around if loop is not None)
     )
+
+
+def _goes_on(loop: Loop, event: Event, length: str) -> bool:
+    """Whether a loop has as many epochs as a length says, or ends after a number of steps."""
+    match loop.node:
+        case ast.While(
+            test=ast.Compare(left=count, ops=[ast.Lt() | ast.LtE()], comparators=[limit])
+        ) if _is_raised(count, event):
+            return bool(_STEPS.search(identifier(limit)))
+    named = re.search(rf"(?<![\w.]){re.escape(length)}(?![\w.])", loop.over)
+    return loop.role == "epoch" and named is not None
 
 
 def moves_with_count(event: Event, made: Call) -> bool:

@@ -170,8 +170,12 @@ def _definition(
 
 
 def _made(node: ast.expr, module: Module) -> Part | None:
-    """Return the only expression that a name stands for."""
+    """Return the only expression that a name stands for, or the only one given for a parameter."""
     found = definitions(node, module)
+    if len(found) == 1 and found[0].kind == "parameter" and isinstance(found[0].node, ast.arg):
+        program = module.program
+        given = program.arguments_for(found[0], found[0].node.arg) if program is not None else ()
+        return given[0] if len(given) == 1 else None
     if len(found) != 1 or found[0].kind != "assign" or found[0].path or found[0].value is None:
         return None
     return found[0].value, found[0].module

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rules._windows import end_tests, length_set, loses_window
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.answers.opening import clears_first
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
@@ -54,8 +56,41 @@ def carried_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple
         yield event, test, tuple(cleared)
 
 
-def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, WindowTest, ast.AST]]:
-    """Yield the steps of windows that epochs may cut, with the loop over epochs."""
+def closed_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Event, ...]]]:
+    """Yield every step whose counter continues although a step behind the loop ends the window.
+
+    Yields also the test, and that step.
+    """
+    for event, test, outer in _open(step, restarts=False, closed=True):
+        closing = tuple(
+            other
+            for other in step.around("step")
+            if other.subject == event.subject
+            and other.order > event.order
+            and any(loop.node is outer for loop in other.loops)
+        )
+        if closing and not _set_within(outer, test.counter, event.module):
+            yield event, test, closing
+
+
+def _set_within(outer: ast.AST, counter: str, module: Module) -> bool:
+    """Whether the loop over epochs sets a counter, maybe behind the loop over batches."""
+    return any(
+        isinstance(node, ast.Assign) and counter in map(module.text, node.targets)
+        for node in walk(outer)
+    )
+
+
+def _open(
+    step: TrainingStep, *, restarts: bool, closed: bool = False
+) -> Iterator[tuple[Event, WindowTest, ast.AST]]:
+    """Yield the steps of windows that epochs may cut, with the loop over epochs.
+
+    Args:
+        step: the loop.
+        restarts: whether the counter starts again in every epoch.
+        closed: whether the rest of an epoch is applied behind the loop.
+    """
     if step.loop is None or step.loop.role not in ("batch", "other") or _ends_itself(step):
         return
     seen: set[int] = set()
@@ -72,7 +107,7 @@ def _open(step: TrainingStep, *, restarts: bool) -> Iterator[tuple[Event, Window
         if single and getattr(test.steps, "origin", "") == "literal":
             continue
         outer = _outer(step, event)
-        if outer is None or _closed_behind(step):
+        if outer is None or _closed_behind(step) is not closed:
             continue
         seen.add(id(test.node))
         yield event, test, outer

@@ -12,7 +12,9 @@ from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
 ACCUMULATES = re.compile(
-    r"accum|iter_size|update_freq|virtual_batch|n_?accs?\b|micro_?batch|grad_steps", re.I
+    r"accum|iter_size|update_freq|virtual_batch|n_?accs?\b|micro_?batch|grad_steps"
+    r"|grad(ient)?s?_?acc(?![a-z])|(?<![a-z])acc_(steps?|iters?|grads?)",
+    re.I,
 )
 """Names of the number of micro-batches of a window."""
 _HOOKS = "torch.distributed.algorithms.ddp_comm_hooks."

@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if not setting:
                 continue
         places = [scaled[0].span, *(call.module.span(call.node) for call in made[:1])]
-        if setting:
+        if setting and all(call.module is scaled[0].module for call in made[:1]):
             places.reverse()  # what the setting switches on is to be changed
         yield Finding(
             span=places[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -10,7 +11,10 @@ from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, known_word
 from crosscast.lint.rules._windows import ACCUMULATES, end_tests
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
+from crosscast.trainstep.events import Event
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -27,13 +31,40 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             both = {id(first.node), id(second.node)}
             ways = [set(known_word(event, "divided_at") or ()) for event in backward]  # type: ignore[call-overload]
-            if any(both <= way for way in ways):
+            if any(both <= way for way in ways) and not _are_addends(first, second):
                 yield Finding(
                     span=second.span,
                     message=f"the loss was already divided by {known_word(first, 'by_text')}",
                     hint="divide once",
                     related=(first.span,),
                 )
+
+
+def _are_addends(first: Event, second: Event) -> bool:
+    """Whether two divisions in one function are of different parts of a sum: `a / n + b / n`."""
+    module = first.module
+    if second.module is not module:
+        return False
+    if module.function_of(first.node) is not module.function_of(second.node):
+        return False
+    return not _comes_from(second.node, first.node, module)
+
+
+def _comes_from(division: ast.AST, other: ast.AST, module: Module) -> bool:
+    """Whether what is divided may have its value from another division."""
+    waiting, seen = [division], set[ast.AST]()
+    while waiting:
+        here = waiting.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        for part in ast.walk(here):
+            if part is other:
+                return True
+            for binding in definitions(part, module) if isinstance(part, ast.Name) else ():
+                if isinstance(binding.node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+                    waiting.append(binding.node)
+    return False
 
 
 RULE = Rule(

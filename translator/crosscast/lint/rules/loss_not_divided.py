@@ -12,6 +12,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._branch_means import is_mean_on_a_branch
 from crosscast.lint.rules._comm_hooks import hook_divisions
 from crosscast.lint.rules._examples import ACCUMULATION, changed
+from crosscast.lint.rules._logged_means import averaged_for_a_message
 from crosscast.lint.rules._loop import (
     backward_of,
     eager_steps,
@@ -59,7 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if any(_weighted(event) for event in backward) or not backward:
             continue
         first = backward[0]
-        if library_divides(step) or not all(map(_is_mean, backward)):
+        if library_divides(step) or not all(_is_mean(event, step) for event in backward):
             continue
         length = _length(step)
         end = step.of("step")
@@ -73,10 +74,12 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _is_mean(backward: Event) -> bool:
+def _is_mean(backward: Event, step: TrainingStep) -> bool:
     """Whether a loss is a mean, maybe only on one branch of a condition, without a division."""
     found = reduction_of(backward)
-    return found == "mean" or (found == "unknown" and is_mean_on_a_branch(backward))
+    if found == "unknown":
+        return averaged_for_a_message(step, backward) or is_mean_on_a_branch(backward)
+    return found == "mean"
 
 
 def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:

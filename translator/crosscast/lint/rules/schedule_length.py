@@ -33,6 +33,7 @@ from crosscast.lint.rules._schedules import (
     spelled_out,
     times_window,
 )
+from crosscast.lint.rules._warmup_units import warmups_in_epochs
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.program import Program
@@ -62,6 +63,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from _of_workers(program)
     yield from _of_replicas(program)
     yield from _of_lightning(program)
+    yield from _of_warmups(program)
     for step in eager_steps(subject):
         yield from _of_epochs(step, program)
         yield from _of_updates(step, program)
@@ -134,6 +136,17 @@ def _of_lightning(program: Program) -> Iterator[Finding]:
             f"{trainer.module.text(runs)}",
             hint="give both the same number, or take `trainer.max_epochs` in the module",
             related=(trainer.module.span(runs),),
+        )
+
+
+def _of_warmups(program: Program) -> Iterator[Finding]:
+    """Find warm-ups in epochs of schedules whose whole length is in steps."""
+    for call, warm, whole, told in warmups_in_epochs(program):
+        yield Finding(
+            span=call.module.span(warm),
+            message=f"{call.module.text(warm)} counts epochs, {told}, but the schedule takes it "
+            f"for steps, as {call.module.text(whole)}",
+            hint="multiply by the updates per epoch",
         )
 
 

@@ -21,6 +21,7 @@ _SEVERITIES = {
     "CC927": Severity.NOTE,  # a loss scale without half precision is harmless
     "CC933": Severity.WARNING,  # an entry that the program that reads the file does not look at
 }
+_STATED = ("literal", "shell_variable")
 
 _TRAINER = re.compile(r"(pytorch_lightning|lightning(\.pytorch)?)(\.trainer(\.trainer)?)?\.Trainer")
 
@@ -37,7 +38,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _schedules(subject: Subject) -> Iterator[Finding]:
     """Find schedules of a Hugging Face Trainer whose DeepSpeed file has one of its own."""
     facts = [fact for fact in subject.profile if fact.places and not fact.under]
-    named = [fact for fact in facts if fact.field == "schedule.name" and fact.origin == "literal"]
+    named = [f for f in facts if f.field == "schedule.name" and f.origin in _STATED]
     trainers = {f.places[0].file for f in facts if (f.field, f.value) == ("api", "hf_trainer")}
     given = [fact for fact in facts if (fact.field, fact.value) == ("parallel.kind", "deepspeed")]
     for chosen in named:
@@ -46,7 +47,8 @@ def _schedules(subject: Subject) -> Iterator[Finding]:
             file = PurePath(own.places[0].file).name
             if own.reader != "deepspeed_json" or not own.known or own.value == chosen.value:
                 continue
-            if any(fact.places[0].file == home and file in fact.places[0].text for fact in given):
+            lines = [place.text for f in given if f.places[0].file == home for place in f.places]
+            if any(file in line for line in lines):
                 yield Finding(
                     span=chosen.places[0],
                     message=f"the schedule {chosen.value} has no effect: DeepSpeed uses that of "

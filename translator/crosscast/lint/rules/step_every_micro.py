@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies, known_word
+from crosscast.lint.rules._window_branches import without_windows
 from crosscast.lint.rules._windows import ACCUMULATES, modules_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -29,6 +30,7 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find loops without windows that divide losses, or hold the schedule, for windows."""
     for step in eager_steps(subject):
+        yield from _on_a_branch(step)
         applied, backward = step.of("step"), backward_of(step) or step.of("backward")
         if step.windowed or not applied:
             continue
@@ -71,6 +73,19 @@ def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[F
                 )
 
 
+def _on_a_branch(step: TrainingStep) -> Iterator[Finding]:
+    """Find branches that step after every micro-batch, where the other branch has windows."""
+    for applied, guard, test in without_windows(step):
+        branch = guard.text if guard.holds else f"not {guard.text}"
+        yield Finding(
+            span=applied.span,
+            message=f"with `{branch}` the optimizer steps after every micro-batch, and "
+            f"{test.steps_text} counts for nothing; the other branch has windows",
+            hint="divide the loss and wait for the end of the window on both branches",
+            related=(applied.module.owner_of(test.node).span(test.node),),
+        )
+
+
 def _updates(backward: Event, step: TrainingStep) -> bool:
     """Whether a backward pass is always followed by a step and a clearing of the gradients."""
     return all(
@@ -92,7 +107,8 @@ RULE = Rule(
     title="The optimizer steps after every micro-batch although the program counts windows",
     why="Gradients are not accumulated. If losses are divided, every batch causes an update with "
     "1/N of its gradient; if only the schedule waits for the window, there are N times as many "
-    "updates as intended.",
+    "updates as intended. So there are if only one branch of a switch, such as the one for half "
+    "precision, leaves the windows out.",
     wrong=changed(
         _RIGHT,
         ("    if (step + 1) % accumulation_steps == 0:\n", ""),

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import EPOCHS, changed
 from crosscast.lint.rules._loop import window_steps
-from crosscast.lint.rules._tail import carried_tails
+from crosscast.lint.rules._tail import carried_tails, closed_tails
 from crosscast.lint.rules.tail_leaks import RULE as LEAKS
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
+from crosscast.trainstep.events import TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows that begin in one epoch and end in the next."""
     for step in window_steps(subject):
+        yield from _closed(step)
         for event, test, cleared in carried_tails(step):
             several = f"if {test.steps_text} does not divide the batches of an epoch, "
             if cleared:
@@ -38,6 +40,19 @@ def check(subject: Subject) -> Iterator[Finding]:
                 )
 
 
+def _closed(step: TrainingStep) -> Iterator[Finding]:
+    """Find counters that do not know of the window that the end of an epoch closed."""
+    for event, test, closing in closed_tails(step):
+        yield Finding(
+            span=event.module.span(test.node),
+            message=f"if {test.steps_text} does not divide the batches of an epoch, the first "
+            f"window of the next epoch is short, too: the step behind the loop ends the window, "
+            f"but {test.counter} keeps running",
+            hint="count from 0 in every epoch",
+            related=(closing[0].span,),
+        )
+
+
 _WRONG = changed(
     EPOCHS,
     ("steps = 4\n", "steps = 4\nseen = 0\n"),
@@ -55,7 +70,8 @@ RULE = Rule(
     "the first update contains fewer micro-batches than its losses are divided by and is up "
     "to N times too small. If they are kept, only the last window of the run is lost, and "
     "there are slightly fewer updates than a schedule of length `epochs * ceil(batches / N)` "
-    "expects; this is reported as a note.",
+    "expects; this is reported as a note. If a step behind the loop ends the window of an epoch, "
+    "the next one is short as well.",
     wrong=_WRONG.replace("        if seen", "        seen += 1\n        if seen"),
     right=LEAKS.right,
     check=check,

@@ -9,6 +9,7 @@ from crosscast.readers.words import (
     tell_clip,
     tell_numbers,
     tell_optimizer,
+    tell_warmup,
     tell_window,
 )
 from crosscast.targets.parameter_words import scaling_words
@@ -39,9 +40,7 @@ def tell_fairseq(writer: SettingWriter, settings: Settings) -> None:
         straight = kind.text == "polynomial_decay"  # whose power is 1, unless another is given
         writer.tell("schedule.name", "linear" if straight else decay, kind)
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")
-    if (warmup := get("warmup_updates")) is not None and warmup.number is not None:
-        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    tell_warmup(writer, get("warmup_updates"), get("warmup_ratio"))
     writer.number("schedule.total_steps", get("total_num_update", "max_update"))
     writer.number("seed", get("seed"))
     writer.by_library("zero_grad.where")

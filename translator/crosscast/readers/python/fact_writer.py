@@ -191,9 +191,9 @@ def _mentioned(node: ast.AST, module: Module, depth: int) -> Iterator[str]:
     """Yield the types named in an expression and in the values of its names."""
     for inner in walk(node):
         if isinstance(inner, ast.Attribute | ast.Name):
-            name = module.resolve(inner)
-            if name.startswith("torch.") and (word := word_of_type(last(name))):
-                yield word
+            for name in module.resolve_all(inner):
+                if name.startswith("torch.") and (word := word_of_type(last(name))):
+                    yield word
             program = module.program
             flag = (
                 program.flags.get(inner.attr)
@@ -214,7 +214,15 @@ def _behind(node: ast.AST, module: Module, depth: int = 0) -> str:
         for b in definitions(inner, module) if isinstance(inner, ast.Name) else ():
             if b.kind == "assign" and b.value is not None:
                 texts.append(_behind(b.value, b.module, depth + 1))
+                texts.append(_function_text(b.value, b.module) if b.path else "")
     return " ".join(texts)
+
+
+def _function_text(node: ast.expr, module: Module) -> str:
+    """Return the function of the program that a call runs, as text; empty if there is none."""
+    program = module.program
+    found = program.function(module.call(node)) if program and isinstance(node, ast.Call) else None
+    return found[0].text(found[1]) if found is not None else ""
 
 
 def trains(program: Program) -> bool:

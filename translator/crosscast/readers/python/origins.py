@@ -87,7 +87,7 @@ def by_words(value: Value) -> Value:
     """Return an unknown value with the origin that the names in its text suggest."""
     if not isinstance(value, Unknown) or value.origin != "derived":
         return value
-    if value.has_default and not value.text.startswith("getattr("):
+    if value.has_default and "getattr(" not in value.text:
         return value
     try:
         node = ast.parse(value.text, mode="eval").body

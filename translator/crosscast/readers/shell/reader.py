@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic, Severity
 from crosscast.messages.source import Source
+from crosscast.readers.evaluations import evaluates
 from crosscast.readers.protocol import Reading
 from crosscast.readers.settings import SettingWriter, normal
 from crosscast.readers.shell.emitted_job import tell_start
@@ -47,11 +47,6 @@ _OF_TRAINING = (
     *("zero_grad.", "loss_scaling."),
 )
 """Fields that say nothing about a program that only infers."""
-_EVALUATES = re.compile(
-    r"(run_|do_)?(eval|evaluate|evaluation|test|infer|inference|predict|generate|sample|demo)"
-    r"(_(?!\w*train)\w+)?"
-)
-_ABOUT_TRAINING = re.compile(r"train|learn|optim|\blr\b|warm|sched|accum|epoch|decay|loss|clip")
 _LENGTHS = frozenset({"train_iters", "train_samples", "max_steps", "num_train_epochs", "epochs"})
 
 
@@ -102,7 +97,7 @@ def read_script(source: Source, scope: Scope | None = None) -> Reading:
     writer = SettingWriter("shell")
     tell_environment(writer, runner.settings, launches)
     for launch in launches:
-        if _evaluates(launch):
+        if evaluates(launch.command):
             continue
         tell_launch(writer, launch)
         tell_emitted(writer, launch, runner.scope)
@@ -124,13 +119,6 @@ def _only_infers(launch: Launch) -> bool:
     """Whether a program is told to infer and not how long to train."""
     names = {normal(flag.expression) for flag in launch.command.flags}
     return "inference" in names and not names & _LENGTHS
-
-
-def _evaluates(launch: Launch) -> bool:
-    """Whether a program evaluates, by its name, and nothing of its command is about training."""
-    names = {normal(flag.expression) for flag in launch.command.flags}
-    stem = PurePosixPath(launch.command.program).stem.lower()
-    return bool(_EVALUATES.fullmatch(stem)) and not any(map(_ABOUT_TRAINING.search, names))
 
 
 def _parse(data: bytes) -> Node:

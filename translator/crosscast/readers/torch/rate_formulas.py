@@ -132,7 +132,7 @@ def _powers(parts: list[Part]) -> Iterator[tuple[ast.expr, ast.expr, str]]:
             case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
                 yield base, exponent, module.text(node)
             case ast.Call(func=function, args=[base, exponent]) if identifier(function) == "pow":
-                yield base, exponent, module.text(node)
+                yield base, exponent, f"{module.text(base)} ** {module.text(exponent)}"
 
 
 def _is_share(base: ast.expr, exponent: ast.expr, text: str) -> bool:

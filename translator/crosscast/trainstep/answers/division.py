@@ -31,6 +31,9 @@ _PARTS = re.compile(
 )
 """A window's rows over those of a micro-batch: `args.batch_size / x.shape[0]`."""
 
+_ROWS = re.compile(r"size|rows|batch|shape|total", re.I)
+"""Words of a number that may be the rows of a batch."""
+
 
 def division_of(step: TrainingStep) -> Answer | None:
     """Return whether losses are divided before they are summed up."""
@@ -57,8 +60,8 @@ def division_of(step: TrainingStep) -> Answer | None:
     scaled = _gradients_divided(step, tests)
     if scaled is not None:
         return scaled
-    if not backward or (step.of("accumulate") and not tests):
-        return None  # an object of which nothing is seen sums up
+    if not backward or "" in words or (step.of("accumulate") and not tests):
+        return None  # an object of which nothing is seen sums up, or a number of which nothing is
     return answer("no", *backward)
 
 
@@ -82,12 +85,29 @@ def _divided(
     fitting = [e for e in mine if _fits(e, tests, step)]
     if fitting:
         return "yes", fitting
+    if mine and _takes_shares(backward):
+        return "yes", mine
     words = " ".join(str(getattr(e.detail["by_text"], "value", "")) for e in mine)
     if any("times" in e.detail for e in mine) or _NUMBERS.search(words):
         return "token_normalised", mine
     if _counts_items(backward, step):
         return "token_normalised", mine
-    return "no", mine
+    counted = bool(tests) or isinstance(step.steps, Known) or not _ROWS.search(words)
+    return "no" if counted else "", mine
+
+
+def _takes_shares(backward: Event) -> bool:
+    """Whether a loss is multiplied by the rows of its slice of a batch.
+
+    As `loss * rows / batch_size` in `for start in range(0, batch_size, rows)`.
+    """
+    factors = getattr(backward.detail.get("multiplied"), "value", ())
+    loops = [loop for loop in backward.loops if loop.role == "micro"]
+    return isinstance(factors, tuple) and any(
+        re.search(rf"^range\(.*,.*, *{re.escape(str(factor))}\)$", loop.over)
+        for factor in factors
+        for loop in loops
+    )
 
 
 def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> bool:

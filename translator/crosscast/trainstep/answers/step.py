@@ -98,8 +98,29 @@ def _relative(zero: Event, before: Sequence[Event], step: TrainingStep | None = 
         micro = [e for e in step.inside("backward") if in_micro_loop(e) and e.order > zero.order]
         if micro and not in_micro_loop(zero) and not any(e.kind == "backward" for e in before):
             return "window_start"
-    live = [e for e in before if e.kind == "forward" and e.context("no_grad") is None]
-    return "before_backward" if live else "before_forward"
+    forward = [e for e in before if e.kind == "forward"]
+    live = any(e.context("no_grad") is None for e in forward)
+    unseen = not forward and step is not None and _has_loss(zero, step)
+    return "before_backward" if live or unseen else "before_forward"
+
+
+def _has_loss(zero: Event, step: TrainingStep) -> bool:
+    """Whether the loss is there when gradients are cleared, whatever computes it.
+
+    Everything in the loop that sets it stands before.
+    """
+    backward = [e for e in step.inside("backward") if e.order > zero.order]
+    if step.loop is None or not backward or zero.calls != backward[0].calls:
+        return False
+    name = re.match(r"\w*", backward[0].subject)
+    places = [
+        (node.lineno, node.col_offset)
+        for node in walk(step.loop.node)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if name is not None and node.id == name.group()
+    ]
+    here = (getattr(zero.node, "lineno", 0), getattr(zero.node, "col_offset", 0))
+    return bool(places) and max(places) < here and zero.module is backward[0].module
 
 
 # ---- clipping
@@ -172,6 +193,8 @@ def clip_unscaled(step: TrainingStep, events: Sequence[Event]) -> Answer | None:
 
 
 def _unscaled(step: TrainingStep, clip: Event) -> str:
+    if clip.context("scale_loss") is not None:
+        return "no"  # apex takes the scale out where the block ends
     if "masters" in clip.detail:
         return "amp_master_params"
     if clip.library in ("accelerate", "lightning_fabric", "deepspeed", "optimizer"):

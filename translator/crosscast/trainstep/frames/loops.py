@@ -85,6 +85,19 @@ def counted_to(node: AnyLoop) -> ast.expr | None:
     return None
 
 
+def rounds_in_strides(node: AnyLoop, frame: Frame) -> Known | None:
+    """Return the rounds of `for start in range(0, rows, size)`, if they are known."""
+    match node:
+        case ast.For(iter=ast.Call(args=[first, stop, stride]) as called):
+            if last_name(called.func) not in ("range", "trange", "xrange"):
+                return None
+            ends = [_integer(each, frame) for each in (first, stop, stride)]
+            if ends[0] is None or ends[1] is None or not ends[2]:
+                return None
+            return Known(len(range(ends[0], ends[1], ends[2])), "derived")
+    return None
+
+
 def _adds_one(node: ast.stmt, name: str) -> bool:
     match node:
         case ast.AugAssign(target=ast.Name(id=target), op=ast.Add(), value=ast.Constant(value=1)):
@@ -164,6 +177,8 @@ def _length(arguments: list[ast.expr], frame: Frame) -> ast.expr | None:
     """Return n of `range(n)`, `range(0, n)`, `range(1, n + 1)`."""
     if len(arguments) == 1:
         return arguments[0]
+    if len(arguments) > 2:
+        return None  # of rounds in strides, only the number may be known
     start, stop = arguments[0], arguments[1]
     first = _integer(start, frame)
     if first == 0:

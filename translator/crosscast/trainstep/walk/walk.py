@@ -10,7 +10,7 @@ from crosscast.pysource.programs.module import Function, Module
 from crosscast.trainstep.events import Context
 from crosscast.trainstep.frames.expression_keys import key_of
 from crosscast.trainstep.frames.frame import Frame
-from crosscast.trainstep.frames.loops import AnyLoop, counted_to, head_of
+from crosscast.trainstep.frames.loops import AnyLoop, counted_to, head_of, rounds_in_strides
 from crosscast.trainstep.frames.losses import Division, loss_of
 from crosscast.trainstep.walk import actions, assignments, branches, inline, unfollowed
 from crosscast.trainstep.walk.conditions import PathCondition, settled
@@ -136,6 +136,9 @@ class ProgramWalker(Walker):
         limit = counted_to(node)
         if limit is not None:
             self.lengths[id(head.loop)] = frame.value(limit)
+        strided = rounds_in_strides(node, frame)
+        if strided is not None:
+            self.lengths[id(head.loop)] = strided
         self.heads.append(head)
         entered = len(self.contexts)
         inline.generator(self, node, frame)
