@@ -74,7 +74,24 @@ def _is_own_loop(name: str, call: Call) -> bool:
     )
     compiled = "self.optimizer" in name or module.text(call.receiver) == "self.optimizer"
     # `compile` wraps the optimizer of a model, whose own `train_step` must scale the loss
-    return taped and (not compiled or _is_step_of_model(function, module))
+    return taped and (
+        not compiled or _is_step_of_model(function, module) or _keeps_optimizer(function, module)
+    )
+
+
+def _keeps_optimizer(function: ast.AST, module: Module) -> bool:
+    """Whether a class that is no model keeps an optimizer, in a program that compiles nothing."""
+    owner, program = module.class_of(function), module.program
+    if owner is None or owner.bases or program is None:
+        return False
+    if any(call.method == "compile" and call.receiver_text != "re" for call in program.calls()):
+        return False
+    given = [
+        node.value
+        for node in walk(owner)
+        if isinstance(node, ast.Assign) and module.text(node.targets[0]) == "self.optimizer"
+    ]
+    return bool(given) and not any("." in module.text(value).partition("(")[0] for value in given)
 
 
 def _is_step_of_model(function: ast.AST, module: Module) -> bool:
