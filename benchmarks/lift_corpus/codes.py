@@ -78,6 +78,8 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL716": ("LOSS_SCALE_MISSING",),
     "CL717": ("LOSS_SCALE_MISSING",),
     "CL718": ("LOSS_SCALE_MISSING",),
+    "CL719": ("DEAD_FLAG",),
+    "CL720": ("OPTIMIZER_NOT_STEPPED",),
     "CL801": ("SCALER_UPDATE_PER_OPT",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),

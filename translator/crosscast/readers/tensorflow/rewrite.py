@@ -65,6 +65,13 @@ def float16_options(program: Program) -> Iterator[Site]:
             yield cast
 
 
+def rewrites_by_call(program: Program) -> Iterator[Site]:
+    """Yield the calls that ask for a rewrite of the graphs of TensorFlow 2 to float16."""
+    for word, cast in _by_call(program):
+        if word in ("tf_graph_rewrite", "tf_config_automp") and cast.dtypes == ("float16",):
+            yield cast
+
+
 def _by_call(program: Program) -> Iterator[tuple[str, Site]]:
     for name, call in calls_of(program):
         if last(name) == "enable_mixed_precision_graph_rewrite":
