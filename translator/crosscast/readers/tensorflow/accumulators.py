@@ -15,7 +15,9 @@ from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, value_of
 from crosscast.readers.python.optimizers import family_of
+from crosscast.readers.python.perturbed_weights import perturbs_weights
 from crosscast.readers.python.value_flow import flow_of, root_of
+from crosscast.readers.tensorflow.cleared_sums import cleared_behind_runs, cleared_in_place
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_sums
 from crosscast.readers.tensorflow.session_runs import runs_of
 from crosscast.readers.tensorflow.sum_division import is_divided
@@ -62,9 +64,10 @@ class Division:
 
 def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about accumulation from gradient sums in variables."""
-    applied = gradient_sums(program)
-    sums: dict[ast.AST, Module] = {call.node: call.module for call in _sums(program)}
-    sums |= {total.node: total.module for total in applied if total.node not in sums}
+    applied = [t for t in gradient_sums(program) if not perturbs_weights(t.node, t.module)]
+    found_sums = {call.node: call.module for call in _sums(program)}
+    found_sums |= {total.node: total.module for total in applied if total.node not in found_sums}
+    sums = {node: where for node, where in found_sums.items() if not perturbs_weights(node, where)}
     if not sums:
         yield from _helpers(program, reader)
         return
@@ -88,7 +91,8 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
-    where = _cleared_by_runs(applied) or _cleared(modules, program) or _reset(applied)
+    shown = cleared_in_place(applied) or cleared_behind_runs(applied)
+    where = _cleared_by_runs(applied) or shown or _cleared(modules, program) or _reset(applied)
     if where is not None:
         yield fact_of("zero_grad.where", Known(where[0]), where[1], reader=reader)  # type: ignore[arg-type]
 
