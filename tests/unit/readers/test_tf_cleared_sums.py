@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program_facts import values_of
+from program_facts import facts, values_of
 
 LOOP = """
 import tensorflow as tf
@@ -108,3 +108,22 @@ def test_adversarial_training_is_no_accumulation() -> None:
     assert "zero_grad.where" not in found
     moved = ADVERSARIAL.replace("    weights[0].assign_sub(delta)\n", "")
     assert values_of(moved)["accumulation.present"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("imports", "length", "origin"),
+    [
+        ("from settings import parts", "parts", "config"),
+        ("from settings import options", "options.parts", "config"),
+        ("args = Parser().parse_args()", "args.parts", "flag"),
+        ("told = Parser().parse_args()", "told.parts", "flag"),
+        ("box = made()", "box.parts", "derived"),
+    ],
+)
+def test_where_a_length_comes_from(imports: str, length: str, origin: str) -> None:
+    after = "            sums = [a.assign_sub(a) for a in sums]"
+    text = LOOP.format(before=MADE, after=after).replace("rows, parts", "rows")
+    text = text.replace("count == parts", f"count == {length}")
+    text = text.replace("import tensorflow as tf\n", f"import tensorflow as tf\n{imports}\n")
+    found = [f for f in facts(text) if f.field == "accumulation.steps"]
+    assert [fact.origin for fact in found if not fact.known][:1] == [origin]

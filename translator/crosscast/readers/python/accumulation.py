@@ -49,7 +49,8 @@ class Accumulation:
 def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
     """Return a fact that the flow of gradients into a variable of TensorFlow may contradict."""
     tape = any(event.library == "tensorflow" for event in step.of("backward"))
-    if tape and fact.field in ("accumulation.loss_divided", "zero_grad.where"):
+    unread = fact.field == "accumulation.steps" and not fact.known
+    if tape and (unread or fact.field in ("accumulation.loss_divided", "zero_grad.where")):
         return replace(fact, confidence="likely")
     return fact
 

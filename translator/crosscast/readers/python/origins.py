@@ -139,8 +139,10 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
             return "config"
         case Known(origin="literal" | "constant") if not compound:
             return "always"
+    if compound and is_parsed(node, module):
+        return "flag"
     if compound and root_of(node) in _CONFIGS:
-        return "flag" if is_parsed(node, module) else "config"
+        return "config"
     if compound and module.resolve(node).startswith(_SETTINGS):
         return "config"
     if depth >= _DEPTH:

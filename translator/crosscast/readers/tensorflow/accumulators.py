@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.pysource.values.value import Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, value_of
 from crosscast.readers.python.optimizers import family_of
+from crosscast.readers.python.origins import located
 from crosscast.readers.python.perturbed_weights import perturbs_weights
 from crosscast.readers.python.value_flow import flow_of, root_of
 from crosscast.readers.tensorflow.cleared_sums import cleared_behind_runs, cleared_in_place
@@ -79,7 +80,7 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     steps = _steps(division, modules)
     length = length_of(applied[0]) if applied else None
     if steps is None and length is not None:
-        steps, place = value_of(*length), length[1].span(length[0])
+        steps, place = _said(*length), length[1].span(length[0])
     if steps is not None:
         yield fact_of("accumulation.steps", steps, place, reader=reader)
     found = is_divided(applied[0]) if applied else None
@@ -248,7 +249,7 @@ def _counted(node: ast.expr) -> ast.expr:
 
 def _steps(division: Division | None, modules: dict[Module, None]) -> Value | None:
     if division is not None:
-        value = value_of(division.node, division.module)
+        value = _said(division.node, division.module)
         if isinstance(value, Unknown) and not value.has_default:
             names = value.names or (division.module.text(division.node),)
             return Unknown(names[0], value.reason, value.origin, names=names)
@@ -257,8 +258,16 @@ def _steps(division: Division | None, modules: dict[Module, None]) -> Value | No
         for node in module.nodes:
             found = _counted_to(node, module)
             if found is not None:
-                return value_of(found, module)
+                return _said(found, module)
     return None
+
+
+def _said(node: ast.expr, module: Module) -> Value | None:
+    """Return a length and where it comes from: names of other files are settings."""
+    value = value_of(node, module)
+    if isinstance(value, Symbol):
+        return Unknown(module.text(node), "another file sets it", "config")
+    return located(value, node, module)
 
 
 def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:
