@@ -70,17 +70,17 @@ def _is_behind(run: Call, update: Call) -> bool:
 
 
 def _loop_of(total: GradientSum) -> ast.For | ast.While | None:
-    """Return the outermost loop around the addition that the update does not stand behind."""
+    """Return the innermost loop around addition and update, or the outermost around the first."""
     module = total.module
-    here = module.enclosing(total.node, ast.For, ast.While)
-    found = here
     ends = [a.node for a in total.every if a.module is module]
-    while here is not None:
-        found = here
-        inside = set(walk(here))
-        if any(end in inside for end in ends):
-            break
-        here = module.enclosing(here, ast.For, ast.While)
+    found: ast.For | ast.While | None = None
+    here: ast.AST | None = module.parent(total.node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.For | ast.While):
+            found = here
+            if any(inner in ends for inner in walk(here)):
+                break
+        here = module.parent(here)
     return found
 
 

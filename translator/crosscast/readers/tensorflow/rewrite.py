@@ -48,7 +48,7 @@ class RewriteReader:
             yield fact_of("api", Known((word,)), span, reader=NAME)
         beside = list(policy_sites(program)) if found else []
         yield from precision_facts([cast for _, cast in found], NAME, beside)
-        scaled = scaler_calls(program) or [cast for word, cast in found if word in _SCALE]
+        scaled = bool(scaler_calls(program)) or any(word in _SCALE for word, _ in found)
         for word, cast in found:
             if word == "tf_env_amp" and not scaled:  # else the wrapper tells how
                 span = cast.module.span(cast.node)
