@@ -168,3 +168,56 @@ def test_sums_of_another_file() -> None:
 def test_look_alikes_of_sums(old: str, new: str) -> None:
     assert SUMMED.count(old) == 1
     assert found(main=APPLIES, sums=SUMMED.replace(old, new)) == []
+
+
+SWITCHED = """\
+import tensorflow as tf
+
+tf.keras.mixed_precision.set_global_policy("mixed_float16")
+
+
+class Trainer:
+    def __init__(self, network, half=True):
+        self.network, self.half = network, half
+        self.optimizer = tf.keras.optimizers.Adam(1e-3)
+        if self.half:
+            self.optimizer = tf.keras.mixed_precision.LossScaleOptimizer(self.optimizer)
+
+    def step(self, x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(self.network(x) - y))
+            if self.half:
+                loss = self.optimizer.get_scaled_loss(loss)
+        gradients = tape.gradient(loss, self.network.trainable_variables)
+        if self.half:
+            gradients = self.optimizer.get_unscaled_gradients(gradients)
+        self.optimizer.apply_gradients(zip(gradients, self.network.trainable_variables))
+"""
+SET = 'tf.keras.mixed_precision.set_global_policy("mixed_float16")\n'
+
+
+def test_a_switch_that_leaves_the_policy_on() -> None:
+    assert found(train=SWITCHED) == [("CL708", "train.py", 17)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SWITCHED.replace(SET, f"if args.half:\n    {SET}"),
+        SWITCHED.replace(SET, "").replace(
+            "self.half = network, half\n",
+            f"self.half = network, half\n        if half:\n            {SET}",
+        ),
+        SWITCHED.replace("half=True", "half").replace("class", "HALF = True\n\n\nclass")
+        + "\n\nTrainer(network, HALF)\n",
+        SWITCHED.replace("network, half\n", 'network, "mixed" in str(network.dtype_policy)\n'),
+        SWITCHED.replace('"mixed_float16"', '"mixed_bfloat16"'),
+        SWITCHED.replace(
+            "        self.optimizer.apply_gradients",
+            "        if self.half:\n            self.optimizer.apply_gradients",
+        ),
+    ],
+)
+def test_switches_that_the_policy_follows(text: str) -> None:
+    assert text != SWITCHED
+    assert found(train=text) == []
