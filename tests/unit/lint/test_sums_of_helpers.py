@@ -171,3 +171,10 @@ def test_the_length_that_a_wrapper_is_given() -> None:
     assert found(main=USES, wrapper=mean) == []
     twice = USES + "\n\nother = accumulating(tf.compat.v1.train.MomentumOptimizer, 2)\n"
     assert {file for _, file, _ in found(main=twice, wrapper=WRAPPER)} == {"wrapper.py"}
+
+
+def test_the_length_of_a_loop_of_another_file() -> None:
+    loop = MEAN.replace("for number,", "def run(rows, accumulation_steps):\n  for number,")
+    loop = loop.replace("    micro(x", "      micro(x")
+    main = "from train import run\n\nrun(load(), 4)\n"
+    assert found(main=main, train=loop, losses=LOSSES) == [("CL101", "train.py", 16)]

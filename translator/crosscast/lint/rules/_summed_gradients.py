@@ -139,7 +139,10 @@ def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
             continue
         seen.add(node)
         related = total.applied
-        found = _given_by(length_of(total))
+        found = length_of(total)
+        function = total.module.function_of(total.node)
+        if function is not None and function.name == "apply_gradients":
+            found = _given_by(found)  # a wrapper of optimizers
         if found is not None and found[1] is not module:
             node, module = found  # a helper of another file does not know the number
         yield Finding(
