@@ -28,6 +28,13 @@ def test_other_eager_loops() -> None:
     assert found(rewritten)
 
 
+def test_a_graph_of_something_else() -> None:
+    rate = "@tf.function\ndef rate(step):\n    return 1e-3 / step\n\n\n"
+    assert found(RULE.wrong.replace("def train_step", f"{rate}def train_step"))
+    epoch = "@tf.function\ndef epoch():\n    for i, t in dataset:\n        train_step(i, t)\n\n\n"
+    assert not found(RULE.wrong.replace("for inputs,", f"{epoch}for inputs,"))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

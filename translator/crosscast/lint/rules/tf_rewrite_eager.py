@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import compiles_functions, program_of, words_of
+from crosscast.lint.rules._keras import program_of, words_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
-from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.readers.tensorflow.rewrite import rewrites_by_call
 from crosscast.sources.subject import Subject
 
@@ -25,7 +25,7 @@ _GRAPHS = frozenset(
         *("Session", "Estimator", "estimator", "Graph", "v1", "contrib", "placeholder", "minimize"),
         *("disable_eager_execution", "disable_v2_behavior", "compile", "fit", "fit_generator"),
         *("train_on_batch", "defun", "wrap_function", "autograph", "get_concrete_function"),
-        *("def_function", "jit", "function", "import_module"),
+        *("def_function", "jit", "import_module"),
     }
 )
 """Names in programs of which something may run as a graph."""
@@ -37,12 +37,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     rewrites = list(rewrites_by_call(program))
-    if not rewrites or compiles_functions(program):
+    if not rewrites:
         return
     if any(word in _GRAPHS for module in program.modules for word in words_of(module)):
         return
     tapes = [call for name, call in calls_of(program) if last(name) == "GradientTape"]
     if not tapes or not all(_is_eager(tape, program) for tape in tapes):
+        return
+    if any(_compiles(program, tapes)):
         return
     for cast in rewrites:
         yield Finding(
@@ -64,6 +66,38 @@ def _is_eager(tape: Call, program: Program) -> bool:
         return False
     sites = program.sites(module, function)
     return any(site.module.enclosing(site.node, ast.For, ast.While) for site in sites)
+
+
+def _compiles(program: Program, tapes: list[Call]) -> Iterator[bool]:
+    """Yield for every use of `tf.function` whether a tape may run in it."""
+    around = _callers(program, tapes)
+    for module in program.modules:
+        for node in module.nodes:
+            if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != "function":
+                continue
+            if canonical(module.resolve(node)) == "tensorflow.function":
+                parent = module.parent(node)
+                decorated = module.parent(parent) if isinstance(parent, ast.Call) else parent
+                own = isinstance(decorated, ast.FunctionDef) and (
+                    node in decorated.decorator_list or parent in decorated.decorator_list
+                )
+                yield not own or decorated in around
+
+
+def _callers(program: Program, tapes: list[Call]) -> set[Function]:
+    """Return the functions that have a tape, and all that call one of them."""
+    found: set[Function] = set()
+    queue = [(tape.module, tape.module.function_of(tape.node)) for tape in tapes]
+    while queue:
+        module, function = queue.pop()
+        if function is None or function in found:
+            continue
+        found.add(function)
+        queue += [
+            (site.module, site.module.function_of(site.node))
+            for site in program.sites(module, function)
+        ]
+    return found
 
 
 def _is_plain(function: Function, module: Module, program: Program) -> bool:
