@@ -159,7 +159,7 @@ def test_a_loss_that_is_multiplied_by_hand() -> None:
         "        (loss * self.loss_scale).backward()\n"
     )
     found = read_by(BY_HAND, text)
-    assert found["precision.enabled"] == "config"
+    assert found["precision.enabled"] == "caller"
     assert found["loss_scaling.mode"] == "static"
     assert found["loss_scaling.scale"] == 1024.0
     changing = text + "    def shrink(self):\n        self.loss_scale /= 2\n"

@@ -259,6 +259,10 @@ def test_a_warm_up_written_out_in_a_graph() -> None:
     assert found["schedule.has_warmup"] == "yes"
     assert found["schedule.warmup"] == "num_warmup_steps"
     assert found["optimizer.learning_rate"] == 2e-5
+    text = text.replace("power=1.0", "power=power").replace("total, num", "total, power, num")
+    assert values_of(text.replace("1000, 100", "1000, 1.0, 100"))["schedule.name"] == "linear"
+    chosen = text.replace("power, num_warmup_steps", "num_warmup_steps, power=1.0")
+    assert values_of(chosen)["schedule.name"] == "polynomial"
 
 
 def test_no_schedule() -> None:

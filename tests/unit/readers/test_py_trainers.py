@@ -189,7 +189,7 @@ def test_fabric() -> None:
     )
     found = read_by(LIGHTNING, text)
     assert found["api"] == ("lightning_fabric",)
-    assert found["precision.enabled"] == "config"
+    assert found["precision.enabled"] == "caller"
     assert found["precision.compute_dtype"] == "float32"
 
 

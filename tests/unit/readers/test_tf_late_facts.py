@@ -49,8 +49,17 @@ class Net(tf.keras.Model):
 
 
 def test_a_switch_of_the_caller_that_is_off() -> None:
-    assert values(SWITCHED, "precision.enabled") == ["config"]
+    assert values(SWITCHED, "precision.enabled") == ["caller"]
     assert values(SWITCHED, "precision.compute_dtype") == ["float32"]
     assert values(SWITCHED.replace("half=False", "half=True"), "precision.compute_dtype") != [
         "float32"
     ]
+    scaled = (
+        "import tensorflow as tf\n\n\nclass Trainer:\n"
+        "    def __init__(self, loss_scale=False):\n"
+        "        self.optimizer = tf.keras.optimizers.Adam(1e-3)\n"
+        "        if loss_scale:\n"
+        "            self.optimizer = tf.keras.mixed_precision.LossScaleOptimizer(self.optimizer)\n"
+    )
+    assert values(scaled, "precision.enabled") == ["caller"]
+    assert values(scaled.replace("if loss_scale", "if training"), "precision.enabled") == []

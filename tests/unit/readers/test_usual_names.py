@@ -126,12 +126,24 @@ def test_a_seed_in_any_usual_spelling(name: str) -> None:
         ("name: cosine", 'name: "0.5"', "schedule.name", None),
         ("type: AdamW", "type: true", "optimizer.source_name", None),
         ("name: cosine", "name: warp", "schedule.name", "? a schedule called 'warp'"),
+        ("name: cosine", "name: cos", "schedule.name", "cosine"),
+        ("lr: 2e-4\n", "lr: {initial_rate: 3e-4}\n", "optimizer.learning_rate", 3e-4),
+        ("scheduler: {name: cosine, ", "LR: {SCHEDULE: cos, ", "schedule.name", "cosine"),
+        ("precision: fp16", "dtype: mixed_bfloat16", "precision.compute_dtype", "bfloat16"),
+        ("precision: fp16", "dtype: float16", "precision.compute_dtype", None),
         ("recompute_grad: true", "recompute_grad: false", "activation_checkpointing", "none"),
     ],
 )
 def test_other_words(old: str, new: str, field: str, value: object) -> None:
     assert old in CONFIG
     assert told(c__yaml=CONFIG.replace(old, new)).get(field) == value
+
+
+def test_a_model_that_trains_itself() -> None:
+    text = "model: {depth: 4, opt: adam, lr: 4e-4, lr_warmup_epochs: 9, epochs: 90}\nreplicas: 4\n"
+    found = told(c__yaml=text)
+    assert (found["optimizer.learning_rate"], found["schedule.warmup"]) == (4e-4, "9 epochs")
+    assert told(c__yaml=text.replace("epochs: 90", "width: 90")) == {}
 
 
 def test_two_optimizers_leave_the_rate_open() -> None:

@@ -32,6 +32,7 @@ _DECAYS = _patterns(
 """A word of the vocabulary and the names that stand for it; the first match decides."""
 _OF_SCHEDULES = _patterns(
     ("custom", r"cyclic|triangular|tri_?stage|warm_?up_?hold|range_?test|^(wsd|rex)$"),
+    ("cosine", r"^cos([_-]?restarts?)?$"),
     ("multistep", r"multi_?step"),
     ("polynomial", r"^poly|quadratic"),
     ("inverse_sqrt", r"square[_-]?root"),

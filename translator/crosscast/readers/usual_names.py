@@ -46,7 +46,7 @@ _EPOCHS = (
     *("epochs", "num_epochs", "n_epochs", "max_epochs", "train_epochs", "num_train_epochs"),
     *("max_epoch", "epoch_num"),
 )
-_LENGTHS = (
+LENGTHS = (
     *(*_EPOCHS, "train_steps", "total_steps", "max_steps", "num_train_steps", "num_steps"),
     *("max_iter", "max_iters", "iterations", "total_iters", "train_iters"),
     *("max_train_steps", "train_max_steps", "numb_steps", "max_updates", "num_training_steps"),
@@ -139,7 +139,7 @@ def are_usual(names: Iterable[str], *, trains: bool = False) -> bool:
         {name for path in _FIELDS if path.startswith("clipping") for name in _FIELDS[path]},
         {"weight_decay", "wd", "momentum", *_FIELDS["optimizer.betas.0"]},
         *map(set, (_CLIPS, OPTIMIZERS, _WARMUP_EPOCHS, _WARMUP_SHARES, _BOUNDARIES, _PRECISIONS)),
-        *map(set, (_FIELDS["accumulation.steps"], _LENGTHS, _BATCHES, *_SWITCHES.values())),
+        *map(set, (_FIELDS["accumulation.steps"], LENGTHS, _BATCHES, *_SWITCHES.values())),
     )
     rate = bool(found & set(RATES))
     kinds = sum(bool(found & each) for each in others)
@@ -228,6 +228,9 @@ def _schedule(writer: SettingWriter, get: Get) -> None:
 
 def _precision(writer: SettingWriter, get: Get) -> None:
     named = get(*_PRECISIONS)
+    policy = get("dtype", "dtype_policy", "policy")  # otherwise of data, or of weights
+    if policy is not None and policy.text.lower().startswith("mixed_"):
+        named = named or policy
     dtype = None
     if named is not None and named.switch is None:
         dtype = PRECISIONS.get(named.text.lower())

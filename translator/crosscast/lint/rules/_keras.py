@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import older
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.library_calls import calls_of, canonical, last
 from crosscast.readers.tensorflow.keras import policy_sites, scaler_calls, scales_by_hand
 from crosscast.readers.tensorflow.keras_optimizers import is_given, optimizer_calls
 from crosscast.sources.subject import Subject
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 _SCALES = re.compile(
     r"loss_?scal|scaled?_loss|unscal|grad\w*_scal|enable_mixed_precision_graph_rewrite", re.I
 )
-_WRAPPER = re.compile(r"^\w*LossScaleOptimizer\w*$|^loss_scale_optimizer$")
+_WRAPPER = re.compile(
+    r"^\w*LossScaleOptimizer\w*$|^loss_scale_optimizer$|^enable_mixed_precision_graph_rewrite$"
+)
 _STRATEGIES = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 
 
@@ -97,15 +99,51 @@ def scales_losses(program: Program, *, wrappers: bool = False) -> bool:
 
     Args:
         program: the program.
-        wrappers: whether the name of LossScaleOptimizer counts; the wrapper scales in `minimize`
-            and `fit`, not in `apply_gradients`.
+        wrappers: whether the names of LossScaleOptimizer and of the graph rewrite, which makes
+            one, count; the wrapper scales in `minimize` and `fit`, not in `apply_gradients`.
     """
     if any(scales_by_hand(program)):
         return True
+    shares = _quotients(program)
     return any(
-        _SCALES.search(word) and (wrappers or not _WRAPPER.search(word))
+        _SCALES.search(word) and word not in shares and (wrappers or not _WRAPPER.search(word))
         for module in program.modules
         for word in words_of(module)
+    )
+
+
+def _quotients(program: Program) -> set[str]:
+    """Return the names that are only given quotients: `scaled_loss = loss / steps`.
+
+    A loss scale is a factor; what divides the loss is a number of micro-batches or replicas.
+    """
+    divided: set[str] = set()
+    other: set[str] = set()
+    for module in program.modules:
+        for node in module.nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    is_quotient = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
+                    plain = is_quotient and not _SCALES.search(module.text(value))
+                    (divided if plain else other).add(name)
+                case (
+                    ast.arg(arg=name)
+                    | ast.keyword(arg=str(name))
+                    | ast.Attribute(attr=name)
+                    | ast.FunctionDef(name=name)
+                    | ast.AugAssign(target=ast.Name(id=name))
+                ):
+                    other.add(name)
+    return divided - other
+
+
+def compiles_functions(program: Program) -> bool:
+    """Whether a program uses `tf.function`, so that something of it runs as a graph."""
+    return any(
+        identifier(node) == "function" and canonical(module.resolve(node)) == "tensorflow.function"
+        for module in program.modules
+        for node in module.nodes
+        if isinstance(node, ast.Name | ast.Attribute)
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.lint.rule import Finding
 from crosscast.lint.rules._keras import accumulating, program_of
 from crosscast.lint.rules._session_counts import first_of_sessions, starts_at_zero
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.python.library_calls import unwrapped, value_of
@@ -139,6 +140,9 @@ def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
         seen.add(node)
         related = total.applied
         found = length_of(total)
+        function = total.module.function_of(total.node)
+        if function is not None and function.name == "apply_gradients":
+            found = _given_by(found)  # a wrapper of optimizers
         if found is not None and found[1] is not module:
             node, module = found  # a helper of another file does not know the number
         yield Finding(
@@ -148,6 +152,18 @@ def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
             hint=f"divide every gradient (or the loss) by {length}",
             related=(related.module.span(related.node),) if related is not None else (),
         )
+
+
+def _given_by(length: tuple[ast.expr, Module] | None) -> tuple[ast.expr, Module] | None:
+    """Return the only argument for the length of a window that is a parameter, or the length."""
+    match length:
+        case (ast.Name() as name, module):
+            bound, program = definitions(name, module), module.program
+            if len(bound) == 1 and bound[0].kind == "parameter" and program is not None:
+                given = program.arguments_for(bound[0], getattr(bound[0].node, "arg", ""))
+                if len(given) == 1:
+                    return given[0]
+    return length
 
 
 def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:

@@ -18,14 +18,23 @@ from crosscast.lint.rules._keras import (
     scales_losses,
 )
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.origins import origin
+from crosscast.readers.tensorflow.keras import scales_by_hand
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.program import Program
+    from crosscast.readers.python.conditions import Condition
+    from crosscast.readers.python.precision import Site
 
+_KNOWS = re.compile(r"policy|dtype|float16|isinstance|LossScale|hasattr", re.I)
+"""Texts of switches that follow the policy, or the optimizer."""
 _OF_GRAPHS = re.compile(
     r"tensorflow\.(compat\.v1\.)?train\.\w+Optimizer\.(minimize|apply_gradients)"
 )
@@ -39,6 +48,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     certain = half_policies(program)
     policies = certain or possible_half_policies(program)
+    if certain and any(scales_by_hand(program)):
+        yield from _scaled_on_one_branch(certain, program)
     if not policies or scales_losses(program):
         return
     wrapped = scales(program)
@@ -62,6 +73,53 @@ def check(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def _scaled_on_one_branch(policies: list[Site], program: Program) -> Iterator[Finding]:
+    """Find switches that turn the scaling of losses off, and not the policy."""
+    scaled = list(scales_by_hand(program))
+    tests = [
+        [test for test in branches(call.node, call.module, callers=False) if test.holds]
+        for call in scaled
+    ]
+    texts = [{test.module.text(test.node) for test in mine} for mine in tests]
+    if any(site.decision.who != "always" for site in policies):
+        return
+    for test in tests[0]:
+        text = test.module.text(test.node)
+        if not isinstance(test.node, ast.Name | ast.Attribute) or _KNOWS.search(_behind(test)):
+            continue
+        if not all(text in mine for mine in texts) or origin(test.node, test.module) == "always":
+            continue
+        if not any(_goes_on(call, text) for call in scaled):
+            continue
+        yield Finding(
+            span=scaled[0].module.span(scaled[0].node),
+            message=f"the policy mixed_float16 is set whatever {text} is, but the loss is scaled "
+            f"only if {text}",
+            hint=f"set the policy only if {text}, or always scale",
+            related=(policies[0].module.span(policies[0].node),),
+        )
+        return
+
+
+def _behind(test: Condition) -> str:
+    """Return the text of a switch and of what it is assigned."""
+    values = [bound.value for bound in definitions(test.node, test.module) if bound.value]
+    texts = [test.module.owner_of(value).text(value) for value in values]
+    return " ".join((test.module.text(test.node), *texts))
+
+
+def _goes_on(scaled: Call, text: str) -> bool:
+    """Whether the function of a scaling also applies gradients if a switch is off."""
+    module = scaled.module
+    function = module.function_of(scaled.node)
+    return any(
+        call.method == "apply_gradients"
+        and module.function_of(call.node) is function
+        and all(text not in test.text for test in branches(call.node, module, callers=False))
+        for call in module.calls
+    )
+
+
 def _is_own_loop(name: str, call: Call) -> bool:
     """Whether a call applies the gradients of a tape with an unwrapped optimizer."""
     if call.method not in ("apply_gradients", "apply") or call.receiver is None:
@@ -74,7 +132,24 @@ def _is_own_loop(name: str, call: Call) -> bool:
     )
     compiled = "self.optimizer" in name or module.text(call.receiver) == "self.optimizer"
     # `compile` wraps the optimizer of a model, whose own `train_step` must scale the loss
-    return taped and (not compiled or _is_step_of_model(function, module))
+    return taped and (
+        not compiled or _is_step_of_model(function, module) or _keeps_optimizer(function, module)
+    )
+
+
+def _keeps_optimizer(function: ast.AST, module: Module) -> bool:
+    """Whether a class that is no model keeps an optimizer, in a program that compiles nothing."""
+    owner, program = module.class_of(function), module.program
+    if owner is None or owner.bases or program is None:
+        return False
+    if any(call.method == "compile" and call.receiver_text != "re" for call in program.calls()):
+        return False
+    given = [
+        node.value
+        for node in walk(owner)
+        if isinstance(node, ast.Assign) and module.text(node.targets[0]) == "self.optimizer"
+    ]
+    return bool(given) and not any("." in module.text(value).partition("(")[0] for value in given)
 
 
 def _is_step_of_model(function: ast.AST, module: Module) -> bool:

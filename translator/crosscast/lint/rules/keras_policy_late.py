@@ -105,6 +105,8 @@ def _differentiated(program: Program) -> Iterator[tuple[ast.Name | None, Module]
                         value=ast.Name() as owner, attr="trainable_variables" | "trainable_weights"
                     ):
                         yield owner, where
+                    case ast.Name() if definitions(sources, where):
+                        continue  # what it stands for follows
                     case _:
                         yield None, where
 
@@ -127,8 +129,23 @@ def _exists_before(binding: Binding, policy: Site) -> bool:
     call = module.call(value)
     if _PRECISION.search(module.text(value).partition("(")[2]):
         return False  # it may get the policy as an argument
-    of_library = canonical(call.name).startswith(("keras.", "tensorflow."))
-    return not of_library and program.function(call) is None and program.constructor(call) is None
+    if canonical(call.name).startswith(("keras.", "tensorflow.")):
+        return False
+    made = program.constructor(call)
+    if made is not None:
+        return _makes_layers(*made)
+    return program.function(call) is None and ":" not in call.name  # not of this program
+
+
+def _makes_layers(module: Module, initializer: Function) -> bool:
+    """Whether a class creates layers in `__init__`, and none later: in `build` or `call`."""
+    owner = module.class_of(initializer)
+    makers = [
+        module.function_of(call.node)
+        for call in module.calls
+        if _MADE.fullmatch(canonical(call.name)) and module.class_of(call.node) is owner
+    ]
+    return bool(makers) and all(maker is initializer for maker in makers)
 
 
 def _behind_compile(policy: Site) -> Iterator[Finding]:

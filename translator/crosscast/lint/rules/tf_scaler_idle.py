@@ -11,19 +11,19 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import (
     LOOP,
-    half_policies,
-    possible_half_policies,
+    compiles_functions,
     program_of,
     scales_losses,
 )
 from crosscast.lint.rules._loop import literals
 from crosscast.lint.rules._unset_switches import unset_switch
+from crosscast.lint.rules.keras_loop_not_scaled import check as loops_not_scaled
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.conditions import branches, conditions_of
 from crosscast.readers.python.library_calls import calls_of, last, target_of
 from crosscast.readers.python.value_flow import flow_of
-from crosscast.readers.tensorflow.gradient_sums import gradient_flow
+from crosscast.readers.tensorflow.gradient_sums import gradient_flow, gradient_sums
 from crosscast.readers.tensorflow.keras import scaler_calls, scales_by_hand
 from crosscast.sources.subject import Subject
 
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-_WRAPPERS = frozenset({"LossScaleOptimizer", "MixedPrecisionLossScaleOptimizer"})
+_REWRITE = "enable_mixed_precision_graph_rewrite"
+_WRAPPERS = frozenset({"LossScaleOptimizer", "MixedPrecisionLossScaleOptimizer", _REWRITE})
+"""What makes an optimizer that scales; the rewrite returns one of the two classes."""
 _PLAIN = frozenset({"gradient", "gradients"})
 """Functions that compute gradients of the loss they get."""
 _SCALED = re.compile(r"scal(e|ed|er|ing)\b|scaled?_|unscal", re.I)
 _SWITCH = re.compile(r"scal|fp_?16|float16|half|mixed|amp\b|amp_|precision", re.I)
+_WINDOW = re.compile(r"accum\w*_(steps?|count|num)|(num|n)_accum|micro_?batches", re.I)
 _LIBRARIES = ("tensorflow.", "keras.")
 _BY_LIBRARY = frozenset({"minimize", "compile", "fit", "fit_generator", "compute_gradients"})
 """Methods that scale the loss of a wrapped optimizer."""
@@ -51,52 +54,61 @@ def check(subject: Subject) -> Iterator[Finding]:
     if never and all(switch is not None for _, switch in never) and scaler_calls(program):
         yield from _never_scaled(never[0][0], never[0][1])
         return
-    if [*half_policies(program), *possible_half_policies(program)] and not scales_losses(program):
-        return  # keras-loop-not-scaled
+    if any(loops_not_scaled(subject)):
+        return
     seen: set[ast.AST] = set()
     handed, unscaled_tape = _wrapped_names(program), _no_tape_scales(program)
     for name, call in calls_of(program):
         if call.node in seen or call.method != "apply_gradients" or not call.node.args:
             continue
         wrapper = last(name.removesuffix(".apply_gradients"))
+        wrapping = handed.get(identifier(call.receiver) if call.receiver else "")
         if name.startswith(_LIBRARIES) and wrapper in _WRAPPERS:
             source = _unscaled(call)
         elif not name or ":" not in name:
-            wrapper = handed.get(identifier(call.receiver) if call.receiver else "", "")
+            wrapper = wrapping.method if wrapping is not None else ""
             source = unscaled_tape if wrapper and not name.startswith(_LIBRARIES) else None
         else:
             continue
         if source is None or _is_other_mode(call.node, call.module):
             continue
+        if wrapper == _REWRITE:
+            if not compiles_functions(program):
+                continue  # nothing is rewritten
+            wrapper = "the optimizer of the graph rewrite"
         if _is_without_wrapper(*source, program):
             continue
         seen.add(call.node)
         gradients, module = source
         same = module.function_of(gradients) is call.module.function_of(call.node)
+        span, other = call.module.span(call.node), module.span(gradients)
+        if not same:
+            span, other = other, span  # an update in a function of its own does not decide
+        elif wrapping is not None and wrapping.module is not call.module:
+            span, other = wrapping.module.span(wrapping.node), span
         yield Finding(
-            # an update in a function of its own does not decide what is scaled
-            span=call.module.span(call.node) if same else module.span(gradients),
+            span=span,
             message=f"{wrapper} scales the loss in minimize and compute_gradients, not in "
             "apply_gradients: the gradients come from a loss that is not scaled",
             hint="differentiate get_scaled_loss(loss) and apply get_unscaled_gradients(gradients)"
             if name.startswith("keras.")
             else "compute the gradients with compute_gradients of the wrapped optimizer",
-            related=(module.span(gradients) if same else call.module.span(call.node),),
+            related=(other,),
         )
 
 
-def _wrapped_names(program: Program) -> dict[str, str]:
-    """Return the names of optimizers that are wrapped wherever they are made, with the wrapper.
+def _wrapped_names(program: Program) -> dict[str, Call]:
+    """Return the names of optimizers that are wrapped wherever they are made, with the wrapping.
 
     `gen_optimizer = LossScaleOptimizer(...)` in one function, and in a class that is handed one
     `self.gen_optimizer.apply_gradients(...)`.
     """
-    wrapped: dict[str, str] = {}
+    wrapped: dict[str, Call] = {}
     plain = set()
     for name, call in calls_of(program):
         target = target_of(call.node, call.module).rpartition(".")[2]
         if last(name) in _WRAPPERS and target:
-            wrapped[target] = last(name)
+            wrapped[target] = call
         elif "optim" in name.lower() and last(name)[:1].isupper():
             plain.add((target, call.module.function_of(call.node)))
     places = {
@@ -147,20 +159,32 @@ def _runs_in_half(program: Program) -> bool:
 def _unscaled(call: Call) -> tuple[ast.AST, Module] | None:
     """Return the computation of the applied gradients, if no scale goes into it or out of it."""
     found: tuple[ast.AST, Module] | None = None
-    for part, module in gradient_flow(call.node.args[0], call.module):
+    program = call.module.program
+    parts = gradient_flow(call.node.args[0], call.module)
+    for total in gradient_sums(program) if program is not None else ():
+        if any(applied.node is call.node for applied in total.every):
+            parts += gradient_flow(total.added, total.module)
+    for part, module in parts:
         if isinstance(part, ast.Call) and identifier(part.func) in _PLAIN:
-            if found is not None or _is_scaled(part, module):
+            if _is_scaled(part, module):
                 return None
-            found = part, module
+            found = found or (part, module)
         elif _changes_scale(part):
             return None
     return found
 
 
 def _changes_scale(node: ast.AST) -> bool:
-    """Whether a node multiplies or divides, or has a name about scaling."""
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.Div | ast.Mult)
+    """Whether a node multiplies or divides, or has a name about scaling.
+
+    The mean over the micro-batches of a window takes no scale off.
+    """
+    match node:
+        case ast.BinOp(op=ast.Div(), right=by):
+            words = {identifier(part) for part in ast.walk(by) if isinstance(part, ast.expr)}
+            return not any(_WINDOW.search(word) for word in words)
+        case ast.BinOp(op=ast.Mult()):
+            return True
     return isinstance(node, ast.Name | ast.Attribute) and bool(_SCALED.search(identifier(node)))
 
 
@@ -244,7 +268,7 @@ RULE = Rule(
     ),
     right=changed(LOOP, ('tf.keras.mixed_precision.set_global_policy("mixed_float16")\n', "")),
     check=check,
-    hints=("LossScaleOptimizer",),
+    hints=("LossScaleOptimizer", _REWRITE),
     sources=(
         "TensorFlow 2.15, keras/mixed_precision/loss_scale_optimizer.py",
         "TensorFlow 2.15, python/training/experimental/loss_scale_optimizer.py",

@@ -17,6 +17,7 @@ from crosscast.readers.protocol import Reading
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Document, Tree
 from crosscast.readers.usual_names import (
+    LENGTHS,
     OPTIMIZERS,
     RATES,
     READER_NAME,
@@ -30,6 +31,11 @@ from crosscast.readers.usual_names import (
 _RATE = re.compile(rf"\b({'|'.join(RATES)})(\.\w+)?[\"']?[ \t]*:", re.IGNORECASE)
 _KINDS = ("name", "type", "class", "class_name", "kind")
 """Entries of a section that say which optimizer or schedule it is."""
+_OF_RATES = {
+    **dict.fromkeys(("initial_rate", "initial", "init", "base", "start", "value"), RATES[0]),
+    **dict.fromkeys(("schedule", "scheduler", "policy"), SCHEDULES[0]),
+}
+"""Entries of a section about the learning rate."""
 _INNER = ("params", "args", "kwargs", "config")
 """Entries of a section that hold the arguments of what it names."""
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -84,12 +90,21 @@ def _flat(tree: Tree, section: str) -> Iterator[tuple[str, Setting]]:
         name = snake(last)
         section = snake(outer[-1]) if outer else section
         if entry.keys is not None:
-            if not any(is_other_section(snake(each)) for each in (*outer, last)):
+            other = any(is_other_section(snake(each)) for each in (*outer, last))
+            if not other or _trains(entry):
                 yield from _flat(entry, section if outer and last in _INNER else name)
             continue
+        if section in RATES and name in _OF_RATES:
+            name = _OF_RATES[name]
         if name in _KINDS and section in (*OPTIMIZERS, *SCHEDULES, *RATES):
             name = OPTIMIZERS[0] if section in OPTIMIZERS else SCHEDULES[0]
         yield name, entry.as_setting(key)
+
+
+def _trains(section: Tree) -> bool:
+    """Whether a section has rate, optimizer and length of a run, whatever else is in it."""
+    names = {snake(str(key)) for key in section.keys or {}}
+    return all(names & set(each) for each in (RATES, OPTIMIZERS, LENGTHS))
 
 
 READER = UsualSettings()

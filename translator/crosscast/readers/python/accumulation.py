@@ -15,6 +15,7 @@ from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.fused_clips import clipped_again
 from crosscast.readers.python.losses import losses_of
 from crosscast.readers.python.origins import by_words, is_parsed
+from crosscast.readers.python.perturbed_weights import perturbs_weights
 from crosscast.trainstep.answers import step as steps
 from crosscast.trainstep.answers import windows
 from crosscast.trainstep.answers.division import division_of
@@ -48,16 +49,22 @@ class Accumulation:
 def _less_sure(fact: Fact, step: TrainingStep) -> Fact:
     """Return a fact that the flow of gradients into a variable of TensorFlow may contradict."""
     tape = any(event.library == "tensorflow" for event in step.of("backward"))
-    if tape and fact.field == "accumulation.loss_divided":
+    unread = fact.field == "accumulation.steps" and not fact.known
+    if tape and (unread or fact.field in ("accumulation.loss_divided", "zero_grad.where")):
         return replace(fact, confidence="likely")
     return fact
 
 
 def _facts(step: TrainingStep) -> Iterator[Fact]:
-    if windows.is_present(step):
+    moved = any(
+        event.library == "tensorflow" and perturbs_weights(event.node, event.module)
+        for event in step.of("backward")
+    )
+    if windows.is_present(step) and not moved:
         yield from _windows(step)
     yield from losses_of(step, NAME)
-    yield from _said("zero_grad.where", steps.cleared(step))
+    if not moved:
+        yield from _said("zero_grad.where", steps.cleared(step))
     clips = steps.clips(step)
     if clips:
         yield from _clips(clips)
@@ -69,9 +76,9 @@ def _facts(step: TrainingStep) -> Iterator[Fact]:
         yield from _said("clipping.unscaled_first", steps.clip_unscaled(step, clips))
         yield from _said("clipping.per", steps.clip_per(step, clips))
     yield from _said("scaler_update.status", steps.scale_update(step))
-    moved = steps.rate_stepped(step)
-    yield from _said("schedule.stepped_per", moved)
-    if moved is not None and moved.value != "epoch":
+    ticks = steps.rate_stepped(step)
+    yield from _said("schedule.stepped_per", ticks)
+    if ticks is not None and ticks.value != "epoch":
         yield from _said("schedule.on_skip", steps.rate_on_skip(step))
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.default_conditions import DEVICE, holds_by_default
 from crosscast.readers.python.library_calls import parts_of
-from crosscast.readers.python.origins import Who, origin
+from crosscast.readers.python.origins import LIBRARIES, Who, leaves, origin
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -34,6 +37,8 @@ _OTHER = re.compile(
     r"|verbose|profil|debug|isinstance|version|hasattr|tpu|horovod|hvd|strategy|is None",
     re.I,
 )
+_PLACE = re.compile(r"os\.(getcwd|uname|getlogin)\(|platform\.|gethostname|sys\.platform|getuser")
+_STANDARD = sys.stdlib_module_names
 _SHORT = 120
 
 
@@ -58,10 +63,43 @@ def is_about(condition: Condition, wanted: frozenset[str]) -> bool:
 
 def _is_about_nothing(condition: Condition) -> bool:
     """Whether a flag or configuration decides a condition of unknown purpose."""
-    module = condition.module
-    return not _OTHER.search(module.text(condition.node)) and (
-        origin(condition.node, module) in ("flag", "config")
-    )
+    module, node = condition.module, condition.node
+    if _OTHER.search(module.text(node)):
+        return False
+    called = any(isinstance(part, ast.Call) for part in walk(node))
+    return origin(node, module) in ("flag", "config") or (not called and _is_setting(node, module))
+
+
+def _is_place(condition: Condition) -> bool:
+    """Whether the machine or the folder in which a program runs decides a condition."""
+    return bool(_PLACE.search(condition.module.text(condition.node)))
+
+
+def _is_setting(node: ast.expr, module: Module) -> bool:
+    """Whether a condition is a value that another file of the project sets."""
+    names = [leaf for leaf in leaves(node) if not isinstance(module.parent(leaf), ast.Attribute)]
+    return bool(names) and all(_is_elsewhere(leaf, module) for leaf in names)
+
+
+def _is_elsewhere(node: ast.expr, module: Module) -> bool:
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    bound = definitions(root, module)
+    if not bound:
+        return root is node and bool(module.stars)
+    if any(binding.module is not module for binding in bound):
+        return True
+    name = module.resolve(root)
+    library = f"{name}.".startswith(LIBRARIES) or name.partition(".")[0] in _STANDARD
+    return not library and all(binding.kind == "import" for binding in bound)
+
+
+def _is_known(node: ast.expr, module: Module) -> bool:
+    """Whether the files at hand show every value of a condition."""
+    return all(isinstance(evaluate(leaf, module), Known) for leaf in leaves(node))
 
 
 def _behind(condition: Condition) -> Iterator[str]:
@@ -93,7 +131,7 @@ def decide(
     tests = [
         test
         for test in reversed(found)
-        if is_about(test, wanted) or (unnamed and _is_about_nothing(test))
+        if is_about(test, wanted) or (unnamed and (_is_about_nothing(test) or _is_place(test)))
     ]
     if switch is not None:
         tests.insert(0, Condition(switch, True, module.owner_of(switch)))
@@ -105,7 +143,12 @@ def decide(
         by_device = _only_device(test.node, test.module)
         if by_device:
             by = "always"
+        set_elsewhere = test.node is not switch and _is_setting(test.node, test.module)
+        if by == "always" and not by_device and (set_elsewhere or _is_place(test)):
+            by = "config"
         met = holds_by_default(test)
+        if set_elsewhere and not _is_known(test.node, test.module):
+            met = None
         if by == "always":
             if met is False:
                 return Decision("never", False, (test.text,), test.text)

@@ -35,7 +35,7 @@ _CONFIGS = frozenset(
 )
 _PARSES = frozenset({"parse_args", "parse_args_into_dataclasses"})
 _ORDER: tuple[Who, ...] = ("flag", "config", "caller")
-_LIBRARIES = ("torch.", "tensorflow.", "keras.", "tf_keras.", "paddle.")
+LIBRARIES = ("torch.", "tensorflow.", "keras.", "tf_keras.", "paddle.")
 _SETTINGS = ("ml_collections.ConfigDict.", "easydict.EasyDict.", "addict.Dict.")
 """Classes of settings whose attributes are entries of a file."""
 _DEPTH = 6
@@ -139,8 +139,10 @@ def _leaf(node: ast.expr, module: Module, depth: int) -> Who:
             return "config"
         case Known(origin="literal" | "constant") if not compound:
             return "always"
+    if compound and is_parsed(node, module):
+        return "flag"
     if compound and root_of(node) in _CONFIGS:
-        return "flag" if is_parsed(node, module) else "config"
+        return "config"
     if compound and module.resolve(node).startswith(_SETTINGS):
         return "config"
     if depth >= _DEPTH:
@@ -205,7 +207,7 @@ def _is_transparent(node: ast.expr, module: Module) -> bool:
     if not isinstance(node, ast.Call):
         return True
     name = module.resolve(node.func)
-    return name.startswith(_LIBRARIES) or name in ("bool", "int", "str", "float", "getattr", "not")
+    return name.startswith(LIBRARIES) or name in ("bool", "int", "str", "float", "getattr", "not")
 
 
 def _within(node: ast.AST, other: ast.AST) -> bool:
@@ -224,9 +226,7 @@ def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
         return [spread]
     if small in _FLAGS:
         return ["flag"]
-    return [
-        "config" if small in _CONFIGS or binding.scope.qualname.endswith("__init__") else "caller"
-    ]
+    return ["config" if small in _CONFIGS else "caller"]
 
 
 def _spread(binding: Binding) -> Who | None:

@@ -44,6 +44,7 @@ _PLAIN_WORDS = re.compile(
     re.I,
 )
 _LENGTH = re.compile(r"warm_?up_?(steps|epochs|iters|proportion|ratio)$", re.I)
+_GIVEN = ("flag", "function_argument")
 _TOTAL = re.compile(r"^(?!.*warm).*(total|train|max)_?(steps|iters|epochs)|decay|power")
 _WARM = re.compile(r"warm_?up|ramp_?up", re.I)
 _UNRELATED = re.compile(
@@ -250,9 +251,11 @@ def _word(call: Call, name: str) -> str:
     if small in ("join_schedules", "constant_schedule", "lambdadecay", "learningrateschedule"):
         return ""
     word = decay_of(shown)
-    if word == "polynomial" and ("power" not in call.bound() or plain(call.argument("power")) == 1):
-        return "linear"  # every library has 1.0 as the default
-    return word
+    if word != "polynomial" or "power" not in call.bound():
+        return "linear" if word == "polynomial" else word  # every library has 1.0 as the default
+    power = call.argument("power")
+    by_caller = isinstance(power, Known | Unknown) and power.origin in _GIVEN
+    return "linear" if plain(power) == 1 and not by_caller else word
 
 
 def _between(call: Call) -> str:

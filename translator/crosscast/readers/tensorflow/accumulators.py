@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.pysource.values.value import Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, value_of
 from crosscast.readers.python.optimizers import family_of
+from crosscast.readers.python.origins import located
+from crosscast.readers.python.perturbed_weights import perturbs_weights
 from crosscast.readers.python.value_flow import flow_of, root_of
+from crosscast.readers.tensorflow.cleared_sums import cleared_behind_runs, cleared_in_place
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_sums
 from crosscast.readers.tensorflow.session_runs import runs_of
 from crosscast.readers.tensorflow.sum_division import is_divided
@@ -62,9 +65,10 @@ class Division:
 
 def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about accumulation from gradient sums in variables."""
-    applied = gradient_sums(program)
-    sums: dict[ast.AST, Module] = {call.node: call.module for call in _sums(program)}
-    sums |= {total.node: total.module for total in applied if total.node not in sums}
+    applied = [t for t in gradient_sums(program) if not perturbs_weights(t.node, t.module)]
+    found_sums: dict[ast.AST, Module] = {call.node: call.module for call in _sums(program)}
+    found_sums |= {total.node: total.module for total in applied if total.node not in found_sums}
+    sums = {node: where for node, where in found_sums.items() if not perturbs_weights(node, where)}
     if not sums:
         yield from _helpers(program, reader)
         return
@@ -76,7 +80,7 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     steps = _steps(division, modules)
     length = length_of(applied[0]) if applied else None
     if steps is None and length is not None:
-        steps, place = value_of(*length), length[1].span(length[0])
+        steps, place = _said(*length), length[1].span(length[0])
     if steps is not None:
         yield fact_of("accumulation.steps", steps, place, reader=reader)
     found = is_divided(applied[0]) if applied else None
@@ -88,7 +92,8 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
-    where = _cleared_by_runs(applied) or _cleared(modules, program) or _reset(applied)
+    shown = cleared_in_place(applied) or cleared_behind_runs(applied)
+    where = _cleared_by_runs(applied) or shown or _cleared(modules, program) or _reset(applied)
     if where is not None:
         yield fact_of("zero_grad.where", Known(where[0]), where[1], reader=reader)  # type: ignore[arg-type]
 
@@ -244,7 +249,7 @@ def _counted(node: ast.expr) -> ast.expr:
 
 def _steps(division: Division | None, modules: dict[Module, None]) -> Value | None:
     if division is not None:
-        value = value_of(division.node, division.module)
+        value = _said(division.node, division.module)
         if isinstance(value, Unknown) and not value.has_default:
             names = value.names or (division.module.text(division.node),)
             return Unknown(names[0], value.reason, value.origin, names=names)
@@ -253,8 +258,16 @@ def _steps(division: Division | None, modules: dict[Module, None]) -> Value | No
         for node in module.nodes:
             found = _counted_to(node, module)
             if found is not None:
-                return value_of(found, module)
+                return _said(found, module)
     return None
+
+
+def _said(node: ast.expr, module: Module) -> Value | None:
+    """Return a length and where it comes from: names of other files are settings."""
+    value = value_of(node, module)
+    if isinstance(value, Symbol):
+        return Unknown(module.text(node), "another file sets it", "config")
+    return located(value, node, module)
 
 
 def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:

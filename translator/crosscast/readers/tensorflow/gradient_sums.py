@@ -57,6 +57,11 @@ class GradientSum:
     also: tuple[Call, ...] = ()
     """Further calls that apply it, in other modes of the program."""
 
+    @property
+    def every(self) -> tuple[Call, ...]:
+        """All calls that apply it."""
+        return (self.applied, *self.also) if self.applied is not None else self.also
+
 
 def gradient_sums(program: Program) -> tuple[GradientSum, ...]:
     """Return the sums of gradients of a program, in the order of the text."""

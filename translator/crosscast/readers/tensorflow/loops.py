@@ -22,6 +22,7 @@ from crosscast.readers.python.seeds import seed_facts
 from crosscast.readers.tensorflow.accumulators import accumulators
 from crosscast.readers.tensorflow.contrib_updates import contrib_clips
 from crosscast.readers.tensorflow.gradient_sums import clips_before, gradient_sums
+from crosscast.readers.tensorflow.handed_on import called_rates, handed_limits
 from crosscast.readers.tensorflow.horovod import horovod_windows
 from crosscast.readers.tensorflow.micro_clips import clips_given_to, private_clips, wrapper_steps
 from crosscast.readers.tensorflow.parallel import parallel
@@ -67,6 +68,8 @@ class TensorflowLoopReader:
         yield from _clipping(program)
         yield from contrib_clips(program, NAME)
         yield from private_clips(program, NAME)
+        yield from handed_limits(program, NAME)
+        yield from called_rates(program, NAME)
         yield from horovod_windows(program, NAME)
         yield from accumulators(program, NAME)
         yield from parallel(program, NAME)

@@ -18,7 +18,7 @@ from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, canonical, last, plain, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site
-from crosscast.readers.tensorflow.keras import policy_sites
+from crosscast.readers.tensorflow.keras import policy_sites, scaler_calls
 from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "tf-rewrite"
 VARIABLE = re.compile(r"TF_ENABLE_AUTO_MIXED_PRECISION(_GRAPH_REWRITE|_LOSS_SCALING)?")
+_SCALE = ("tf_graph_rewrite", "tf_contrib_mp")
 _OFF = ("", "0", "false", "False", 0, False, None)
 _OPTION = re.compile(r"auto_mixed_precision(_mkl|_onednn_bfloat16|_cpu)?")
 
@@ -47,8 +48,9 @@ class RewriteReader:
             yield fact_of("api", Known((word,)), span, reader=NAME)
         beside = list(policy_sites(program)) if found else []
         yield from precision_facts([cast for _, cast in found], NAME, beside)
+        scaled = bool(scaler_calls(program)) or any(word in _SCALE for word, _ in found)
         for word, cast in found:
-            if word == "tf_env_amp":
+            if word == "tf_env_amp" and not scaled:  # else the wrapper tells how
                 span = cast.module.span(cast.node)
                 under = cast.decision.under
                 yield fact_of(
@@ -62,6 +64,13 @@ def float16_options(program: Program) -> Iterator[Site]:
     """Yield the options of sessions and contexts that rewrite graphs and scale no loss."""
     for word, cast in (*_by_call(program), *_by_config(program)):
         if word in ("tf_config_automp", "tf_rewriter_config") and cast.dtypes == ("float16",):
+            yield cast
+
+
+def rewrites_by_call(program: Program) -> Iterator[Site]:
+    """Yield the calls that ask for a rewrite of the graphs of TensorFlow 2 to float16."""
+    for word, cast in _by_call(program):
+        if word in ("tf_graph_rewrite", "tf_config_automp") and cast.dtypes == ("float16",):
             yield cast
 
 

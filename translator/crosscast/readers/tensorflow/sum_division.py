@@ -37,6 +37,8 @@ _SUMMED = re.compile(
     r"reduce_sum|\bSUM\b|['\"]sum['\"]|\bNONE\b|['\"]none['\"]|num_tokens|n_tokens|ntokens|"
     r"global_batch|total_batch|compute_average_loss|valid_tokens|per_example",
 )
+_MEANS = ("tensorflow.reduce_mean", "tensorflow.math.reduce_mean", "keras.backend.mean")
+_PASSES = ("get_scaled_loss", "scale_loss")
 _SESSION = re.compile(r"(self\.)?_?sess(ion)?")
 _RATE = re.compile(r"(\w+\.)*(base_|init_|initial_|start_)?(lr|learning_?rate|rate)", re.I)
 _ADAPTIVE = re.compile(r"Adam|RMSProp|Adagrad|Adadelta|Lamb", re.I)
@@ -249,6 +251,8 @@ def _rescales(total: GradientSum, module: Module) -> bool:
 def _by_design(total: GradientSum, *, known: bool) -> bool:
     """Whether the sum may be meant: of summed losses, of the steps of an episode."""
     losses = list(_losses(total))
+    if losses and all(_is_averaged(loss, module) for loss, module in losses):
+        return bool(_PER_EPISODE.search(total.module.source.text))
     if any(_is_foreign(loss, module) for loss, module in losses):
         return True
     parts = [part for each in losses for part in flow_of(*each)]
@@ -261,6 +265,26 @@ def _by_design(total: GradientSum, *, known: bool) -> bool:
         if not known and _operands(part):
             return True  # by a number that may be that of micro-batches
     return bool(_PER_EPISODE.search(total.module.source.text))
+
+
+def _is_averaged(loss: ast.expr, module: Module) -> bool:
+    """Whether a loss is a mean, whatever it is a mean of: `loss = tf.reduce_mean(losses)`."""
+    for _ in range(8):
+        match loss:
+            case ast.Call(func=ast.Attribute(attr=method), args=[inner, *_]) if (
+                method in _PASSES or computes_gradients(loss)
+            ):
+                loss = inner  # the gradients that are unscaled, and the loss behind them
+            case ast.Call(func=function, args=[_], keywords=[]):
+                return canonical(module.resolve(function)) in _MEANS
+            case ast.Name():
+                bound = definitions(loss, module)
+                if len(bound) != 1 or bound[0].kind != "assign" or bound[0].value is None:
+                    return False
+                loss, module = bound[0].value, bound[0].module
+            case _:
+                return False
+    return False
 
 
 def _of_means(parts: list[tuple[ast.AST, Module]]) -> set[ast.AST]:

@@ -55,7 +55,7 @@ def length_of(total: GradientSum) -> tuple[ast.expr, Module] | None:
     found = window_of(total)
     if found is not None:
         return found.length, found.module
-    rounds = _loop_rounds(total) or _session_rounds(total)
+    rounds = _loop_rounds(total) or _session_rounds(total) or _own_rounds(total)
     named = rounds is not None and _WINDOW.search(f"{rounds[1].text(rounds[0])} {total.root}")
     return rounds if named else None  # else the loop may run over tasks, or parts of a loss
 
@@ -321,6 +321,23 @@ def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
     found = rounds_of(total)
     number = _number_of(found[0]) if found is not None else None
     return (number, found[1]) if found is not None and number is not None else None
+
+
+def _own_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
+    """Return N of the loop around the addition in a function that returns the sum to its caller."""
+    module, applied = total.module, total.applied
+    here = module.enclosing(total.node, ast.For)
+    if applied is None or module.function_of(applied.node) is module.function_of(total.node):
+        return None
+    used = {n.id for n in walk(total.node) if isinstance(n, ast.Name)}
+    while isinstance(here, ast.For):
+        number = _number_of(here)
+        if number is not None and not used & {
+            n.id for n in walk(here.target) if isinstance(n, ast.Name)
+        }:
+            return (number, module) if _WINDOW.search(module.text(number)) else None
+        here = module.enclosing(here, ast.For)
+    return None
 
 
 def _session_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:

@@ -1,0 +1,41 @@
+"""Schedules that are made in a function which nothing calls (CL721)."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosscast.lint.engine import lint_sources
+from crosscast.lint.rules.schedule_never_made import RULE
+from crosscast.messages.source import Source
+
+
+def found(text: str) -> bool:
+    return "CL721" in {d.code for d in lint_sources([Source("train.py", text)])}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def make_callbacks", "@registered\ndef make_callbacks"),
+        ("def main", "CALLBACKS = {'plateau': make_callbacks}\n\n\ndef main"),
+        ("def main", "def main_of(name):\n    return globals()[name]\n\n\ndef main"),
+        ('if __name__ == "__main__":\n    main', "main"),
+        ('config["lr_scheduler"]["factor"]', "0.5"),
+        ("    model.fit", "    set_schedule(model)\n    model.fit"),
+        ("    model.fit", "    tf.keras.backend.set_value(model.optimizer.lr, 0.1)\n    model.fit"),
+        ('tf.keras.optimizers.Adam(config["learning_rate"])', "make_optimizer(config)"),
+        ("model.fit(dataset", "model.evaluate(dataset"),
+        ("tf.keras.callbacks.ReduceLROnPlateau", "tf.keras.callbacks.EarlyStopping"),
+    ],
+)
+def test_look_alikes(old: str, new: str) -> None:
+    assert RULE.wrong.count(old) == 1
+    assert not found(RULE.wrong.replace(old, new))
+
+
+def test_a_method_that_callers_may_use() -> None:
+    text = RULE.wrong.replace(
+        "def make_callbacks(config):\n", "class Tools:\n  def make(config):\n"
+    )
+    assert not found(text)
+    assert found(RULE.wrong)

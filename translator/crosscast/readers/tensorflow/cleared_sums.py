@@ -1,0 +1,102 @@
+"""Where a sum of gradients begins again, if its own function shows that."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.value_flow import root_of
+from crosscast.readers.tensorflow.gradient_sums import GradientSum
+from crosscast.readers.tensorflow.session_runs import runs_of
+
+if TYPE_CHECKING:
+    from crosscast.messages.diagnostics import Span
+    from crosscast.pysource.programs.call import Call
+
+Place = tuple[str, "Span"]
+_ANEW = re.compile(r"zeros|\bassign_sub\(|^None$|^\[\]$|^0(\.0?)?$|\* ?0(\.0?)?\b")
+"""What is assigned to a sum, or done to its parts, when it begins again."""
+
+
+def cleared_in_place(sums: Sequence[GradientSum]) -> Place | None:
+    """Return whether a function makes the sum anew before its loop, or behind the update."""
+    for total in sums[:1]:
+        function = total.module.function_of(total.node)
+        loop = _loop_of(total)
+        if function is None or loop is None:
+            return None
+        places = list(_anew(total, function))
+        ends = [
+            applied.node.lineno
+            for applied in total.every
+            if applied.module is total.module and total.module.function_of(applied.node) is function
+        ]
+        for node in places:
+            if any(end < node.lineno <= (loop.end_lineno or end) for end in ends):
+                return "after_step", total.module.span(node)
+        for node in places:
+            if node.lineno < loop.lineno:
+                return "window_start", total.module.span(node)
+    return None
+
+
+def cleared_behind_runs(sums: Sequence[GradientSum]) -> Place | None:
+    """Return where a session sets the sum of a graph to zero behind the run that applies it."""
+    for total in sums[:1]:
+        module, program = total.module, total.module.program
+        if program is None or total.applied is None:
+            return None
+        updates = [call for call, _ in runs_of(total.applied.node, program)]
+        for call in module.calls:
+            given = call.node.args
+            if call.method != "assign" or not given or "zeros" not in module.text(given[-1]):
+                continue
+            for run, _ in runs_of(call.node, program):
+                if any(_is_behind(run, update) for update in updates):
+                    return "after_step", run.module.span(run.node)
+    return None
+
+
+def _is_behind(run: Call, update: Call) -> bool:
+    """Whether a function runs something after an update."""
+    module = run.module
+    if module is not update.module:
+        return False
+    same = module.function_of(run.node) is module.function_of(update.node)
+    return same and run.node.lineno > update.node.lineno
+
+
+def _loop_of(total: GradientSum) -> ast.For | ast.While | None:
+    """Return the innermost loop around addition and update, or the outermost around the first."""
+    module = total.module
+    ends = [a.node for a in total.every if a.module is module]
+    found: ast.For | ast.While | None = None
+    here: ast.AST | None = module.parent(total.node)
+    while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(here, ast.For | ast.While):
+            found = here
+            if any(inner in ends for inner in walk(here)):
+                break
+        here = module.parent(here)
+    return found
+
+
+def _anew(
+    total: GradientSum, function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> Iterator[ast.Assign | ast.Call]:
+    """Yield where a function gives the sum, or each part of it, a value of zero."""
+    module = total.module
+    for node in walk(function):
+        match node:
+            case ast.Assign(targets=[target], value=value) if module.text(target) == total.root:
+                if _ANEW.search(module.text(value)) and "assign_add" not in module.text(value):
+                    yield node
+            case ast.Call(func=ast.Attribute(value=of, attr="assign"), args=[value]):
+                if root_of(of, module) == total.root and _ANEW.search(module.text(value)):
+                    yield node
+            case ast.Call(func=ast.Attribute(value=of, attr="assign_sub")):
+                if root_of(of, module) == total.root:
+                    yield node

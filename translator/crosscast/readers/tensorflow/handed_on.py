@@ -1,0 +1,58 @@
+"""What calls of optimizers from other files show: a limit of gradients, a rate with a course."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.values.value import Known, Unknown
+from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.library_calls import calls_of, value_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.program import Program
+
+_OPTIMIZER = re.compile(r"(^|[._])(optim\w*|opt)$", re.I)
+
+
+def handed_limits(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the limits that `apply_gradients(pairs, clip_norm=1.0)` of an own optimizer gets.
+
+    No optimizer of the libraries takes a fraction after the pairs: a step counter, or a name.
+    """
+    for _, call in calls_of(program):
+        if call.method != "apply_gradients" or call.receiver is None:
+            continue
+        limit = keyword(call.node, "clip_norm")
+        if limit is None and len(call.node.args) == 2:
+            given = call.node.args[1]
+            is_number = isinstance(given, ast.Constant) and isinstance(given.value, float)
+            limit = given if is_number else None
+        value = value_of(limit, call.module)
+        if limit is None or value is None or value == Known(None):
+            continue
+        span = call.module.span(call.node)
+        reason = "the optimizer gets the limit, and its class was not read"
+        kind = Unknown(call.module.text(limit), reason)
+        yield fact_of("clipping.kind", kind, span, reader=reader, confidence="likely")
+        yield fact_of("clipping.value", value, span, reader=reader, confidence="likely")
+        yield fact_of("clipping.per", Known("step"), span, reader=reader, confidence="likely")
+        return
+
+
+def called_rates(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield that an optimizer has a schedule: `optimizer.learning_rate(step)` asks for its rate."""
+    for _, call in calls_of(program):
+        if call.method not in ("learning_rate", "lr") or call.receiver is None:
+            continue
+        if not _OPTIMIZER.search(call.receiver_text) or not (call.node.args or call.node.keywords):
+            continue
+        reason = f"{call.receiver_text} has a schedule that was not read"
+        course = Unknown(call.module.text(call.node), reason)
+        span = call.module.span(call.node)
+        yield fact_of("schedule.name", course, span, reader=reader, confidence="likely")
+        return
