@@ -41,7 +41,8 @@ NAMES = frozenset(
         *("src_device_obj", "state_dict", "static_graph", "sublayers", "T_destination", "to"),
         *("to_empty", "to_static_state_dict", "train", "training", "type", "var_dtype"),
         *("use_side_stream_for_tensor_copies", "will_sync_module_buffers", "xpu", "zero_grad"),
-        *("parameters_and_buffers", "layers", "strategy"),
+        *("batched_grad_copy", "bucket_bytes_cap_default", "bucket_bytes_cap_list"),
+        *("forward_sync_buffers", "parameters_and_buffers", "layers", "strategy", "to_kwargs"),
     }
 )
 """Public attributes that some wrapper has itself."""
