@@ -191,3 +191,9 @@ def test_a_configuration_in_a_here_document() -> None:
     assert value_of(found, "loss_scaling.scale") == 64
     assert line_of(found, "loss_scaling.scale") == 7
     assert values_of(found, "parallel.kind") >= {"deepspeed"}
+
+
+def test_long_texts_are_not_parsed_to_see_whose_they_are() -> None:
+    text = '{"zero_optimization": {"stage": 2}}'
+    assert READER.sniff(Source("ds.json", text))
+    assert not READER.sniff(Source("ds.json", text + " " * 200_000))

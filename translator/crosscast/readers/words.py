@@ -143,6 +143,21 @@ def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = 
     writer.by_library("accumulation.tail", "accumulation.no_sync")
 
 
+def tell_schedule(
+    writer: SettingWriter, kind: Setting | None, own: Mapping[str, str] | None = None
+) -> None:
+    """Record the schedule that a setting names, if it is set, which moves at every update."""
+    if kind is not None and kind.text:
+        tell_decay(writer, kind, own)
+        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+
+
+def tell_backend(writer: SettingWriter, setting: Setting | None) -> None:
+    """Record the library through which processes talk."""
+    if setting is not None and setting.text in ("nccl", "mpi", "gloo"):
+        writer.tell("parallel.backend", setting.text, setting)
+
+
 def tell_decay(writer: SettingWriter, kind: Setting, own: Mapping[str, str] | None = None) -> str:
     """Record the schedule that a setting names, and return it; empty if unknown.
 
@@ -219,10 +234,10 @@ def tell_torch_class(writer: SettingWriter, kind: Setting | None, arguments: Tre
 
 def tell_betas(writer: SettingWriter, section: Tree) -> None:
     """Record both decays of the list `betas`."""
-    betas = section.get("betas")
+    betas = section.section("betas")
     for index in range(2):
-        decay = None if betas is None else betas.get(index)
-        if decay is not None and betas is not None:
+        decay = betas.get(index)
+        if decay is not None:
             decay.key = decay.key or betas.key
             writer.number(f"optimizer.betas.{index}", decay.as_setting("betas"))
 

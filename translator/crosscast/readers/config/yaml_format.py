@@ -73,11 +73,10 @@ class YamlFormat:
             if not diagnostics:
                 diagnostics.append(Diagnostic(code="CC921", message=f"{source.name}: no mapping"))
             return Reading(diagnostics=tuple(diagnostics))
-        first = next(iter(document.tree.keys.values()), None)
+        home = document.tree.home
         tree = over_parents(source, document.tree, files, self.loader)
         if self.references:
             resolve_references(tree)
-        home = (first.key,) if first is not None and first.key is not None else ()
         writer = SettingWriter(self.name, home=home)
         self.tell(writer, tree)
         return Reading(
