@@ -242,12 +242,16 @@ def tell_betas(writer: SettingWriter, section: Tree) -> None:
             writer.number(f"optimizer.betas.{index}", decay.as_setting("betas"))
 
 
+def is_no_limit(limit: Setting) -> bool:
+    """Return whether a limit of gradients says that they are not clipped: 0, null."""
+    return limit.known and (limit.value in (None, False) or limit.number == 0)
+
+
 def tell_clip(writer: SettingWriter, limit: Setting | None, *, unscaled: str = "library") -> bool:
     """Record clipping by the global norm; 0 and null disable it."""
     if limit is None:
         return False
-    value = limit.number
-    if limit.known and (limit.value is None or limit.value is False or value == 0):
+    if is_no_limit(limit):
         writer.tell("clipping.kind", "none", limit)
         return True
     writer.tell("clipping.kind", "global_norm", limit)

@@ -65,7 +65,7 @@ def read_yaml(source: Source, loader: Loader = "pyyaml") -> Document:
             raise _TooMuchError(f"more than {MAX_CHARACTERS} characters")
         document.tree = builder.build()
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        mark = error.problem_mark
         span = builder.at(mark.line, mark.column) if mark else None
         problem = " ".join(str(error.problem or error.context or "malformed").split())
         document.diagnostics.append(Diagnostic(code="CC921", message=problem, span=span))
@@ -160,7 +160,7 @@ class _Builder:
     def scalar(self, event: ScalarEvent) -> Tree:
         text: str = event.value
         span = self.span(event)
-        if not event.implicit[0] or (event.tag is not None and str(event.tag) != "!"):
+        if not event.implicit[0]:
             return Tree(span, text)
         value = plain_value(text, self.loader)
         if isinstance(value, str) and self.loader == "pyyaml" and _REPAIRED.fullmatch(text):

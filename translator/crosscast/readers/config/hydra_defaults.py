@@ -131,8 +131,10 @@ class _Composition:
         # Looking for the files of a configuration must not load YAML.
         from crosscast.readers.config.foreign_yaml import read_yaml
 
-        tree = read_yaml(found, self.loader).tree if found is not None else None
-        if found is None or tree is None or tree.keys is None or self.depth > MAX_DEPTH:
+        if found is None or self.depth > MAX_DEPTH:
+            return None
+        tree = read_yaml(found, self.loader).tree
+        if tree is None or tree.keys is None:
             return None
         inner = self.compose(found, tree) if choices_of(found) else tree
         return _under(inner, choice.package or _package(found, group))

@@ -113,7 +113,7 @@ def resolve_references(root: Tree) -> None:
 
 def _lookup(root: Tree, path: str) -> Tree | None:
     """Return the entry of a path, skipping a leading group name for the file itself."""
-    parts = [part for part in path.split(".") if part]
+    parts = path.split(".")
     for start in range(min(len(parts), 3)):
         found = root.get(*parts[start:])
         if found is not None:
