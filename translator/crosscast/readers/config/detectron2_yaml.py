@@ -55,7 +55,7 @@ def _precision(writer: SettingWriter, solver: Tree, whole: bool) -> None:
     switch = solver.setting("AMP", "ENABLED")
     on = None if switch is None else switch.switch
     if on is None:
-        if whole:
+        if whole and switch is None:
             writer.default("precision.enabled", "never")
             writer.default("precision.compute_dtype", "float32")
             writer.tell("loss_scaling.mode", "none", origin="presence")
@@ -105,7 +105,7 @@ def _clip(writer: SettingWriter, solver: Tree, whole: bool) -> None:
     switch = section.setting("ENABLED")
     on = None if switch is None else switch.switch
     if on is None:
-        if whole:
+        if whole and switch is None:
             writer.default("clipping.kind", "none")
         return
     if not on:
