@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_json import READER
 from crosscast.readers.protocol import Reading
@@ -159,6 +160,8 @@ def test_what_deepspeed_refuses_is_an_error() -> None:
     text = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1,},}'
     found = read(READER, text, "ds.json")
     assert codes(found) == ["CC922"]
+    assert found.diagnostics[0].severity is Severity.ERROR
+    assert codes(READER.read(Source("ds.json", "{"))) == ["CC921"]
     assert value_of(found, "parallel.kind") == "deepspeed_zero1"
     assert value_of(ds(zero_optimization=True), "parallel.kind") == "deepspeed_zero1"
     assert value_of(ds(zero_optimization=False), "parallel.kind") == "deepspeed_zero0"

@@ -88,9 +88,7 @@ def _is_on(switch: Setting | None) -> bool | None:
 def _misspelt(writer: SettingWriter, tree: Tree) -> None:
     """Report entries that DeepSpeed does not read, with names close to ones that it reads."""
     for section, names in _NAMES.items():
-        given = tree.get(section)
-        if given is None:
-            continue
+        given = tree.section(section)
         for name in sorted(given.names() - {*names}):
             near = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
             if near and near[0] not in given.names():

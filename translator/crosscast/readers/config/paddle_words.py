@@ -73,8 +73,8 @@ def tell_regularizer(
             writer.number("optimizer.l2", regularizer.setting(name))
 
 
-def tell_limits(writer: SettingWriter, section: Tree) -> bool:
-    """Record how gradients are clipped; return whether they are."""
+def tell_limits(writer: SettingWriter, section: Tree) -> None:
+    """Record how gradients are clipped."""
     for name, word in (
         ("clip_grad_by_norm", "global_norm"),
         ("clip_norm", "global_norm"),
@@ -86,15 +86,14 @@ def tell_limits(writer: SettingWriter, section: Tree) -> bool:
             writer.number("clipping.value", limit)
             writer.tell("clipping.per", "step", limit, origin="presence")
             writer.tell("clipping.unscaled_first", "library", limit, origin="presence")
-            return True
-    return False
+            return
 
 
-def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> bool:
-    """Record the clip object that an optimizer is made with; return whether there is one."""
+def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> None:
+    """Record the clip object that an optimizer is made with."""
     clip = optimizer.get("grad_clip_cfg") or optimizer.section("grad_clip")
     if clip.keys is None:
-        return False
+        return
     kind = clip.setting("name") or clip.setting("type")
     names = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
     word = names.get("" if kind is None else kind.text, "global_norm")
@@ -103,7 +102,6 @@ def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> bool:
         writer.number("clipping.value", clip.setting(name))
     writer.tell("clipping.per", "step", kind, origin="presence")
     writer.tell("clipping.unscaled_first", "library", kind, origin="presence")
-    return True
 
 
 def items_of(tree: Tree | None) -> list[Tree]:

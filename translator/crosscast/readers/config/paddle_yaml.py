@@ -77,10 +77,11 @@ def _clas(writer: SettingWriter, tree: Tree) -> None:
     family = tell_optimizer(writer, kind)
     tell_moments(writer, optimizer)
     tell_regularizer(writer, optimizer.section("regularizer"), optimizer, family)
-    limited = tell_grad_clip(writer, optimizer) or tell_limits(writer, optimizer)
-    if not limited and kind is not None and "clip" not in " ".join(optimizer.names()):
+    tell_grad_clip(writer, optimizer)
+    tell_limits(writer, optimizer)
+    if kind is not None and "clip" not in " ".join(optimizer.names()):
         writer.tell("clipping.kind", "none", kind, origin="presence")
-    _tell_pair(writer, optimizer.setting("betas"))
+    _tell_pair(writer, optimizer.section("betas").as_setting("betas"))
     for rate in (optimizer.section("lr"), tree.section("LRScheduler")):
         writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
         _named_schedule(writer, rate)
@@ -102,12 +103,11 @@ def _tell_parts(writer: SettingWriter, setting: Setting | None) -> None:
         writer.by_library("accumulation.loss_divided", "accumulation.no_sync")
 
 
-def _tell_pair(writer: SettingWriter, setting: Setting | None) -> None:
+def _tell_pair(writer: SettingWriter, both: Setting) -> None:
     """Record betas that a file writes as text: `(0.9, 0.999)`."""
-    text = setting.text.strip() if setting is not None else ""
-    if setting is not None and (found := _PAIR.fullmatch(text)):
+    if found := _PAIR.fullmatch(both.text.strip()):
         for index, beta in enumerate(found.groups()):
-            one = Setting(name="betas", value=float(beta), places=setting.places)
+            one = Setting(name="betas", value=float(beta), places=both.places)
             writer.number(f"optimizer.betas.{index}", one)
 
 
