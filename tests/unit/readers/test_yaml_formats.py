@@ -11,6 +11,9 @@ from crosscast.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
     composer_yaml,
+    detectron2_yaml,
+    fairseq_yaml,
+    hydra_yaml,
     lightning_yaml,
     llama_factory_yaml,
     model_garden_yaml,
@@ -29,6 +32,7 @@ FORMATS = [
     *(accelerate_yaml.READER, axolotl_yaml.READER, composer_yaml.READER, nemo_yaml.READER),
     *(lightning_yaml.READER, lightning_yaml.LITGPT, llama_factory_yaml.READER, neox_yaml.READER),
     *(model_garden_yaml.READER, paddle_yaml.READER, torchtune_yaml.READER),
+    *(detectron2_yaml.READER, fairseq_yaml.READER, hydra_yaml.READER, hydra_yaml.DIFFUSION),
 ]
 
 
@@ -62,6 +66,8 @@ def test_a_configuration_has_one_owner(
         "runtime: python\ntask: build\n",
         "Global: 1\nother: 2\n",
         "Optimizer: adam\nAMP: true\n",
+        "datasets: x\nsequence_len: 8\nmicro_batch_size: 2\nnum_epochs: 3\n",
+        "VERSION: 2\nMODEL:\n  META_ARCHITECTURE: x\n",
         "snapshot_epoch: 1\nother: 2\n",
         "iters: 10\nlr_scheduler: cosine\n",
         "TRAIN:\n  NUM_EPOCHS: 3\n  END_LR: 0\n",
