@@ -147,7 +147,7 @@ def tell_schedule(
     writer: SettingWriter, kind: Setting | None, own: Mapping[str, str] | None = None
 ) -> None:
     """Record the schedule that a setting names, if it is set, which moves at every update."""
-    if kind is not None and kind.text:
+    if kind is not None and kind.value is not None:
         tell_decay(writer, kind, own)
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")
 

@@ -182,7 +182,7 @@ def _auto_number(writer: SettingWriter, field: str, setting: Setting | None) -> 
 
 def _schedule(writer: SettingWriter, tree: Tree) -> None:
     kind = tree.section("scheduler", "type").as_setting("scheduler.type")
-    if not kind.text:
+    if kind.value is None:
         return
     tell_schedule(writer, kind)
     writer.tell("schedule.on_skip", "guarded", kind, origin="presence")

@@ -61,8 +61,8 @@ def parts_of_tree(source: Source, files: Files) -> tuple[Source, ...]:
     for _ in range(MAX_DEPTH):
         named = [_file(member, choice, files) for member in level for choice in choices_of(member)]
         new = {s.name: s for s in named if s is not None and s is not source}
-        level = [s for name, s in new.items() if name not in found]
-        found.update((member.name, member) for member in level)
+        level = [*new.values()]
+        found |= new
     return tuple(found.values())
 
 
@@ -116,12 +116,13 @@ class _Composition:
                 whole, placed = merged(whole, rest), True
             elif not choice.overrides or self.depth == 1:
                 part = self._part(source, choice)
-                missing = missing or (part is None and not choice.group.startswith("hydra"))
+                missing |= part is None and not choice.group.startswith("hydra")
                 whole = whole if part is None else merged(whole, part)
         self.depth -= 1
         whole = whole if placed else merged(whole, rest)
-        if missing and own.keys and whole.keys is not None:
-            whole.keys["defaults"] = own.keys["defaults"]
+        if missing:  # what is not given may say more
+            keys = {**(whole.keys or {}), "defaults": own.section("defaults")}
+            return replace(whole, keys=keys)
         return whole
 
     def _part(self, source: Source, choice: Choice) -> Tree | None:
