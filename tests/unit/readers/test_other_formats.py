@@ -123,3 +123,10 @@ def test_dockerfile_in_shell_form() -> None:
 )
 def test_no_dockerfile(name: str, text: str) -> None:
     assert not dockerfile.READER.sniff(Source(name, text))
+
+
+@pytest.mark.parametrize(("given", "mentioned"), [("ds.json", ("ds.json",)), ("true", ())])
+def test_a_file_of_deepspeed_is_mentioned(given: str, mentioned: tuple[str, ...]) -> None:
+    arguments = {"num_train_epochs": 3, "save_steps": 1, "logging_steps": 2, "deepspeed": given}
+    found = read(hf_arguments_json.READER, json.dumps(arguments), "args.json")
+    assert found.mentions == mentioned

@@ -22,8 +22,7 @@ _WORDS = ("per_device_train_batch_size", "per_gpu_train_batch_size", "num_train_
 
 
 def _owns(source: Source, tree: Tree) -> bool:
-    settings = tree.settings()
-    return bool(settings.having(_WORDS)) and are_trainer_arguments(settings)
+    return are_trainer_arguments(tree.settings())
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _UP = 3
 """Folders above a configuration in which the groups that it names are looked for."""
-_DEFAULTS = re.compile(r"^defaults[ \t]*:", re.MULTILINE)
 _PACKAGE = re.compile(r"^#[ \t]*@package[ \t]+(\S+)", re.MULTILINE)
 _ENTRY = re.compile(
     r"^[ \t]*-[ \t]*(?:(?P<words>(?:override[ \t]+|optional[ \t]+)*)(?P<group>/?[\w/@.]+)[ \t]*:"
@@ -41,8 +40,6 @@ class Choice:
 
 def choices_of(source: Source) -> tuple[Choice, ...]:
     """Return the entries of `defaults`, `_self_` among them; empty if a file has none."""
-    if not source.name.endswith((".yaml", ".yml")) or not _DEFAULTS.search(source.text):
-        return ()
     block = _BLOCK.search(source.text + "\n")
     found: list[Choice] = []
     for entry in _ENTRY.finditer(block[1] if block else ""):

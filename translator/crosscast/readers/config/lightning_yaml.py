@@ -94,10 +94,8 @@ def _typed_optimizer(writer: SettingWriter, section: Tree) -> None:
 
 
 def _owns_lightning(source: Source, keys: frozenset[str]) -> bool:
-    if "trainer" not in keys or "exp_manager" in keys or "task" in keys:
-        return False
     marked = "seed_everything" in keys or "class_path:" in source.text
-    return marked and bool(_TRAINER.search(source.text))
+    return "trainer" in keys and marked and bool(_TRAINER.search(source.text))
 
 
 def _tell_lightning(writer: SettingWriter, tree: Tree) -> None:
