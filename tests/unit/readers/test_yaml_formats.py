@@ -66,6 +66,14 @@ def test_a_configuration_has_one_owner(
         "runtime: python\ntask: build\n",
         "Global: 1\nother: 2\n",
         "Optimizer: adam\nAMP: true\n",
+        *(
+            f"{key}: x\npos_emb: rotary\ninit_method: a\ntrain_iters: 3\nmodel_parallel_size: 1\n"
+            for key in ("base_model", "trainer")
+        ),
+        "model:\n  train_ds: 1\n  sched: 2\n  mcore_gpt: 3\n",
+        "task:\n  train_steps: 1\n  optimizer_config: 2\n",
+        "trainer:\n  train_steps: 1\n  optimizer_config: 2\nmodel: x\n",
+        "model:\n  _component_: torchtune.models.x\n",
         "out_dir: x\nmodel_name: y\nother:\n  global_batch_size: 1\n  micro_batch_size: 2\n",
         "out_dir: x\ntrain:\n  global_batch_size: 1\n  micro_batch_size: 2\n",
         "seed_everything: 1\nrun:\n  devices: 2\n",
