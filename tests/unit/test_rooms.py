@@ -69,7 +69,7 @@ READERS = {
     "words": "settings tree schedule_names",
     "usual_names": "settings words",
     "inheritance": "tree",
-    "config": "protocol settings schedule_names tree words usual_names inheritance",
+    "config": "protocol settings tree words usual_names inheritance",
     "shell": "protocol settings schedule_names words usual_names config",
     "python": "fact_builder settings schedule_names tree words usual_names inheritance config",
     "torch": "fact_builder settings schedule_names tree words config python",
