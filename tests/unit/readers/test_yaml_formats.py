@@ -74,6 +74,7 @@ def test_a_configuration_has_one_owner(
         "task:\n  train_steps: 1\n  optimizer_config: 2\n",
         "trainer:\n  train_steps: 1\n  optimizer_config: 2\nmodel: x\n",
         "model:\n  _component_: torchtune.models.x\n",
+        "data:\n  base_learning_rate: 1\n  target: a.b\n",
         "out_dir: x\nmodel_name: y\nother:\n  global_batch_size: 1\n  micro_batch_size: 2\n",
         "out_dir: x\ntrain:\n  global_batch_size: 1\n  micro_batch_size: 2\n",
         "seed_everything: 1\nrun:\n  devices: 2\n",
