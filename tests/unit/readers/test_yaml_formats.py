@@ -252,3 +252,10 @@ def test_recomputing_in_a_model_of_paddle(given: str, word: str | None) -> None:
     assert value_of(found, "activation_checkpointing") == word
     assert value_of(found, "clipping.per") == "step"
     assert value_of(found, "clipping.unscaled_first") == "library"
+
+
+def test_other_texts_have_no_outermost_keys() -> None:
+    text = "trainer:\n  _target_: lightning.Trainer\n"
+    assert hydra_yaml.READER.sniff(Source("a.yaml", text))
+    assert not hydra_yaml.READER.sniff(Source("notes.md", text))
+    assert not hydra_yaml.READER.sniff(Source("a.yaml", f"{text}\0"))

@@ -32,8 +32,6 @@ def top_keys(source: Source) -> frozenset[str]:
     text = source.text
     if source.name.lower().endswith(_OTHERS) or len(text) > 1 << 20 or "\0" in text[:4096]:
         return frozenset()
-    if ":" not in text:
-        return frozenset()
     margin: int | None = None
     found: set[str] = set()
     for match in _TOP.finditer(text, 0, _MAX_SNIFFED):
