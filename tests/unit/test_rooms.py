@@ -70,7 +70,7 @@ READERS = {
     "usual_names": "settings words",
     "evaluations": "settings",
     "inheritance": "tree",
-    "config": "protocol settings schedule_names tree words usual_names inheritance",
+    "config": "protocol settings tree words usual_names inheritance",
     "shell": "protocol settings schedule_names words usual_names evaluations config",
     "python": "fact_builder settings schedule_names tree words usual_names inheritance config",
     "torch": "fact_builder settings schedule_names tree words config python",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_json import READER
 from crosscast.readers.protocol import Reading
@@ -159,6 +160,8 @@ def test_what_deepspeed_refuses_is_an_error() -> None:
     text = '{"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1,},}'
     found = read(READER, text, "ds.json")
     assert codes(found) == ["CC922"]
+    assert found.diagnostics[0].severity is Severity.ERROR
+    assert codes(READER.read(Source("ds.json", "{"))) == ["CC921"]
     assert value_of(found, "parallel.kind") == "deepspeed_zero1"
     assert value_of(ds(zero_optimization=True), "parallel.kind") == "deepspeed_zero1"
     assert value_of(ds(zero_optimization=False), "parallel.kind") == "deepspeed_zero0"
@@ -191,3 +194,9 @@ def test_a_configuration_in_a_here_document() -> None:
     assert value_of(found, "loss_scaling.scale") == 64
     assert line_of(found, "loss_scaling.scale") == 7
     assert values_of(found, "parallel.kind") >= {"deepspeed"}
+
+
+def test_long_texts_are_not_parsed_to_see_whose_they_are() -> None:
+    text = '{"zero_optimization": {"stage": 2}}'
+    assert READER.sniff(Source("ds.json", text))
+    assert not READER.sniff(Source("ds.json", text + " " * 200_000))

@@ -10,6 +10,7 @@ import pytest
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
 from crosscast.messages.source import Source
+from crosscast.readers.config.encoder_json import is_encoder
 from crosscast.readers.config.paddle_json import READER
 from crosscast.sources.grouping import group
 
@@ -87,3 +88,12 @@ def test_it_belongs_to_the_launch_that_names_it() -> None:
     source = Source("bert_config.json", json.dumps(ENCODER))
     other = Source("deep/er_config.json", json.dumps(ENCODER))
     assert group([launch, source, other]) == [(launch, source)]
+
+
+def test_a_program_with_such_a_dictionary_is_none() -> None:
+    assert is_encoder(Source("bert_config.json", json.dumps(ENCODER)))
+    assert not is_encoder(Source("model.py", f"config = {json.dumps(ENCODER)}"))
+
+
+def test_one_rate_of_dropout_is_none_of_a_recipe() -> None:
+    assert "dropout" not in values(hidden_dropout_prob=None)

@@ -97,3 +97,33 @@ def test_outermost_keys_without_parsing() -> None:
     text = "# c: 1\na: 1\n'b-c':\n  d: 2\n{\n"
     assert top_keys(Source("c.yaml", text)) == {"a", "b_c"}
     assert top_keys(Source("c.py", text)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: *x", "the alias *x is not defined"),
+        ("a: 1\nb: *None", "the alias *None is not defined"),
+        ("[" * 60, "nested deeper than 48 levels"),
+        ("[" + "1," * 20_001 + "]", "more than 20000 values"),
+        ("#" * ((1 << 20) + 1), "more than 1048576 characters"),
+    ],
+)
+def test_what_is_not_read_is_said(text: str, message: str) -> None:
+    document = read_yaml(Source("c.yaml", text))
+    assert document.tree is None
+    assert message in document.diagnostics[0].message
+
+
+def test_a_key_in_quotes_merges_nothing() -> None:
+    tree = read_yaml(Source("c.yaml", "a: &x {b: 1}\nc: {'<<': *x}\n")).tree
+    assert tree is not None
+    assert tree.section("c").names() == {"<<"}
+
+
+def test_a_reference_to_a_section_or_in_a_circle_stays_a_text() -> None:
+    tree = read_yaml(Source("c.yaml", "a: ${b}\nb: {c: 1}\nd: ${e}\ne: ${d}\n")).tree
+    assert tree is not None
+    resolve_references(tree)
+    assert (tree.keys or {})["a"].value == "${b}"
+    assert "not in this file" in (tree.keys or {})["d"].reason

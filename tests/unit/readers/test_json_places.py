@@ -79,6 +79,7 @@ def test_oddities_are_read_and_told(text: str, what: str) -> None:
             "",
         ),
         *('"\\u12"', "9" * 200, "[" + "1," * 60_000 + "1]", '{"a": -}', "{a: 1}"),
+        *('{"a"=1}', " " * (1 << 20) + "1"),
     ],
 )
 def test_malformed(text: str) -> None:
@@ -93,6 +94,7 @@ def test_places_of_keys_and_values() -> None:
     found = tree.get("a", "b", 1)
     assert found is not None
     assert (found.span.line, found.span.column, found.span.end_column) == (3, 2, 4)
+    assert tree.span.end_column is None
     assert tree.get("a").key.text == '  "a": {"b": [1,'  # type: ignore[union-attr]
 
 

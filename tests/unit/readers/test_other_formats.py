@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from crosscast.messages.diagnostics import Severity
 from crosscast.messages.source import Source
 from crosscast.readers.config import hf_arguments_json, paddle_json
 from crosscast.readers.shell import dockerfile
@@ -123,3 +124,18 @@ def test_dockerfile_in_shell_form() -> None:
 )
 def test_no_dockerfile(name: str, text: str) -> None:
     assert not dockerfile.READER.sniff(Source(name, text))
+
+
+@pytest.mark.parametrize(("given", "mentioned"), [("ds.json", ("ds.json",)), ("true", ())])
+def test_a_file_of_deepspeed_is_mentioned(given: str, mentioned: tuple[str, ...]) -> None:
+    arguments = {"num_train_epochs": 3, "save_steps": 1, "logging_steps": 2, "deepspeed": given}
+    found = read(hf_arguments_json.READER, json.dumps(arguments), "args.json")
+    assert found.mentions == mentioned
+
+
+def test_a_comma_too_many_is_no_error_to_every_tool() -> None:
+    text = '{"num_train_epochs": 3, "save_steps": 1, "logging_steps": 2,}'
+    found = hf_arguments_json.READER.read(Source("args.json", text))
+    assert [(each.code, each.severity) for each in found.diagnostics] == [
+        ("CC922", Severity.WARNING)
+    ]

@@ -11,6 +11,9 @@ from crosscast.readers.config import (
     accelerate_yaml,
     axolotl_yaml,
     composer_yaml,
+    detectron2_yaml,
+    fairseq_yaml,
+    hydra_yaml,
     lightning_yaml,
     llama_factory_yaml,
     model_garden_yaml,
@@ -29,6 +32,7 @@ FORMATS = [
     *(accelerate_yaml.READER, axolotl_yaml.READER, composer_yaml.READER, nemo_yaml.READER),
     *(lightning_yaml.READER, lightning_yaml.LITGPT, llama_factory_yaml.READER, neox_yaml.READER),
     *(model_garden_yaml.READER, paddle_yaml.READER, torchtune_yaml.READER),
+    *(detectron2_yaml.READER, fairseq_yaml.READER, hydra_yaml.READER, hydra_yaml.DIFFUSION),
 ]
 
 
@@ -61,6 +65,25 @@ def test_a_configuration_has_one_owner(
         "base_model: x\nadapter: y\n",
         "runtime: python\ntask: build\n",
         "Global: 1\nother: 2\n",
+        "Optimizer: adam\nAMP: true\n",
+        *(
+            f"{key}: x\npos_emb: rotary\ninit_method: a\ntrain_iters: 3\nmodel_parallel_size: 1\n"
+            for key in ("base_model", "trainer")
+        ),
+        "model:\n  train_ds: 1\n  sched: 2\n  mcore_gpt: 3\n",
+        "task:\n  train_steps: 1\n  optimizer_config: 2\n",
+        "trainer:\n  train_steps: 1\n  optimizer_config: 2\nmodel: x\n",
+        "model:\n  _component_: torchtune.models.x\n",
+        "data:\n  base_learning_rate: 1\n  target: a.b\n",
+        "out_dir: x\nmodel_name: y\nother:\n  global_batch_size: 1\n  micro_batch_size: 2\n",
+        "out_dir: x\ntrain:\n  global_batch_size: 1\n  micro_batch_size: 2\n",
+        "seed_everything: 1\nrun:\n  devices: 2\n",
+        "stage: sft\ntemplate: x\nlearning_rate: 0.1\n",
+        "datasets: x\nsequence_len: 8\nmicro_batch_size: 2\nnum_epochs: 3\n",
+        "VERSION: 2\nMODEL:\n  META_ARCHITECTURE: x\n",
+        "snapshot_epoch: 1\nother: 2\n",
+        "iters: 10\nlr_scheduler: cosine\n",
+        "TRAIN:\n  NUM_EPOCHS: 3\n  END_LR: 0\n",
         "distributed_type: star\n",
         "optimizer:\n  name: adam\nlr_scheduler: x\nloss: y\n",
         "- a\n- b\n",
@@ -229,3 +252,10 @@ def test_recomputing_in_a_model_of_paddle(given: str, word: str | None) -> None:
     assert value_of(found, "activation_checkpointing") == word
     assert value_of(found, "clipping.per") == "step"
     assert value_of(found, "clipping.unscaled_first") == "library"
+
+
+def test_other_texts_have_no_outermost_keys() -> None:
+    text = "trainer:\n  _target_: lightning.Trainer\n"
+    assert hydra_yaml.READER.sniff(Source("a.yaml", text))
+    assert not hydra_yaml.READER.sniff(Source("notes.md", text))
+    assert not hydra_yaml.READER.sniff(Source("a.yaml", f"{text}\0"))

@@ -172,6 +172,11 @@ class SettingWriter:
         else:
             self.tell(name, value if factor == 1 else value * factor, setting)
 
+    def switch(self, name: str, setting: Setting | None, on: str = "yes", off: str = "no") -> None:
+        """Record what a setting switches on or off, if it is set and says which."""
+        if setting is not None and setting.switch is not None:
+            self.tell(name, on if setting.switch else off, setting)
+
     def default(self, name: str, value: PlainValue, subject: str | None = None) -> None:
         """Record a default of the library."""
         self.tell(name, value, origin="library_default", confidence="likely", subject=subject)

@@ -42,6 +42,10 @@ class Tree:
                 found = found.keys.get(part) if found.keys else None
         return found
 
+    def section(self, *path: str) -> Tree:
+        """Return the entry under a path of keys, one without anything if there is none."""
+        return self.get(*path) or Tree(self.span)
+
     def setting(self, *path: str) -> Setting | None:
         """Return the entry under a path of keys as a setting, None if there is none."""
         found = self.get(*path)
@@ -57,6 +61,11 @@ class Tree:
             places=tuple(dict.fromkeys(p for p in (self.key, self.span) if p is not None)),
             origin=self.origin,
         )
+
+    @property
+    def home(self) -> tuple[Span, ...]:
+        """The place of the first entry, of a value without entries its own."""
+        return next(iter((self.keys or {}).values()), self).as_setting("").places[:1]
 
     @property
     def shown(self) -> PlainValue:

@@ -143,6 +143,21 @@ def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = 
     writer.by_library("accumulation.tail", "accumulation.no_sync")
 
 
+def tell_schedule(
+    writer: SettingWriter, kind: Setting | None, own: Mapping[str, str] | None = None
+) -> None:
+    """Record the schedule that a setting names, if it is set, which moves at every update."""
+    if kind is not None and kind.value is not None:
+        tell_decay(writer, kind, own)
+        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+
+
+def tell_backend(writer: SettingWriter, setting: Setting | None) -> None:
+    """Record the library through which processes talk."""
+    if setting is not None and setting.text in ("nccl", "mpi", "gloo"):
+        writer.tell("parallel.backend", setting.text, setting)
+
+
 def tell_decay(writer: SettingWriter, kind: Setting, own: Mapping[str, str] | None = None) -> str:
     """Record the schedule that a setting names, and return it; empty if unknown.
 
@@ -219,20 +234,24 @@ def tell_torch_class(writer: SettingWriter, kind: Setting | None, arguments: Tre
 
 def tell_betas(writer: SettingWriter, section: Tree) -> None:
     """Record both decays of the list `betas`."""
-    betas = section.get("betas")
+    betas = section.section("betas")
     for index in range(2):
-        decay = None if betas is None else betas.get(index)
-        if decay is not None and betas is not None:
+        decay = betas.get(index)
+        if decay is not None:
             decay.key = decay.key or betas.key
             writer.number(f"optimizer.betas.{index}", decay.as_setting("betas"))
+
+
+def is_no_limit(limit: Setting) -> bool:
+    """Return whether a limit of gradients says that they are not clipped: 0, null."""
+    return limit.known and (limit.value in (None, False) or limit.number == 0)
 
 
 def tell_clip(writer: SettingWriter, limit: Setting | None, *, unscaled: str = "library") -> bool:
     """Record clipping by the global norm; 0 and null disable it."""
     if limit is None:
         return False
-    value = limit.number
-    if limit.known and (limit.value is None or limit.value is False or value == 0):
+    if is_no_limit(limit):
         writer.tell("clipping.kind", "none", limit)
         return True
     writer.tell("clipping.kind", "global_norm", limit)

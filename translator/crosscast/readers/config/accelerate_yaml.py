@@ -30,10 +30,12 @@ _KINDS = {
     "TPU": "tpu",
     "XLA": "tpu",
     "NO": "none",
+    "FALSE": "none",  # YAML 1.1 reads `NO` as a boolean
 }
-_OTHERS = frozenset(
+_KEYS = frozenset(
     (
-        *("num_processes", "mixed_precision", "deepspeed_config", "fsdp_config", "machine_rank"),
+        *("distributed_type", "num_processes", "mixed_precision", "deepspeed_config"),
+        *("fsdp_config", "machine_rank"),
         *("main_training_function", "num_machines", "use_cpu", "compute_environment"),
         *("downcast_bf16", "dynamo_config", "megatron_lm_config", "main_process_port"),
     )
@@ -41,10 +43,7 @@ _OTHERS = frozenset(
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
-    known = len(keys & _OTHERS)
-    return ("distributed_type" in keys and known >= 1) or (
-        "compute_environment" in keys and known >= 2
-    )
+    return len(keys & _KEYS) >= 2 and bool(keys & {"distributed_type", "compute_environment"})
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
@@ -54,28 +53,32 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     processes = tree.setting("num_processes")
     writer.number("parallel.world_size", processes)
     writer.by_library("zero_grad.where")
-    deepspeed = tree.get("deepspeed_config")
-    word = "no" if kind is None or kind.value is False else kind.text.upper()
-    if word == "DEEPSPEED" and deepspeed is not None and deepspeed.keys is not None:
-        _deepspeed(writer, tree, deepspeed)
+    word = "" if kind is None else kind.text.upper()
+    if word == "DEEPSPEED":
+        _deepspeed(writer, tree)
         return
     if (name := _KINDS.get(word)) is not None:
         writer.tell("parallel.kind", name, kind)
-    elif word != "NO":
+    elif kind is not None:
         writer.unknown("parallel.kind", f"distributed_type {word}", kind)
+    _tell_settings(writer, tree, tree)
+    if word == "FSDP":
+        recompute = tree.setting("fsdp_config", "fsdp_activation_checkpointing")
+        writer.switch("activation_checkpointing", recompute, off="none")
+
+
+def _tell_settings(writer: SettingWriter, tree: Tree, section: Tree) -> None:
     if (precision := tree.setting("mixed_precision")) is not None:
-        tell_precision(writer, _word(precision))
-    tell_window(writer, setting_of("accelerate", "accumulation.steps", tree.setting))
-    recompute = tree.setting("fsdp_config", "fsdp_activation_checkpointing")
-    if recompute is not None and recompute.switch is not None and word == "FSDP":
-        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+        tell_precision(writer, precision)
+    tell_window(writer, setting_of("accelerate", "accumulation.steps", section.setting))
 
 
-def _deepspeed(writer: SettingWriter, tree: Tree, config: Tree) -> None:
-    writer.tell("api", "deepspeed", config.as_setting("deepspeed_config"), origin="presence")
-    precision = tree.setting("mixed_precision")
-    elsewhere = config.setting("deepspeed_config_file")
-    if elsewhere is not None and elsewhere.value:
+def _deepspeed(writer: SettingWriter, tree: Tree) -> None:
+    config = tree.section("deepspeed_config")
+    given = tree.setting("deepspeed_config")
+    writer.tell("api", "deepspeed", given, origin="presence")
+    elsewhere = config.section("deepspeed_config_file").as_setting("deepspeed_config_file")
+    if elsewhere.text:
         writer.mention(elsewhere.text)
         writer.tell("parallel.kind", "deepspeed", elsewhere)
         reason = f"{elsewhere.text} sets it"
@@ -85,36 +88,30 @@ def _deepspeed(writer: SettingWriter, tree: Tree, config: Tree) -> None:
         writer.tell("accumulation.present", "yes", elsewhere, confidence="likely")
         writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
         writer.by_library("scaler_update.status")
-        _double(writer, precision, elsewhere, config)
+        _double(writer, tree.section("mixed_precision"), elsewhere, config)
         return
-    stage = config.setting("zero_stage")
+    stage = config.get("zero_stage")
     if stage is not None:
-        tell_zero(writer, Tree(config.span, keys={"zero_optimization": _as_stage(config)}))
+        zero = Tree(config.span, keys={"stage": stage})
+        tell_zero(writer, Tree(config.span, keys={"zero_optimization": zero}))
     else:
-        writer.tell("parallel.kind", "deepspeed", config.as_setting("deepspeed_config"))
-    if precision is not None:
-        tell_precision(writer, _word(precision))
-    tell_window(writer, no_auto(setting_of("accelerate", "accumulation.steps", config.setting)))
+        writer.tell("parallel.kind", "deepspeed", given)
+    _tell_settings(writer, tree, config)
     tell_clip(writer, no_auto(setting_of("accelerate", "clipping.max_norm", config.setting)))
 
 
-def _as_stage(config: Tree) -> Tree:
-    stage = config.get("zero_stage")
-    return Tree(config.span, keys={} if stage is None else {"stage": stage})
-
-
-def _double(writer: SettingWriter, precision: Setting | None, file: Setting, config: Tree) -> None:
+def _double(writer: SettingWriter, precision: Tree, file: Setting, config: Tree) -> None:
     """Report keys that Accelerate rejects when a DeepSpeed configuration file is given."""
     beside = [
         name
         for name in (*parameter_words("accelerate", "accumulation", "clipping"), "zero_stage")
         if (section := config.get(name)) is not None and section.value is not None
     ]
-    if precision is not None and precision.value not in (None, False, "no"):
+    if precision.value not in (None, False, "no"):
         writer.warn(
             "CC929",
             f"mixed_precision is set together with deepspeed_config_file {file.text}",
-            precision,
+            precision.as_setting("mixed_precision"),
             hint="Accelerate refuses it unless fp16 and bf16 of that file are auto",
         )
     if beside:
@@ -123,13 +120,6 @@ def _double(writer: SettingWriter, precision: Setting | None, file: Setting, con
             f"{', '.join(beside)} beside deepspeed_config_file: Accelerate refuses to start",
             config.setting(beside[0]),
         )
-
-
-def _word(setting: Setting) -> Setting:
-    """Return the word: YAML 1.1 reads `no` as False."""
-    if setting.value is False:
-        return Setting(name=setting.name, value="no", places=setting.places)
-    return setting
 
 
 READER = YamlFormat("accelerate_yaml", _owns, _tell)

@@ -7,7 +7,6 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
-    no_auto,
     tell_clip,
     tell_decay,
     tell_numbers,
@@ -51,8 +50,8 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.number("run.epochs", get("num_epochs"))
     tell_numbers(writer, "axolotl", get, "seed", "data")
     writer.by_library("zero_grad.where")
-    recompute = get("gradient_checkpointing") or get("activation_checkpointing")
-    if recompute is not None and recompute.value is not None:
+    recompute = _given(get("gradient_checkpointing") or get("activation_checkpointing"))
+    if recompute is not None:
         word = "none" if recompute.value is False else "yes"
         writer.tell("activation_checkpointing", word, recompute)
     _parallel(writer, tree)
@@ -65,11 +64,9 @@ def _given(setting: Setting | None) -> Setting | None:
 def _precision(writer: SettingWriter, tree: Tree) -> None:
     fp16 = _given(tree.setting("fp16") or tree.setting("float16"))
     bf16 = _given(tree.setting("bf16") or tree.setting("bfloat16"))
-    tf32 = _given(tree.setting("tf32"))
-    if tf32 is not None and tf32.switch is not None:
-        writer.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
+    writer.switch("precision.tf32", tree.setting("tf32"))
     on = [setting for setting in (bf16, fp16) if setting is not None and setting.value is not False]
-    if len(on) == 2 and no_auto(bf16) is not None and fp16 is not None and fp16.value is True:
+    if len(on) == 2 and "auto" not in {setting.text for setting in on}:
         writer.warn("CC925", "fp16 and bf16 are both enabled", fp16)
     if bf16 is not None and bf16.value == "auto":
         writer.tell("precision.enabled", "always", bf16)
@@ -80,18 +77,18 @@ def _precision(writer: SettingWriter, tree: Tree) -> None:
     elif on:
         setting = on[0]
         dtype = "bfloat16" if setting is bf16 else "float16"
-        full = setting.text == "full" or (tree.get("bfloat16") is not None and dtype == "bfloat16")
+        # the long names are those of weights, without mixed precision
+        full = setting.text == "full" or setting.name in ("float16", "bfloat16")
         writer.tell("precision.enabled", "always", setting)
         writer.tell("precision.dtypes", dtype, setting)
         writer.tell("precision.compute_dtype", dtype, setting)
         writer.tell("precision.mode", "full" if full else "mixed", setting)
-        mode = "none" if dtype == "bfloat16" else "library"
+        mode = "library" if setting is fp16 and not full else "none"
         writer.tell("loss_scaling.mode", mode, setting, origin="presence")
     else:
-        given = [setting for setting in (fp16, bf16) if setting is not None]
-        writer.tell("precision.enabled", "never", *given)
-        writer.tell("precision.compute_dtype", "float32", *given)
-        writer.tell("loss_scaling.mode", "none", *given, origin="presence")
+        writer.tell("precision.enabled", "never", fp16, bf16)
+        writer.tell("precision.compute_dtype", "float32", fp16, bf16)
+        writer.tell("loss_scaling.mode", "none", fp16, bf16, origin="presence")
         return
     writer.by_library("scaler_update.status")
 
@@ -111,14 +108,15 @@ def _schedule(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _parallel(writer: SettingWriter, tree: Tree) -> None:
-    deepspeed = _given(tree.setting("deepspeed"))
-    sharded = tree.get("fsdp")
-    if deepspeed is not None and deepspeed.text:
+    deepspeed = tree.section("deepspeed").as_setting("deepspeed")
+    sharded = tree.section("fsdp")
+    if deepspeed.text:
         writer.tell("parallel.kind", "deepspeed", deepspeed)
         writer.tell("api", "deepspeed", deepspeed, origin="presence")
         writer.mention(deepspeed.text)
-    elif (sharded is not None and (sharded.items or sharded.value)) or tree.get("fsdp_version"):
-        writer.tell("parallel.kind", "fsdp", tree.setting("fsdp") or tree.setting("fsdp_version"))
+    elif sharded.items or sharded.text or tree.get("fsdp_version"):
+        settings = (tree.setting("fsdp"), tree.setting("fsdp_version"))
+        writer.tell("parallel.kind", "fsdp", *settings)
     else:
         writer.by_library("parallel.kind")
 

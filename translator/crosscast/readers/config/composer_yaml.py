@@ -9,6 +9,7 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
+    positive,
     tell_betas,
     tell_decay,
     tell_numbers,
@@ -19,7 +20,6 @@ from crosscast.readers.words import (
 _DURATION = re.compile(
     r"^\s*max_duration\s*:\s*[\"']?[\d_.]+(e\d+)?(ba|ep|tok|sp|dur|iter)\b", re.M
 )
-_AMP = re.compile(r"^\s*precision\s*:\s*[\"']?(amp_\w+|fp32)\b", re.M)
 _KNOWN = frozenset(
     (
         *("device_train_microbatch_size", "global_train_batch_size", "device_train_grad_accum"),
@@ -32,18 +32,18 @@ _UNITS = {"ba": "steps", "ep": "epochs", "tok": "tokens", "sp": "samples", "dur"
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
-    if len(keys & _KNOWN) < 2 and "trainer" not in keys:
-        return False
-    return bool(_DURATION.search(source.text)) and (
-        bool(_AMP.search(source.text)) or len(keys & _KNOWN) >= 3
-    )
+    return bool(keys & _KNOWN) and bool(_DURATION.search(source.text))
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
-    trainer = tree.get("trainer") or tree
+    trainer = tree.section("trainer")
 
     def get(name: str) -> Setting | None:
         return trainer.setting(name) or tree.setting(name)
+
+    def section(*names: str) -> Tree:
+        found = (f for t in (trainer, tree) for n in names if (f := t.section(n)).keys)
+        return next(found, Tree(tree.span))
 
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "composer", get("max_duration"), origin="presence")
@@ -53,18 +53,16 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if (steps := get("grad_accum") or get("device_train_grad_accum")) is not None:
         writer.number("accumulation.steps", steps)
         writer.tell("accumulation.present", "yes", steps)
-    _clip(writer, tree, trainer)
-    _optimizer(writer, tree, trainer)
-    _schedule(writer, tree, trainer)
+    _clip(writer, section("algorithms"), get("grad_clip_norm"))
+    _optimizer(writer, section("optimizer", "optimizers"))
+    _schedule(writer, section("scheduler", "schedulers"))
     tell_numbers(writer, "composer", get, "seed", "data")
     _length(writer, get("max_duration"))
-    sharded = tree.get("fsdp_config") or trainer.get("fsdp_config")
-    if sharded is not None and sharded.keys:
+    sharded = section("fsdp_config")
+    if sharded.keys:
         writer.tell("parallel.kind", "fsdp", sharded.as_setting("fsdp_config"))
         recompute = sharded.setting("activation_checkpointing")
-        if recompute is not None and recompute.switch is not None:
-            word = "yes" if recompute.switch else "none"
-            writer.tell("activation_checkpointing", word, recompute)
+        writer.switch("activation_checkpointing", recompute, off="none")
     else:
         writer.by_library("parallel.kind")
     writer.by_library("zero_grad.where")
@@ -85,14 +83,9 @@ def _batch(writer: SettingWriter, whole: Setting | None, micro: Setting | None) 
     writer.unknown("accumulation.steps", reason, whole, micro, text=formula)
 
 
-def _section(tree: Tree, trainer: Tree, *names: str) -> Tree | None:
-    return next((f for t in (trainer, tree) for n in names if (f := t.get(n)) and f.keys), None)
-
-
-def _clip(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
-    algorithms = _section(tree, trainer, "algorithms")
-    clip = None if algorithms is None else algorithms.get("gradient_clipping")
-    if clip is not None and clip.keys is not None:
+def _clip(writer: SettingWriter, algorithms: Tree, limit: Setting | None) -> None:
+    clip = algorithms.section("gradient_clipping")
+    if clip.keys is not None:
         kind = clip.setting("clipping_type")
         word = {"norm": "global_norm", "value": "value", "adaptive": "layerwise"}
         writer.tell(
@@ -100,51 +93,45 @@ def _clip(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
         )
         writer.number("clipping.value", clip.setting("clipping_threshold"))
         writer.by_library("clipping.per", "clipping.unscaled_first")
-    elif (limit := trainer.setting("grad_clip_norm") or tree.setting("grad_clip_norm")) is not None:
-        positive = (limit.number or 0) > 0
-        writer.tell("clipping.kind", "global_norm" if positive else "none", limit)
-        if positive:
-            writer.number("clipping.value", limit)
+    elif limit is not None:
+        above = positive(limit)
+        writer.tell("clipping.kind", "none" if above is None else "global_norm", limit)
+        writer.number("clipping.value", above)
 
 
-def _optimizer(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
-    section = _section(tree, trainer, "optimizer", "optimizers")
-    if section is None or section.keys is None:
-        return
-    named = section.setting("name")
-    if named is None:  # yahp's form: the name is the key
-        name, inner = next(iter(section.keys.items()))
-        if inner.keys is None:
-            return
-        named = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
-        section = inner
-    family = tell_optimizer(writer, named)
-    coupled = family in ("adam", "sgd")
-    tell_numbers(writer, "composer", section.setting, "optimizer", coupled=coupled)
-    tell_betas(writer, section)
+def _named(section: Tree) -> tuple[Setting | None, Tree]:
+    """Return the name of what a section makes, and its arguments; in yahp's form it is the key."""
+    inner = {name: tree for name, tree in (section.keys or {}).items() if not tree.text}
+    if "name" in section.names() or not inner:
+        return section.setting("name"), section
+    name, arguments = next(iter(inner.items()))
+    places = arguments.as_setting(name).places[:1]
+    return Setting(name=name, value=name, places=places), arguments
 
 
-def _schedule(writer: SettingWriter, tree: Tree, trainer: Tree) -> None:
-    section = _section(tree, trainer, "scheduler", "schedulers")
-    if section is None or section.keys is None:
-        return
-    kind = section.setting("name")
+def _optimizer(writer: SettingWriter, section: Tree) -> None:
+    named, arguments = _named(section)
+    coupled = tell_optimizer(writer, named) in ("adam", "sgd")
+    tell_numbers(writer, "composer", arguments.setting, "optimizer", coupled=coupled)
+    tell_betas(writer, arguments)
+
+
+def _schedule(writer: SettingWriter, section: Tree) -> None:
+    kind, arguments = _named(section)
     if kind is None:
-        name, inner = next(iter(section.keys.items()))
-        kind = Setting(name=name, value=name, places=(inner.key,) if inner.key else ())
-        section = inner if inner.keys is not None else section
+        return
     tell_decay(writer, kind)
-    warmup = section.setting("t_warmup")
-    if warmup is not None and (found := _TIME.fullmatch(warmup.text)):
+    warmup = arguments.section("t_warmup").as_setting("t_warmup")
+    if found := _TIME.fullmatch(warmup.text):
         writer.tell("schedule.warmup", f"{found[1]} {_UNITS.get(found[2], found[2])}", warmup)
         writer.tell("schedule.has_warmup", "no" if float(found[1]) == 0 else "yes", warmup)
     writer.by_library("schedule.stepped_per", "schedule.on_skip")
 
 
 def _length(writer: SettingWriter, duration: Setting | None) -> None:
-    found = _TIME.fullmatch(duration.text) if duration is not None else None
-    if found and duration is not None and found[2] in ("ba", "ep"):
-        field = "schedule.total_steps" if found[2] == "ba" else "run.epochs"
+    found = _TIME.fullmatch("" if duration is None else duration.text)
+    fields = {"ba": "schedule.total_steps", "ep": "run.epochs"}
+    if found and (field := fields.get(found[2])):
         writer.tell(field, int(float(found[1].replace("_", ""))), duration)
 
 

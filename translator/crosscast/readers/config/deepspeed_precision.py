@@ -7,6 +7,7 @@ import difflib
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
+from crosscast.readers.words import positive
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -32,24 +33,18 @@ _DEFAULTS = next(d for d in LIBRARY_DEFAULTS if d.api == "deepspeed fp16")
 
 def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
     """Record the facts of the sections fp16, bf16 and amp."""
-    fp16 = tree.get("fp16")
-    bf16 = tree.get("bf16") or tree.get("bfloat16")
-    half = _switched(fp16)
-    brain = _switched(bf16)
     _misspelt(writer, tree)
-    amp = tree.get("amp")
-    if amp is not None and _switched(amp) is True:
-        _apex(writer, amp)
+    amp = _switch(tree, "amp")
+    if _is_on(amp) is True:
+        _apex(writer, amp, tree.setting("amp", "opt_level"))
         return
-    fp16_on = None if fp16 is None else fp16.setting("enabled") or fp16.as_setting("fp16")
-    bf16_on = None if bf16 is None else bf16.setting("enabled") or bf16.as_setting("bf16")
+    fp16_on = _switch(tree, "fp16")
+    bf16_on = _switch(tree, "bf16") or _switch(tree, "bfloat16")
+    half, brain = _is_on(fp16_on), _is_on(bf16_on)
     if half is True and brain is True:
         writer.warn("CC925", "fp16 and bf16 are both enabled", bf16_on, severity=Severity.ERROR)
-    auto = [
-        switch
-        for switch, on in ((fp16_on, half), (bf16_on, brain))
-        if switch is not None and on is None
-    ]
+    types = {"float16": (fp16_on, half), "bfloat16": (bf16_on, brain)}
+    auto = {dtype: switch for dtype, (switch, on) in types.items() if on is None}
     if half is True or brain is True:
         dtype, setting = ("float16", fp16_on) if half is True else ("bfloat16", bf16_on)
         writer.tell("precision.enabled", "always", setting)
@@ -57,11 +52,10 @@ def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
         writer.tell("precision.compute_dtype", dtype, setting)
         writer.tell("precision.mode", "mixed", setting, origin="presence")
     elif auto:
-        writer.tell("precision.enabled", "config", *auto)
-        for switch, on, dtype in ((fp16_on, half, "float16"), (bf16_on, brain, "bfloat16")):
-            if switch is not None and on is None:
-                writer.tell("precision.dtypes", dtype, switch)
-        writer.unknown("precision.compute_dtype", AUTO, *auto, text="auto")
+        writer.tell("precision.enabled", "config", *auto.values())
+        for dtype, switch in auto.items():
+            writer.tell("precision.dtypes", dtype, switch)
+        writer.unknown("precision.compute_dtype", AUTO, *auto.values(), text="auto")
     else:
         given = [switch for switch in (fp16_on, bf16_on) if switch is not None]
         if given:
@@ -70,60 +64,51 @@ def tell_precision_sections(writer: SettingWriter, tree: Tree) -> None:
         else:
             writer.default("precision.enabled", "never")
             writer.default("precision.compute_dtype", "float32")
-        _unused_scale(writer, fp16)
-    if fp16 is not None and half is not False and brain is not True:
-        _scaling(writer, fp16, fp16_on)
+    if half is not False and brain is not True:
+        _scaling(writer, tree.section("fp16"), fp16_on)
     else:
         writer.tell("loss_scaling.mode", "none", bf16_on, origin="presence")
-        if brain is True and half is not None:
-            _unused_scale(writer, fp16 if half is not True else None)
+    scale = positive(tree.setting("fp16", "loss_scale"))
+    if half is False and scale is not None:
+        writer.warn("CC927", "loss_scale has no effect: fp16 is not enabled", scale)
+
+
+def _switch(tree: Tree, name: str) -> Setting | None:
+    """Return what switches a section on; None if there is no such section."""
+    return tree.setting(name, "enabled") or tree.setting(name)
+
+
+def _is_on(switch: Setting | None) -> bool | None:
+    """Return whether a section is switched on; None for auto."""
+    if switch is None or (switch.known and switch.value is None):
+        return False
+    return switch.value if isinstance(switch.value, bool) else None
 
 
 def _misspelt(writer: SettingWriter, tree: Tree) -> None:
     """Report entries that DeepSpeed does not read, with names close to ones that it reads."""
     for section, names in _NAMES.items():
-        given = tree.get(section)
-        if given is None:
-            continue
+        given = tree.section(section)
         for name in sorted(given.names() - {*names}):
             near = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
-            entry = given.setting(name) if near else None
-            if entry is not None and near[0] not in given.names():
+            if near and near[0] not in given.names():
                 writer.warn(
                     "CC933",
                     f"{section}.{name} has no effect: DeepSpeed reads {near[0]} (newer versions "
                     "refuse other names)",
-                    entry,
+                    given.setting(name),
                     hint=f"rename it to {near[0]}",
                 )
 
 
-def _unused_scale(writer: SettingWriter, fp16: Tree | None) -> None:
-    scale = None if fp16 is None else fp16.setting("loss_scale")
-    if scale is not None and (scale.number or 0) > 0:
-        writer.warn("CC927", "loss_scale has no effect: fp16 is not enabled", scale)
-
-
-def _switched(section: Tree | None) -> bool | None:
-    """Return whether a section is enabled; None for auto."""
-    if section is None:
-        return False
-    if section.keys is None:
-        return section.value if isinstance(section.value, bool) else None
-    enabled = section.get("enabled")
-    if enabled is None:
-        return False
-    return enabled.value if isinstance(enabled.value, bool) else None
-
-
-def _apex(writer: SettingWriter, amp: Tree) -> None:
-    writer.tell("api", "apex_amp", amp.setting("enabled"))
-    writer.tell("precision.enabled", "always", amp.setting("enabled"))
-    writer.tell("precision.dtypes", "float16", amp.setting("enabled"))
-    writer.tell("precision.compute_dtype", "float16", amp.setting("enabled"))
-    if (level := amp.setting("opt_level")) is not None:
+def _apex(writer: SettingWriter, switch: Setting | None, level: Setting | None) -> None:
+    writer.tell("api", "apex_amp", switch)
+    writer.tell("precision.enabled", "always", switch)
+    writer.tell("precision.dtypes", "float16", switch)
+    writer.tell("precision.compute_dtype", "float16", switch)
+    if level is not None:
         writer.tell("precision.level", level.text, level)
-    writer.tell("loss_scaling.mode", "library", amp.setting("enabled"), origin="presence")
+    writer.tell("loss_scaling.mode", "library", switch, origin="presence")
     writer.by_library("scaler_update.status")
 
 
@@ -131,10 +116,11 @@ def _scaling(writer: SettingWriter, fp16: Tree, on: Setting | None) -> None:
     scale = fp16.setting("loss_scale")
     power = fp16.setting("initial_scale_power")
     writer.by_library("scaler_update.status")
-    if scale is not None and (scale.number is None or scale.number < 0):
-        writer.unknown("loss_scaling.mode", AUTO if scale.text == "auto" else "no number", scale)
+    number = 0 if scale is None else scale.number
+    if number is None or number < 0:
+        writer.unknown("loss_scaling.mode", _why_open(fp16, "loss_scale", "no number"), scale)
         return
-    if scale is not None and scale.number:
+    if number:
         writer.tell("loss_scaling.mode", "static", scale)
         writer.number("loss_scaling.scale", scale)
         return
@@ -148,7 +134,7 @@ def _scaling(writer: SettingWriter, fp16: Tree, on: Setting | None) -> None:
         writer.default("loss_scaling.init_scale", 2.0 ** int(str(arguments["initial_scale_power"])))
     elif (exponent := power.number) is None or not 0 <= exponent <= 1000:
         writer.unknown(
-            "loss_scaling.init_scale", AUTO if power.text == "auto" else "no power", power
+            "loss_scaling.init_scale", _why_open(fp16, "initial_scale_power", "no power"), power
         )
     else:
         writer.tell("loss_scaling.init_scale", 2.0**exponent, power, expression=f"2**{exponent}")
@@ -160,3 +146,7 @@ def _scaling(writer: SettingWriter, fp16: Tree, on: Setting | None) -> None:
             writer.number(field, setting)
     for field in ("loss_scaling.growth_factor", "loss_scaling.backoff_factor"):
         writer.default(field, float(str(_DEFAULTS.fixed[field])))
+
+
+def _why_open(fp16: Tree, name: str, otherwise: str) -> str:
+    return AUTO if fp16.section(name).text == "auto" else otherwise

@@ -6,9 +6,9 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.settings import SettingWriter, number_of
+from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import tell_decay
+from crosscast.readers.words import tell_decay, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 _MARK = re.compile(
@@ -39,7 +39,7 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
-    solver = tree.get("SOLVER") or Tree(tree.span, keys={})
+    solver = tree.section("SOLVER")
     whole = tree.get("_BASE_") is None
     writer.tell("framework", "pytorch", origin="presence")
     writer.by_library("zero_grad.where", "parallel.kind")
@@ -47,24 +47,25 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     _optimizer(writer, solver, whole)
     _clip(writer, solver, whole)
     _schedule(writer, solver, whole)
-    seed = tree.setting("SEED")
-    writer.number("seed", seed if seed is not None and (seed.number or 0) >= 0 else None)
+    random = tree.section("SEED").value == -1
+    writer.number("seed", None if random else tree.setting("SEED"))
 
 
 def _precision(writer: SettingWriter, solver: Tree, whole: bool) -> None:
     switch = solver.setting("AMP", "ENABLED")
-    if switch is None or switch.switch is None:
-        if whole:
+    on = None if switch is None else switch.switch
+    if on is None:
+        if whole and switch is None:
             writer.default("precision.enabled", "never")
             writer.default("precision.compute_dtype", "float32")
             writer.tell("loss_scaling.mode", "none", origin="presence")
         else:
             writer.tell("precision.enabled", "inherit", origin="presence", confidence="likely")
         return
-    word = "float16" if switch.switch else "float32"
-    writer.tell("precision.enabled", "always" if switch.switch else "never", switch)
+    word = "float16" if on else "float32"
+    writer.tell("precision.enabled", "always" if on else "never", switch)
     writer.tell("precision.compute_dtype", word, switch)
-    if not switch.switch:
+    if not on:
         writer.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
     writer.tell("precision.dtypes", word, switch)
@@ -74,9 +75,9 @@ def _precision(writer: SettingWriter, solver: Tree, whole: bool) -> None:
 
 
 def _optimizer(writer: SettingWriter, solver: Tree, whole: bool) -> None:
-    named = solver.setting("OPTIMIZER")  # no setting of detectron2: projects add it
-    other = named is not None and named.text.upper() != "SGD"
-    if named is not None and other:
+    named = solver.section("OPTIMIZER").as_setting("OPTIMIZER")  # projects add it
+    other = named.text.upper() not in ("", "SGD")
+    if other:
         reason = "a project's own optimizer; its program says how it is made"
         writer.unknown("optimizer.name", reason, named, text=named.text)
     elif whole:
@@ -91,28 +92,29 @@ def _optimizer(writer: SettingWriter, solver: Tree, whole: bool) -> None:
         elif whole:
             writer.default(field, _DEFAULTS[name])
     for name in ("WEIGHT_DECAY_NORM", "WEIGHT_DECAY_BIAS"):
-        spared = solver.setting(name)
-        if spared is not None and spared.number == 0:
+        spared = solver.section(name).as_setting(name)
+        if spared.number == 0:
             writer.tell("optimizer.no_decay", "yes", spared)
             return
-    if whole:
+    if whole and solver.get("WEIGHT_DECAY_NORM") is None:
         writer.default("optimizer.no_decay", "yes")  # WEIGHT_DECAY_NORM is 0
 
 
 def _clip(writer: SettingWriter, solver: Tree, whole: bool) -> None:
-    section = solver.get("CLIP_GRADIENTS")
-    switch = None if section is None else section.setting("ENABLED")
-    if section is None or switch is None or switch.switch is None:
-        if whole:
+    section = solver.section("CLIP_GRADIENTS")
+    switch = section.setting("ENABLED")
+    on = None if switch is None else switch.switch
+    if on is None:
+        if whole and switch is None:
             writer.default("clipping.kind", "none")
         return
-    if not switch.switch:
+    if not on:
         writer.tell("clipping.kind", "none", switch)
         return
     kind, limit = section.setting("CLIP_TYPE"), section.setting("CLIP_VALUE")
-    word = _CLIPS.get("value" if kind is None else kind.text)
-    if kind is not None and word is None:
-        writer.unknown("clipping.kind", f"a kind called {kind.text!r}", kind, text=kind.text)
+    name = "value" if kind is None else kind.text
+    if (word := _CLIPS.get(name)) is None:
+        writer.unknown("clipping.kind", f"a kind called {name!r}", kind, text=name)
     else:
         writer.tell("clipping.kind", word, kind or switch)
     if limit is not None:
@@ -123,21 +125,18 @@ def _clip(writer: SettingWriter, solver: Tree, whole: bool) -> None:
 
 
 def _schedule(writer: SettingWriter, solver: Tree, whole: bool) -> None:
-    kind = solver.setting("LR_SCHEDULER_NAME")
+    kind, steps = solver.setting("LR_SCHEDULER_NAME"), solver.setting("STEPS")
     if kind is not None:
         tell_decay(writer, kind, _SCHEDULES)
-    elif solver.setting("STEPS") is not None:
-        writer.tell("schedule.name", "multistep", solver.setting("STEPS"))
+    elif steps is not None:
+        writer.tell("schedule.name", "multistep", steps)
     elif whole:
         writer.default("schedule.name", "multistep")
-    if kind is not None or whole or solver.setting("STEPS") is not None:
+    if any(fact.field == "schedule.name" for fact in writer.facts):
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")
     warmup = solver.setting("WARMUP_ITERS")
-    count = number_of(warmup.value) if warmup is not None else None
-    if warmup is not None and count is not None:
-        writer.tell("schedule.warmup", f"{count} steps", warmup)
-        writer.tell("schedule.has_warmup", "yes" if count else "no", warmup)
-    elif whole:
+    tell_warmup(writer, warmup)
+    if warmup is None and whole:
         writer.default("schedule.warmup", f"{_DEFAULTS['WARMUP_ITERS']} steps")
         writer.default("schedule.has_warmup", "yes")
 

@@ -55,11 +55,14 @@ def tell_encoder(writer: SettingWriter, tree: Tree) -> None:
 
 def _rates(writer: SettingWriter, tree: Tree) -> None:
     """Record the floating-point settings; a recipe cannot hold two different dropout rates."""
-    hidden = tree.setting("hidden_dropout_prob")
-    weights = tree.setting("attention_probs_dropout_prob")
-    if hidden and weights and hidden.number is not None and hidden.number == weights.number:
+    hidden, weights = (
+        tree.section(name).as_setting(name)
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob")
+    )
+    if hidden.number is not None and hidden.number == weights.number:
         writer.tell("recipe.model.dropout", float(hidden.number), hidden, weights)
     for name, field in (("initializer_range", "init_std"), ("layer_norm_eps", "layer_norm_eps")):
-        setting = tree.setting(name)
-        if setting is not None and setting.number is not None and setting.number > 0:
-            writer.tell(f"recipe.model.{field}", float(setting.number), setting)
+        setting = tree.section(name).as_setting(name)
+        number = setting.number or 0
+        if number > 0:
+            writer.tell(f"recipe.model.{field}", float(number), setting)

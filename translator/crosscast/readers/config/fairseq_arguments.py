@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Setting, Settings, SettingWriter, number_of
 from crosscast.readers.words import (
     setting_of,
+    tell_backend,
     tell_clip,
     tell_numbers,
     tell_optimizer,
+    tell_schedule,
     tell_warmup,
     tell_window,
 )
@@ -36,19 +37,15 @@ def tell_fairseq(writer: SettingWriter, settings: Settings) -> None:
     tell_numbers(writer, "fairseq", single, "optimizer", coupled=coupled)
     _betas(writer, setting_of("fairseq", "optimizer.betas", get))
     kind = get("lr_scheduler")
-    if kind is not None and (decay := decay_of_schedule(kind.text)):
-        straight = kind.text == "polynomial_decay"  # whose power is 1, unless another is given
-        writer.tell("schedule.name", "linear" if straight else decay, kind)
-        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
+    # the power of that polynomial is 1, unless another is given
+    tell_schedule(writer, kind, {"polynomial_decay": "linear"})
     tell_warmup(writer, get("warmup_updates"), get("warmup_ratio"))
     writer.number("schedule.total_steps", get("total_num_update", "max_update"))
     writer.number("seed", get("seed"))
     writer.by_library("zero_grad.where")
     if kind is not None:
         writer.by_library("schedule.on_skip")
-    backend = get("distributed_backend")
-    if backend is not None and backend.text in ("nccl", "gloo"):
-        writer.tell("parallel.backend", backend.text, backend)
+    tell_backend(writer, get("distributed_backend"))
 
 
 def _betas(writer: SettingWriter, both: Setting | None) -> None:

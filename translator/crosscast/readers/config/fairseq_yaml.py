@@ -14,7 +14,9 @@ _SECTIONS = frozenset(
     {"common", "optimization", "optimizer", "lr_scheduler", "dataset", "distributed_training"}
 )
 _PARTS = ("common", "optimization", "distributed_training")
-"""Sections whose entries are called like flags; others make an object, called `_name`."""
+"""Sections whose entries are called like flags."""
+_OBJECTS = ("optimizer", "lr_scheduler")
+"""Sections that make an object, called `_name`."""
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
@@ -24,26 +26,20 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
     settings = Settings()
-    for name in _PARTS:
-        section = tree.get(name)
-        for setting in section.settings() if section is not None else ():
+    for name in (*_PARTS, *_OBJECTS):
+        for setting in tree.section(name).settings():
             # a list has one entry per epoch; a single one counts for all
             if isinstance(setting.value, tuple) and len(setting.value) == 1:
                 setting = replace(setting, value=setting.value[0])
             settings.add(setting)
-    for name in ("optimizer", "lr_scheduler"):
-        section = tree.get(name)
-        kind = section.setting("_name") if section is not None and section.keys else None
-        kind = kind or tree.setting(name)
-        if kind is not None and kind.value is not None:
-            settings.add(replace(kind, name=name))
-        for setting in section.settings() if section is not None else ():
-            if setting.name != "_name" and setting.name not in settings:
-                settings.add(setting)
+    for name in _OBJECTS:
+        kind = tree.get(name, "_name") or tree.section(name)
+        if kind.text:
+            settings.add(kind.as_setting(name))
     tell_fairseq(writer, settings)
     writer.number("batch.micro_batch_size", tree.setting("dataset", "batch_size"))
     world = settings.get("distributed_world_size")
-    if world is not None and (world.number or 0) > 1:
+    if world is not None and world.number != 1:
         writer.number("parallel.world_size", world)
         writer.tell("parallel.kind", "ddp", world, origin="presence")
 

@@ -11,6 +11,7 @@ import functools
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from ruamel.yaml import YAML
@@ -48,7 +49,6 @@ _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 _BASED = re.compile(r"([-+]?)(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+)")
 _FLOAT = re.compile(r"[-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+][0-9]+)?")
 _REPAIRED = re.compile(r"[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 class _TooMuchError(Exception):
@@ -65,7 +65,7 @@ def read_yaml(source: Source, loader: Loader = "pyyaml") -> Document:
             raise _TooMuchError(f"more than {MAX_CHARACTERS} characters")
         document.tree = builder.build()
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        mark = error.problem_mark
         span = builder.at(mark.line, mark.column) if mark else None
         problem = " ".join(str(error.problem or error.context or "malformed").split())
         document.diagnostics.append(Diagnostic(code="CC921", message=problem, span=span))
@@ -154,16 +154,16 @@ class _Builder:
                         code="CC923", message=message, severity=Severity.WARNING, span=key_span
                     )
                 )
-            keys[name] = _led_by(found, key_span)
+            keys[name] = replace(found, key=key_span)  # an alias keeps the place of its anchor
         return Tree(self.span(start), keys={**merged, **keys})
 
     def scalar(self, event: ScalarEvent) -> Tree:
         text: str = event.value
         span = self.span(event)
-        if not event.implicit[0] or (event.tag is not None and str(event.tag) != "!"):
+        if not event.implicit[0]:
             return Tree(span, text)
         value = plain_value(text, self.loader)
-        if isinstance(value, str) and self.loader == "pyyaml" and _REPAIRED.fullmatch(text):
+        if isinstance(value, str) and _REPAIRED.fullmatch(text):
             self.diagnostics.append(
                 Diagnostic(
                     code="CC924",
@@ -182,7 +182,7 @@ def plain_value(text: str, loader: Loader) -> Plain:
         return None
     if text in _BOOLS:
         return _BOOLS[text]
-    if len(text) > 100 or _NOT_FINITE.fullmatch(text):
+    if len(text) > 100:
         return text
     if _INTEGER.fullmatch(text):
         return int(text.replace("_", ""))
@@ -200,11 +200,3 @@ def _with_dot(text: str) -> str:
     mantissa, _, exponent = text.lower().partition("e")
     exponent = exponent if exponent[:1] in "+-" else f"+{exponent}"
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent}"
-
-
-def _led_by(found: Tree, key: Span) -> Tree:
-    """Return the value with the place of its key; an alias keeps the place of its anchor."""
-    if found.key is None:
-        found.key = key
-        return found
-    return Tree(found.span, found.value, found.keys, found.items, key, found.tag)

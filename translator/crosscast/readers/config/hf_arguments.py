@@ -53,9 +53,7 @@ def tell_trainer(writer: SettingWriter, settings: Settings, *, api: str = "hf_tr
     for name, switch in (("seed", "seed"), ("run.epochs", "num_train_epochs")):
         writer.number(name, settings.get(switch))
     recompute = settings.get("gradient_checkpointing", "activation_checkpointing")
-    if recompute is not None and recompute.switch is not None:
-        word = "yes" if recompute.switch else "none"
-        writer.tell("activation_checkpointing", word, recompute)
+    writer.switch("activation_checkpointing", recompute, off="none")
     _parallel(writer, settings)
 
 
@@ -101,8 +99,7 @@ def _precision(writer: SettingWriter, settings: Settings) -> None:
             writer.default("precision.enabled", "never")
             writer.default("precision.compute_dtype", "float32")
         writer.tell("loss_scaling.mode", "none", *given, origin="presence")
-    if (tf32 := settings.get("tf32")) is not None and tf32.switch is not None:
-        writer.tell("precision.tf32", "yes" if tf32.switch else "no", tf32)
+    writer.switch("precision.tf32", settings.get("tf32"))
     if level := settings.get("fp16_opt_level"):
         writer.tell("precision.level", level.text, level)
 
@@ -146,7 +143,7 @@ def _optimizer(writer: SettingWriter, settings: Settings) -> None:
 def _momentum(writer: SettingWriter, arguments: Setting | None) -> None:
     """Record the facts of `momentum=0.9,nesterov=true`."""
     parts = arguments.text.replace(" ", "").split(",") if arguments is not None else []
-    given = dict(part.split("=", 1) for part in parts if "=" in part)
+    given = dict(part.partition("=")[::2] for part in parts)
     if (momentum := number_of(given.get("momentum"))) is not None:
         writer.tell("optimizer.momentum", momentum, arguments)
         nesterov = switch_of(given.get("nesterov", "false"))
@@ -160,7 +157,8 @@ def _schedule(writer: SettingWriter, settings: Settings) -> None:
     writer.number("schedule.total_steps", positive(settings.get(*_WORDS["schedule.total_steps"])))
     if kind is None:
         writer.default("schedule.name", "linear")
-    elif tell_decay(writer, kind):
+    else:
+        tell_decay(writer, kind)
         _unused_warmup(writer, settings, kind)
     writer.by_library("schedule.stepped_per", "schedule.on_skip")
     _end(writer, settings, "" if kind is None else kind.text.lower())
@@ -172,13 +170,14 @@ def _end(writer: SettingWriter, settings: Settings, name: str) -> None:
     words = parameter_words("transformers", "schedule")
     for argument in names:
         setting = settings.get(argument)
-        if setting is not None and setting.number is not None:
-            writer.tell(f"recipe.{words[argument]}", float(setting.number), setting)
+        number = None if setting is None else setting.number
+        if number is not None:
+            writer.tell(f"recipe.{words[argument]}", float(number), setting)
 
 
 def _unused_warmup(writer: SettingWriter, settings: Settings, kind: Setting) -> None:
-    given = settings.get("warmup_steps", "warmup_ratio")
-    if kind.text.lower() == "constant" and given is not None and given.number:
+    given = positive(settings.get("warmup_steps", "warmup_ratio"))
+    if kind.text.lower() == "constant" and given is not None:
         writer.warn(
             "CC926",
             f"the schedule constant does not warm up: {given.name} has no effect",
@@ -191,7 +190,7 @@ def _parallel(writer: SettingWriter, settings: Settings) -> None:
     if (config := settings.get("deepspeed")) is not None and config.value not in (None, "", False):
         writer.tell("parallel.kind", "deepspeed", config)
         writer.tell("api", "deepspeed", config, origin="presence")
-        if isinstance(config.value, str) and config.text.lower() != "true":
+        if config.switch is None:
             writer.mention(config.text)
     if (sharded := settings.get("fsdp")) is not None and sharded.text not in ("", "False"):
         writer.tell("parallel.kind", "fsdp", sharded)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _UP = 3
 """Folders above a configuration in which the groups that it names are looked for."""
-_DEFAULTS = re.compile(r"^defaults[ \t]*:", re.MULTILINE)
 _PACKAGE = re.compile(r"^#[ \t]*@package[ \t]+(\S+)", re.MULTILINE)
 _ENTRY = re.compile(
     r"^[ \t]*-[ \t]*(?:(?P<words>(?:override[ \t]+|optional[ \t]+)*)(?P<group>/?[\w/@.]+)[ \t]*:"
@@ -41,8 +40,6 @@ class Choice:
 
 def choices_of(source: Source) -> tuple[Choice, ...]:
     """Return the entries of `defaults`, `_self_` among them; empty if a file has none."""
-    if not source.name.endswith((".yaml", ".yml")) or not _DEFAULTS.search(source.text):
-        return ()
     block = _BLOCK.search(source.text + "\n")
     found: list[Choice] = []
     for entry in _ENTRY.finditer(block[1] if block else ""):
@@ -61,8 +58,8 @@ def parts_of_tree(source: Source, files: Files) -> tuple[Source, ...]:
     for _ in range(MAX_DEPTH):
         named = [_file(member, choice, files) for member in level for choice in choices_of(member)]
         new = {s.name: s for s in named if s is not None and s is not source}
-        level = [s for name, s in new.items() if name not in found]
-        found.update((member.name, member) for member in level)
+        level = [*new.values()]
+        found |= new
     return tuple(found.values())
 
 
@@ -116,12 +113,13 @@ class _Composition:
                 whole, placed = merged(whole, rest), True
             elif not choice.overrides or self.depth == 1:
                 part = self._part(source, choice)
-                missing = missing or (part is None and not choice.group.startswith("hydra"))
+                missing |= part is None and not choice.group.startswith("hydra")
                 whole = whole if part is None else merged(whole, part)
         self.depth -= 1
         whole = whole if placed else merged(whole, rest)
-        if missing and own.keys and whole.keys is not None:
-            whole.keys["defaults"] = own.keys["defaults"]
+        if missing:  # what is not given may say more
+            keys = {**(whole.keys or {}), "defaults": own.section("defaults")}
+            return replace(whole, keys=keys)
         return whole
 
     def _part(self, source: Source, choice: Choice) -> Tree | None:
@@ -131,8 +129,10 @@ class _Composition:
         # Looking for the files of a configuration must not load YAML.
         from crosscast.readers.config.foreign_yaml import read_yaml
 
-        tree = read_yaml(found, self.loader).tree if found is not None else None
-        if found is None or tree is None or tree.keys is None or self.depth > MAX_DEPTH:
+        if found is None or self.depth > MAX_DEPTH:
+            return None
+        tree = read_yaml(found, self.loader).tree
+        if tree is None or tree.keys is None:
             return None
         inner = self.compose(found, tree) if choices_of(found) else tree
         return _under(inner, choice.package or _package(found, group))

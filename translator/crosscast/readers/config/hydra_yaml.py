@@ -36,13 +36,12 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("framework", "pytorch", origin="presence")
     for name in ("seed", "seed_everything"):
         writer.number("seed", tree.setting(name))
-    trainer = tree.get("trainer")
-    if trainer is not None and trainer.keys is not None:
-        devices = trainer.setting("devices") or trainer.setting("gpus")
-        nodes = trainer.setting("num_nodes")
-        world = product_of(devices, nodes)
-        if world is not None:
-            writer.tell("parallel.world_size", world, devices, nodes)
+    trainer = tree.section("trainer")
+    devices = trainer.setting("devices") or trainer.setting("gpus")
+    nodes = trainer.setting("num_nodes")
+    world = product_of(devices, nodes)
+    if world is not None:
+        writer.tell("parallel.world_size", world, devices, nodes)
     for path in ("data", "datamodule"):
         writer.number("batch.micro_batch_size", tree.setting(path, "batch_size"))
 
@@ -53,37 +52,30 @@ def _owns_diffusion(source: Source, keys: frozenset[str]) -> bool:
 
 def _tell_diffusion(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("framework", "pytorch", origin="presence")
-    section = tree.get("lightning", "trainer")
     writer.tell("api", "lightning", tree.setting("model", "target"), origin="presence")
-    tell_lightning(
-        writer, section.settings().get if section is not None else Tree(tree.span).setting
-    )
+    tell_lightning(writer, tree.section("lightning", "trainer").settings().get)
     rate = tree.setting("model", "base_learning_rate")
     if rate is not None:
         reason = "main.py multiplies it by devices, batch and window unless --scale_lr is False"
         writer.unknown("optimizer.learning_rate", reason, rate, text="base_learning_rate")
     writer.number("batch.micro_batch_size", tree.setting("data", "params", "batch_size"))
     unet = tree.setting("model", "params", "unet_config", "params", "use_checkpoint")
-    if unet is not None and unet.switch is not None:
-        writer.tell("activation_checkpointing", "yes" if unet.switch else "none", unet)
+    writer.switch("activation_checkpointing", unet, off="none")
     _diffusion_schedule(writer, tree)
 
 
 def _diffusion_schedule(writer: SettingWriter, tree: Tree) -> None:
     """Record `scheduler_config`, whose lists have one entry per cycle."""
-    scheduler = tree.get("model", "params", "scheduler_config")
-    made = next(made_objects(scheduler), None) if scheduler is not None else None
+    made = next(made_objects(tree.section("model", "params", "scheduler_config")), None)
     if made is None:
         return
     arguments = made.arguments
 
     def single(name: str) -> float | None:
         """Return a number, or that of a list with one entry."""
-        found = arguments.get(name)
-        items = found.items if found is not None else None
-        inner = items[0] if items is not None and len(items) == 1 else found
-        setting = None if inner is None else inner.as_setting(name)
-        return None if setting is None else setting.number
+        found = arguments.section(name)
+        items = found.items or []
+        return (items[0] if len(items) == 1 else found).as_setting(name).number
 
     word = _SCHEDULES.get(made.name.rpartition(".")[2], "")
     low, high = single("f_min"), single("f_max")

@@ -24,7 +24,6 @@ _BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[^\n]*)+", re.S)
 _WORD = re.compile(r"[-+]?[\w.][\w.+-]*")
 _TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _SINGLE = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
-_WORDS: dict[str, Plain] = {"true": True, "false": False, "null": None}
 _PYTHON: dict[str, Plain] = {"True": True, "False": False, "None": None}
 
 
@@ -117,8 +116,6 @@ class _Reader:
         return Tree(self.span(start, self.at), self.scalar(found.group(), start), plain=True)
 
     def scalar(self, word: str, start: int) -> Plain:
-        if word in _WORDS:
-            return _WORDS[word]
         if word in _PYTHON:
             self.odd(f"the word {word}", start)
             return _PYTHON[word]

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from crosscast.readers.settings import Setting, SettingWriter
-from crosscast.readers.words import setting_of, tell_numbers, tell_precision, tell_window
+from crosscast.readers.words import (
+    is_no_limit,
+    setting_of,
+    tell_numbers,
+    tell_precision,
+    tell_window,
+)
 
+_DEEPSPEED = re.compile(r"deepspeed(?:\w*stage_([123]))?")
 KINDS = {
     "ddp": "ddp",
     "ddp_spawn": "ddp",
@@ -27,8 +35,7 @@ def tell_lightning(writer: SettingWriter, get: Callable[..., Setting | None]) ->
     limit = setting_of("lightning", "clipping.max_norm", get)
     kind = get("gradient_clip_algorithm")
     if limit is not None:
-        value = limit.number
-        if limit.known and not value:
+        if is_no_limit(limit):
             writer.tell("clipping.kind", "none", limit)
         else:
             by_value = kind is not None and kind.text == "value"
@@ -37,14 +44,11 @@ def tell_lightning(writer: SettingWriter, get: Callable[..., Setting | None]) ->
             writer.by_library("clipping.unscaled_first", "clipping.per")
     writer.by_library("zero_grad.where")
     strategy = get("strategy", "distributed_backend", "accelerator")
-    if strategy is not None and strategy.text:
+    if strategy is not None:
         word = strategy.text.lower().partition("_find")[0]
-        if word.startswith("deepspeed"):
-            stage = word.rpartition("stage_")[2][:1]
-            known = stage if stage in ("1", "2", "3") and "stage_" in word else ""
-            writer.tell(
-                "parallel.kind", f"deepspeed_zero{known}" if known else "deepspeed", strategy
-            )
+        if found := _DEEPSPEED.match(word):
+            zero = f"deepspeed_zero{found[1]}" if found[1] else "deepspeed"
+            writer.tell("parallel.kind", zero, strategy)
         elif kind_word := KINDS.get(word):
             writer.tell("parallel.kind", kind_word, strategy)
     writer.number("run.epochs", get("max_epochs"))

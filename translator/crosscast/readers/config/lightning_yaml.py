@@ -16,6 +16,7 @@ from crosscast.readers.words import (
     tell_optimizer,
     tell_precision,
     tell_torch_class,
+    tell_warmup,
 )
 
 _TRAIN = re.compile(r"^[ \t]+(global_batch_size|micro_batch_size|lr_warmup_steps)[ \t]*:", re.M)
@@ -43,31 +44,26 @@ def _tell_litgpt(writer: SettingWriter, tree: Tree) -> None:
     if world is not None:
         writer.tell("parallel.world_size", world, devices, nodes)
     writer.by_library("parallel.kind", "zero_grad.where")
-    train = tree.get("train") or tree
+    train = tree.section("train")
     _window(writer, train, devices, world)
     tell_clip(writer, train.setting("max_norm"))
     writer.number("run.epochs", train.setting("epochs"))
     tell_numbers(writer, "litgpt", train.setting, "data", "schedule")
     writer.number("seed", get("seed"))
     warmup = train.setting("lr_warmup_steps")
-    if warmup is not None and warmup.number is not None:
-        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    tell_warmup(writer, warmup)
     # litgpt's recipes warm up linearly, then follow a cosine down to min_lr.
     writer.tell("schedule.name", "cosine", warmup, train.setting("min_lr"), confidence="likely")
     writer.tell("schedule.stepped_per", "step", warmup, origin="presence")
-    optimizer = tree.get("optimizer")
-    if optimizer is not None and optimizer.keys is not None:
-        _typed_optimizer(writer, optimizer)
-    elif optimizer is not None:
-        tell_optimizer(writer, optimizer.as_setting("optimizer"))
+    tell_optimizer(writer, tree.setting("optimizer"))
+    _typed_optimizer(writer, tree.section("optimizer"))
 
 
 def product_of(devices: Setting | None, nodes: Setting | None) -> int | None:
     """Return devices times nodes, None if it is not known."""
     count = None if devices is None else devices.number
     times = 1 if nodes is None else nodes.number
-    return int(count * times) if count and times and count > 0 else None
+    return max(int((count or 0) * (times or 0)), 0) or None
 
 
 def _window(writer: SettingWriter, train: Tree, devices: Setting | None, world: int | None) -> None:
@@ -80,11 +76,12 @@ def _window(writer: SettingWriter, train: Tree, devices: Setting | None, world: 
     writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     rows, part = whole.number, micro.number
     formula = "global_batch_size / devices / micro_batch_size"
-    if rows and part and world:
-        if rows % (part * world):
+    together = (part or 0) * (world or 0)
+    if rows and together:
+        if rows % together:
             message = f"{rows} rows are not a multiple of {part} x {world} processes"
             writer.warn("CC928", message, whole)
-        steps = max(int(rows // (part * world)), 1)
+        steps = max(int(rows // together), 1)
         given = (whole, micro, devices)
         writer.tell("accumulation.steps", steps, *given, origin="derived", expression=formula)
     else:
@@ -93,18 +90,16 @@ def _window(writer: SettingWriter, train: Tree, devices: Setting | None, world: 
 
 
 def _typed_optimizer(writer: SettingWriter, section: Tree) -> None:
-    tell_torch_class(writer, section.setting("class_path"), section.get("init_args") or section)
+    tell_torch_class(writer, section.setting("class_path"), section.section("init_args"))
 
 
 def _owns_lightning(source: Source, keys: frozenset[str]) -> bool:
-    if "trainer" not in keys or "exp_manager" in keys or "task" in keys:
-        return False
     marked = "seed_everything" in keys or "class_path:" in source.text
-    return marked and bool(_TRAINER.search(source.text))
+    return "trainer" in keys and marked and bool(_TRAINER.search(source.text))
 
 
 def _tell_lightning(writer: SettingWriter, tree: Tree) -> None:
-    trainer = tree.get("trainer") or tree
+    trainer = tree.section("trainer")
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "lightning", trainer.as_setting("trainer"), origin="presence")
     settings = trainer.settings()
@@ -113,9 +108,7 @@ def _tell_lightning(writer: SettingWriter, tree: Tree) -> None:
     world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
     if world is not None:
         writer.tell("parallel.world_size", world, settings.get("devices", "gpus"))
-    optimizer = tree.get("optimizer")
-    if optimizer is not None and optimizer.keys is not None:
-        _typed_optimizer(writer, optimizer)
+    _typed_optimizer(writer, tree.section("optimizer"))
     kind = tree.setting("lr_scheduler", "class_path")
     if kind is not None:
         tell_decay(writer, kind)

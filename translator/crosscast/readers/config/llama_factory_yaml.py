@@ -27,11 +27,10 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     settings = tree.settings()
     tell_trainer(writer, settings)
     writer.number("data.sequence_length", settings.get("cutoff_len"))
-    if "activation_checkpointing" not in {fact.field for fact in writer.facts}:
+    if settings.is_on("disable_gradient_checkpointing"):
         off = settings.get("disable_gradient_checkpointing")
-        if off is not None and off.switch:
-            writer.tell("activation_checkpointing", "none", off)
-    if not any(fact.field == "parallel.kind" for fact in writer.facts):
+        writer.tell("activation_checkpointing", "none", off)
+    if "parallel.kind" not in {fact.field for fact in writer.facts}:
         writer.by_library("parallel.kind")
 
 

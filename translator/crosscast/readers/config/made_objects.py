@@ -22,8 +22,6 @@ _OPTIMIZER = re.compile(
     r"(torch(_optimizer)?|apex|transformers|bitsandbytes|timm|deepspeed)\.[\w.]+"
 )
 _SCHEDULE = re.compile(r"torch\.optim\.lr_scheduler\.\w+|transformers\.(\w+\.)*get_\w*schedule\w*")
-_ASIDE = ("LambdaLR", "SequentialLR", "ChainedScheduler")
-"""Classes whose arguments decide about the schedule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +42,9 @@ def made_objects(tree: Tree) -> Iterator[Made]:
     """Yield the objects of a configuration, outer ones first."""
     if tree.keys is not None:
         for word, inner in _FORMS.items():
-            kind = tree.setting(word)
-            if kind is not None and "." in kind.text:
-                arguments = tree.get(inner) if inner else tree
-                yield Made(kind, arguments or Tree(tree.span, keys={}))
+            kind = tree.section(word).as_setting(word)
+            if kind.text:
+                yield Made(kind, tree.section(inner) if inner else tree)
                 break
     for part in (*(tree.keys or {}).values(), *(tree.items or [])):
         yield from made_objects(part)
@@ -68,7 +65,7 @@ def tell_objects(writer: SettingWriter, tree: Tree) -> bool:
         writer.unknown("optimizer.name", "the configuration makes several optimizers", *kinds)
     schedules = [made for made in found if _SCHEDULE.fullmatch(made.name)]
     for made in schedules[:1]:
-        _schedule(writer, made)
+        tell_decay(writer, made.kind)
     return bool(trainers or optimizers or schedules)
 
 
@@ -76,10 +73,3 @@ def is_optimizer(name: str) -> bool:
     """Whether a class with its package is an optimizer of a library for PyTorch."""
     known = _OPTIMIZER.fullmatch(name) and not _SCHEDULE.fullmatch(name)
     return bool(known and "optim" in name.lower() and family_of(name))
-
-
-def _schedule(writer: SettingWriter, made: Made) -> None:
-    if made.name.rpartition(".")[2] in _ASIDE:
-        writer.unknown("schedule.name", "its arguments decide about the schedule", made.kind)
-        return
-    tell_decay(writer, made.kind)

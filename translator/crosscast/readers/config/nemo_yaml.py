@@ -13,11 +13,10 @@ from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     positive,
-    setting_of,
     tell_betas,
-    tell_decay,
     tell_numbers,
     tell_optimizer,
+    tell_schedule,
     tell_warmup,
 )
 from crosscast.targets.parameter_words import scaling_words
@@ -30,15 +29,12 @@ _MARK = re.compile(
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
-    if not {"trainer", "model"} <= keys or "task" in keys:
-        return False
     marks = set(_MARK.findall(source.text))
-    return ("exp_manager" in keys and bool(marks)) or len(marks) >= 3
+    return {"trainer", "model"} <= keys and len(marks) + 2 * ("exp_manager" in keys) >= 3
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
-    trainer = tree.get("trainer") or tree
-    model = tree.get("model") or tree
+    trainer, model = tree.section("trainer"), tree.section("model")
     settings = trainer.settings()
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "nemo", trainer.as_setting("trainer"), origin="presence")
@@ -46,12 +42,12 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.facts = [
         replace(f, value="step") if f.field == "clipping.per" else f for f in writer.facts
     ]
-    if model.get("megatron_amp_O2") or model.get("tensor_model_parallel_size"):
+    level = model.setting("megatron_amp_O2")
+    kind = model.setting("tensor_model_parallel_size") or level
+    if kind is not None:
         writer.facts = [f for f in writer.facts if f.field != "parallel.kind"]
-        kind = model.setting("tensor_model_parallel_size") or model.setting("megatron_amp_O2")
         writer.tell("parallel.kind", "megatron", kind, origin="presence")
-    if (level := model.setting("megatron_amp_O2")) is not None and level.switch is not None:
-        writer.tell("precision.level", "O2" if level.switch else "O1", level)
+    writer.switch("precision.level", level, "O2", "O1")
     world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
     if world is not None:
         given = (settings.get("devices", "gpus"), settings.get("num_nodes"))
@@ -63,10 +59,11 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if recompute is not None:
         word = "none" if recompute.value in (None, False) else "yes"
         writer.tell("activation_checkpointing", word, recompute)
-    writer.number("seed", model.setting("seed") or tree.setting("seed"))
+    for section in (model, tree):
+        writer.number("seed", section.setting("seed"))
     writer.number("schedule.total_steps", positive(settings.get("max_steps")))
     writer.number("data.sequence_length", model.setting("encoder_seq_length"))
-    if any(f.field == "precision.compute_dtype" and f.value == "float16" for f in writer.facts):
+    if ("precision.compute_dtype", "float16") in {(f.field, f.value) for f in writer.facts}:
         for name, field in scaling_words("nemo").items():
             writer.number(field, model.setting(name))
 
@@ -77,11 +74,9 @@ def _batch(writer: SettingWriter, trainer: Tree, model: Tree, world: int | None)
     writer.number("batch.micro_batch_size", micro)
     if whole is None or micro is None:
         return
-    if any(fact.field == "accumulation.present" for fact in writer.facts):
-        times = setting_of("lightning", "accumulation.steps", trainer.setting)
-        if times is not None and times.number != 1:
-            return
-        writer.facts = [f for f in writer.facts if not f.field.startswith("accumulation.")]
+    if any(f.field == "accumulation.steps" and f.value != 1 for f in writer.facts):
+        return
+    writer.facts = [f for f in writer.facts if not f.field.startswith("accumulation.")]
     parts = 1
     for name in ("tensor_model_parallel_size", "pipeline_model_parallel_size"):
         setting = model.setting(name)
@@ -91,11 +86,12 @@ def _batch(writer: SettingWriter, trainer: Tree, model: Tree, world: int | None)
     formula = "global_batch_size / (micro_batch_size * data parallel size)"
     rows, part = whole.number, micro.number
     devices = trainer.setting("devices")
-    if world and world % parts:
+    apart = (part or 0) * ((world or 0) // parts)
+    if (world or 0) % parts:
         message = f"the model is divided over {parts} processes, the trainer starts {world}"
         writer.warn("CC928", message, devices)
-    elif world and rows and part:
-        steps, rest = divmod(rows, part * (world // parts))
+    elif rows and apart:
+        steps, rest = divmod(rows, apart)
         if rest:
             writer.warn("CC928", f"{formula} is not an integer", whole)
         else:
@@ -109,21 +105,14 @@ def _batch(writer: SettingWriter, trainer: Tree, model: Tree, world: int | None)
 
 
 def _optimizer(writer: SettingWriter, model: Tree) -> None:
-    optim = model.get("optim")
-    if optim is None or optim.keys is None:
-        return
-    kind = optim.setting("name")
-    family = tell_optimizer(writer, kind)
-    fused = kind is not None and "fused" in kind.text
+    optim = model.section("optim")
+    family = tell_optimizer(writer, optim.setting("name"))
+    fused = "fused" in optim.section("name").text
     coupled = family in ("sgd", "rmsprop", "adagrad") or (family == "adam" and not fused)
     tell_numbers(writer, "nemo", optim.setting, "optimizer", coupled=coupled)
     tell_betas(writer, optim)
-    sched = optim.get("sched")
-    named = None if sched is None else sched.setting("name")
-    if sched is None or named is None or named.value is None:
-        return
-    tell_decay(writer, named)
-    writer.tell("schedule.stepped_per", "step", named, origin="presence")
+    sched = optim.section("sched")
+    tell_schedule(writer, sched.setting("name"))
     tell_warmup(writer, sched.setting("warmup_steps"), sched.setting("warmup_ratio"))
 
 

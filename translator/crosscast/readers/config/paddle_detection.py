@@ -31,37 +31,27 @@ def tell_detection(writer: SettingWriter, tree: Tree) -> None:
     ema = tree.setting("use_ema")
     if ema is not None and ema.switch:
         writer.number("ema.decay", tree.setting("ema_decay"))
-    builder = tree.get("OptimizerBuilder")
-    if builder is not None:
-        tell_limits(writer, builder)
-        inner = builder.get("optimizer")
-        family = ""
-        if inner is not None:
-            family = tell_optimizer(writer, inner.setting("type"))
-            tell_moments(writer, inner)
-        tell_regularizer(writer, builder.get("regularizer"), inner or builder, family)
-    rate = tree.get("LearningRate")
-    if rate is not None:
-        writer.number("optimizer.learning_rate", rate.setting("base_lr"))
-        _schedulers(writer, rate)
+    builder = tree.section("OptimizerBuilder")
+    tell_limits(writer, builder)
+    optimizer = builder.section("optimizer")
+    family = tell_optimizer(writer, optimizer.setting("type"))
+    tell_moments(writer, optimizer)
+    tell_regularizer(writer, builder.section("regularizer"), optimizer, family)
+    rate = tree.section("LearningRate")
+    writer.number("optimizer.learning_rate", rate.setting("base_lr"))
+    _schedulers(writer, rate)
 
 
 def _schedulers(writer: SettingWriter, rate: Tree) -> None:
     """Record the list of schedulers; a tag or `name` gives the type."""
     for scheduler in items_of(rate.get("schedulers")):
-        name = scheduler.tag.lstrip("!") or (scheduler.setting("name") and scheduler.text)
-        kind = scheduler.setting("name")
-        word = name if isinstance(name, str) and name else kind.text if kind is not None else ""
+        word = scheduler.tag.lstrip("!") or scheduler.section("name").text
         place = Setting(name="schedulers", value=word, places=(scheduler.span,))
-        if not word:
-            continue
         if "warmup" in word.lower():
             tell_length(writer, scheduler.setting("steps"), "steps")
             tell_length(writer, scheduler.setting("epochs"), "epochs")
             continue
-        gamma = scheduler.get("gamma")
-        factors = [g.value for g in items_of(gamma)] if gamma is not None else []
-        if factors and all(factor == 1 for factor in factors):
+        if {factor.value for factor in items_of(scheduler.get("gamma"))} == {1}:
             writer.tell("schedule.name", "constant", place, scheduler.setting("gamma"))
         else:
             tell_decay(writer, place)

@@ -8,7 +8,7 @@ from crosscast.readers.tree import Tree
 
 
 def tell_amp(
-    writer: SettingWriter, switch: Setting | None, scale: Setting | None, tree: Tree | None
+    writer: SettingWriter, switch: Setting | None, scale: Setting | None, tree: Tree
 ) -> None:
     """Record the switch of automatic mixed precision and its loss scale."""
     if switch is None:
@@ -24,20 +24,20 @@ def tell_amp(
         writer.tell("precision.compute_dtype", "float32", switch)
         writer.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
-    dtype = tree.setting("dtype") or tree.setting("amp_dtype") if tree is not None else None
+    dtype = tree.setting("dtype") or tree.setting("amp_dtype")
     brain = dtype is not None and words.TYPES.get(dtype.text.lower()) == "bfloat16"
     word = "bfloat16" if brain else "float16"
     writer.tell("precision.enabled", "always", switch)
     writer.tell("precision.dtypes", word, switch, dtype)
     writer.tell("precision.compute_dtype", word, switch, dtype)
-    level = tree.setting("level") or tree.setting("amp_level") if tree is not None else None
+    level = tree.setting("level") or tree.setting("amp_level")
     if level is not None and level.text:
         writer.tell("precision.level", level.text, level)
     if brain:
         writer.tell("loss_scaling.mode", "none", switch, origin="presence")
         return
-    dynamic = tree.setting("use_dynamic_loss_scaling") if tree is not None else None
-    if dynamic is not None and dynamic.switch is False and scale is not None:
+    dynamic = tree.setting("use_dynamic_loss_scaling")
+    if dynamic is not None and dynamic.switch is False:
         writer.tell("loss_scaling.mode", "static", dynamic, scale)
         writer.number("loss_scaling.scale", scale)
     elif dynamic is not None or scale is not None:
@@ -62,23 +62,19 @@ def tell_moments(writer: SettingWriter, section: Tree) -> None:
 
 
 def tell_regularizer(
-    writer: SettingWriter, regularizer: Tree | None, optimizer: Tree, family: str
+    writer: SettingWriter, regularizer: Tree, optimizer: Tree, family: str
 ) -> None:
     """Record the weight decay of the optimizer itself or of a regularizer."""
-    own = optimizer.setting("weight_decay")
-    if own is not None and own.value is not None:
-        writer.number(f"optimizer.{'l2' if family in ('sgd', 'adam') else 'weight_decay'}", own)
-    if regularizer is None or regularizer.keys is None:
-        return
-    kind = regularizer.setting("name") or regularizer.setting("type")
-    factor = regularizer.setting("coeff") or regularizer.setting("factor")
-    if kind is not None and "l1" in kind.text.lower():
-        return
-    writer.number("optimizer.l2", factor)
+    field = "l2" if family in ("sgd", "adam") else "weight_decay"
+    writer.number(f"optimizer.{field}", optimizer.setting("weight_decay"))
+    kind = regularizer.section("name").text + regularizer.section("type").text
+    if "l1" not in kind.lower():
+        for name in ("coeff", "factor"):
+            writer.number("optimizer.l2", regularizer.setting(name))
 
 
-def tell_limits(writer: SettingWriter, section: Tree) -> bool:
-    """Record how gradients are clipped; return whether they are."""
+def tell_limits(writer: SettingWriter, section: Tree) -> None:
+    """Record how gradients are clipped."""
     for name, word in (
         ("clip_grad_by_norm", "global_norm"),
         ("clip_norm", "global_norm"),
@@ -90,23 +86,22 @@ def tell_limits(writer: SettingWriter, section: Tree) -> bool:
             writer.number("clipping.value", limit)
             writer.tell("clipping.per", "step", limit, origin="presence")
             writer.tell("clipping.unscaled_first", "library", limit, origin="presence")
-            return True
-    return False
+            return
 
 
-def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> bool:
-    """Record the clip object that an optimizer is made with; return whether there is one."""
-    clip = optimizer.get("grad_clip_cfg") or optimizer.get("grad_clip")
-    if clip is None or clip.keys is None:
-        return False
+def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> None:
+    """Record the clip object that an optimizer is made with."""
+    clip = optimizer.get("grad_clip_cfg") or optimizer.section("grad_clip")
+    if clip.keys is None:
+        return
     kind = clip.setting("name") or clip.setting("type")
     names = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
     word = names.get("" if kind is None else kind.text, "global_norm")
     writer.tell("clipping.kind", word, kind)
-    writer.number("clipping.value", clip.setting("clip_norm") or clip.setting("max"))
+    for name in ("clip_norm", "max"):
+        writer.number("clipping.value", clip.setting(name))
     writer.tell("clipping.per", "step", kind, origin="presence")
     writer.tell("clipping.unscaled_first", "library", kind, origin="presence")
-    return True
 
 
 def items_of(tree: Tree | None) -> list[Tree]:

@@ -18,7 +18,7 @@ from crosscast.readers.config.paddle_words import (
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import tell_decay, tell_numbers, tell_optimizer
+from crosscast.readers.words import tell_decay, tell_numbers, tell_optimizer, tell_schedule
 
 _DETECTION = frozenset(
     (
@@ -52,50 +52,41 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
         _clas(writer, tree)
     elif tree.get("TRAIN") is not None:
         _vit(writer, tree)
-    elif tree.get("lr_scheduler") is not None and tree.get("OptimizerBuilder") is None:
+    elif tree.get("lr_scheduler") is not None:
         _seg(writer, tree)
     else:
         tell_detection(writer, tree)
 
 
 def _clas(writer: SettingWriter, tree: Tree) -> None:
-    amp = tree.get("AMP") or tree.get("FP16")
-    general = tree.get("Global") or tree
-    switch = None if amp is None else amp.setting("use_amp")
-    if amp is not None and amp.keys is not None:
-        name = "AMP" if tree.get("AMP") is not None else "FP16"
-        on = switch or Setting(name=name, value=True, places=(amp.key or amp.span,))
+    general = tree.section("Global")
+    name = next((n for n in ("AMP", "FP16") if tree.section(n).keys is not None), "")
+    if name:
+        amp = tree.section(name)
+        whole = Setting(name=name, value=True, places=amp.as_setting(name).places[:1])
         scale = amp.setting("scale_loss") or amp.setting("GradScaler", "init_loss_scaling")
-        tell_amp(writer, on, scale, amp)
-    elif (switch := general.setting("use_amp")) is not None:
-        tell_amp(writer, switch, general.setting("scale_loss"), general)
+        tell_amp(writer, amp.setting("use_amp") or whole, scale, amp)
+    else:
+        tell_amp(writer, general.setting("use_amp"), general.setting("scale_loss"), general)
     _tell_frequency(writer, general.setting("update_freq"))
     _tell_parts(writer, general.setting("accum_steps"))
     writer.number("run.epochs", general.setting("epochs") or general.setting("epoch_num"))
     writer.number("seed", general.setting("seed"))
-    optimizer = tree.get("Optimizer")
-    if optimizer is not None:
-        kind = optimizer.setting("name")
-        family = tell_optimizer(writer, kind)
-        tell_moments(writer, optimizer)
-        rate = optimizer.get("lr")
-        tell_regularizer(writer, optimizer.get("regularizer"), optimizer, family)
-        if rate is not None and rate.keys is not None:
-            writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
-            _named_schedule(writer, rate)
-        limited = tell_grad_clip(writer, optimizer)
-        _tell_pair(writer, optimizer.setting("betas"))
-        clips = (
-            limited or tell_limits(writer, optimizer) or "clip" in " ".join(optimizer.keys or ())
-        )
-        if not clips and kind is not None:
-            writer.tell("clipping.kind", "none", kind, origin="presence")
-    writer.number(
-        "batch.micro_batch_size", tree.setting("DataLoader", "Train", "sampler", "batch_size")
-    )
-    if (rate := tree.get("LRScheduler")) is not None and rate.keys is not None:
+    optimizer = tree.section("Optimizer")
+    kind = optimizer.setting("name")
+    family = tell_optimizer(writer, kind)
+    tell_moments(writer, optimizer)
+    tell_regularizer(writer, optimizer.section("regularizer"), optimizer, family)
+    tell_grad_clip(writer, optimizer)
+    tell_limits(writer, optimizer)
+    if kind is not None and "clip" not in " ".join(optimizer.names()):
+        writer.tell("clipping.kind", "none", kind, origin="presence")
+    _tell_pair(writer, optimizer.section("betas").as_setting("betas"))
+    for rate in (optimizer.section("lr"), tree.section("LRScheduler")):
         writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
         _named_schedule(writer, rate)
+    rows = tree.setting("DataLoader", "Train", "sampler", "batch_size")
+    writer.number("batch.micro_batch_size", rows)
     spread = tree.setting("DistributedStrategy", "data_parallel")
     if spread is not None and spread.switch:
         writer.tell("parallel.kind", "paddle_dp", spread)
@@ -112,12 +103,11 @@ def _tell_parts(writer: SettingWriter, setting: Setting | None) -> None:
         writer.by_library("accumulation.loss_divided", "accumulation.no_sync")
 
 
-def _tell_pair(writer: SettingWriter, setting: Setting | None) -> None:
+def _tell_pair(writer: SettingWriter, both: Setting) -> None:
     """Record betas that a file writes as text: `(0.9, 0.999)`."""
-    text = setting.text.strip() if setting is not None else ""
-    if setting is not None and (found := _PAIR.fullmatch(text)):
+    if found := _PAIR.fullmatch(both.text.strip()):
         for index, beta in enumerate(found.groups()):
-            one = Setting(name="betas", value=float(beta), places=setting.places)
+            one = Setting(name="betas", value=float(beta), places=both.places)
             writer.number(f"optimizer.betas.{index}", one)
 
 
@@ -135,77 +125,64 @@ def _tell_frequency(writer: SettingWriter, setting: Setting | None) -> None:
 
 def _named_schedule(writer: SettingWriter, rate: Tree) -> None:
     kind = rate.setting("name")
-    if kind is not None and kind.text:
+    if kind is not None:
         tell_decay(writer, kind)
         by_epoch, unit = rate.setting("by_epoch"), rate.setting("decay_unit")
         if unit is not None and unit.text in ("step", "epoch"):
             writer.tell("schedule.stepped_per", unit.text, unit)
-        elif by_epoch is not None and by_epoch.switch is not None:
-            writer.tell("schedule.stepped_per", "epoch" if by_epoch.switch else "step", by_epoch)
-        elif by_epoch is None and "constant" not in kind.text.lower():
+        elif by_epoch is None:
             writer.tell("schedule.stepped_per", "step", kind, origin="presence")
-    tell_length(writer, rate.setting("warmup_epoch") or rate.setting("warmup_epochs"), "epochs")
-    tell_length(writer, rate.setting("warmup_steps"), "steps")
+        else:
+            writer.switch("schedule.stepped_per", by_epoch, "epoch", "step")
+    for name, unit_of_length in (
+        *(("warmup_epoch", "epochs"), ("warmup_epochs", "epochs"), ("warmup_steps", "steps")),
+    ):
+        tell_length(writer, rate.setting(name), unit_of_length)
 
 
 def _seg(writer: SettingWriter, tree: Tree) -> None:
     if tree.get("amp") is not None:
         tell_amp(writer, tree.setting("amp"), None, tree)
-    elif (amp := tree.get("amp_cfg")) is not None and amp.keys is not None:
+    else:
+        amp = tree.section("amp_cfg")
         tell_amp(writer, amp.setting("use_amp"), amp.setting("scaler", "init_loss_scaling"), amp)
-    optimizer = tree.get("optimizer")
-    if optimizer is not None and optimizer.keys is not None:
-        family = tell_optimizer(writer, optimizer.setting("type"))
-        tell_moments(writer, optimizer)
-        tell_regularizer(writer, None, optimizer, family)
-        tell_grad_clip(writer, optimizer)
-    schedule = tree.get("lr_scheduler")
-    if schedule is not None and (inner := schedule.get("learning_rate")) and inner.keys is not None:
-        _warmed(writer, schedule, inner)
-    elif schedule is not None and schedule.keys is not None:
-        writer.number("optimizer.learning_rate", schedule.setting("learning_rate"))
-        if (kind := schedule.setting("type")) is not None:
-            tell_decay(writer, kind)
-            writer.tell("schedule.stepped_per", "step", kind, origin="presence")
-        tell_length(writer, schedule.setting("warmup_iters"), "steps")
+    optimizer = tree.section("optimizer")
+    family = tell_optimizer(writer, optimizer.setting("type"))
+    tell_moments(writer, optimizer)
+    tell_regularizer(writer, Tree(tree.span), optimizer, family)
+    tell_grad_clip(writer, optimizer)
+    schedule = tree.section("lr_scheduler")
+    inner = schedule.section("learning_rate")  # of a warm-up around another schedule
+    decay = schedule if inner.keys is None else inner
+    writer.number("optimizer.learning_rate", decay.setting("learning_rate"))
+    tell_schedule(writer, decay.setting("type"))
+    for name in ("warmup_steps", "warmup_iters"):
+        tell_length(writer, schedule.setting(name), "steps")
     writer.number("schedule.total_steps", tree.setting("iters"))
     writer.number("batch.micro_batch_size", tree.setting("batch_size"))
     if (recompute := tree.setting("model", "use_recompute")) is not None and recompute.switch:
         writer.tell("activation_checkpointing", "yes", recompute)
     writer.by_library("zero_grad.where", "parallel.kind")
-    if (base := tree.setting("_base_")) is not None:
-        writer.mention(base.text)
-
-
-def _warmed(writer: SettingWriter, schedule: Tree, inner: Tree) -> None:
-    """Record a warm-up around another schedule; `learning_rate` is that schedule."""
-    writer.number("optimizer.learning_rate", inner.setting("learning_rate"))
-    if (kind := inner.setting("type")) is not None:
-        tell_decay(writer, kind)
-        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
-    tell_length(writer, schedule.setting("warmup_steps"), "steps")
+    writer.mention(tree.section("_base_").text)
 
 
 def _vit(writer: SettingWriter, tree: Tree) -> None:
-    train = tree.get("TRAIN") or tree
-    tell_amp(writer, tree.setting("AMP") or train.setting("AMP"), None, None)
+    train = tree.section("TRAIN")
+    for place in (tree, train):
+        tell_amp(writer, place.setting("AMP"), None, place)
     writer.number("optimizer.learning_rate", train.setting("BASE_LR"))
-    kind = train.setting("OPTIMIZER", "NAME")
-    family = tell_optimizer(writer, kind)
+    optimizer = train.section("OPTIMIZER")
+    family = tell_optimizer(writer, optimizer.setting("NAME"))
     coupled = family in ("sgd", "adam")
     writer.number(f"optimizer.{'l2' if coupled else 'weight_decay'}", train.setting("WEIGHT_DECAY"))
-    optimizer = train.get("OPTIMIZER")
-    if optimizer is not None:
-        tell_numbers(writer, "paddlevit", optimizer.setting, "optimizer")
-        for index, beta in enumerate(items_of(optimizer.get("BETAS"))[:2]):
-            writer.number(f"optimizer.betas.{index}", beta.as_setting("BETAS"))
+    tell_numbers(writer, "paddlevit", optimizer.setting, "optimizer")
+    for index, beta in enumerate(items_of(optimizer.get("BETAS"))[:2]):
+        writer.number(f"optimizer.betas.{index}", beta.as_setting("BETAS"))
     limit = train.setting("GRAD_CLIP")
     if limit is not None:
         writer.tell("clipping.kind", "global_norm" if limit.number else "none", limit)
-        if limit.number:
-            writer.number("clipping.value", limit)
-    steps = train.setting("ACCUM_ITER")
-    if steps is not None:
+        writer.number("clipping.value", limit if limit.number else None)
+    if (steps := train.setting("ACCUM_ITER")) is not None:
         writer.number("accumulation.steps", steps)
         writer.tell("accumulation.present", "yes", steps)
     if (schedule := train.setting("LR_SCHEDULER", "NAME")) is not None:

@@ -24,6 +24,4 @@ def tell_trainer_flags(writer: SettingWriter, settings: Settings) -> None:
     scale = setting_of("paddlenlp", "loss_scaling.init_scale", settings.get)
     if scale is not None and settings.is_on("fp16"):
         writer.number("loss_scaling.init_scale", scale)
-    recompute = settings.get("recompute")
-    if recompute is not None and recompute.switch is not None:
-        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+    writer.switch("activation_checkpointing", settings.get("recompute"), off="none")

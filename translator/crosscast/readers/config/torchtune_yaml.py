@@ -6,12 +6,12 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.settings import Setting, Settings, SettingWriter
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_clip,
-    tell_decay,
     tell_precision,
+    tell_schedule,
     tell_torch_class,
     tell_warmup,
     tell_window,
@@ -28,42 +28,28 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("framework", "pytorch", origin="presence")
-    writer.tell("api", "torchtune", _component(tree.get("model")), origin="presence")
+    writer.tell("api", "torchtune", _component(tree.section("model")), origin="presence")
     get = tree.setting
     if (dtype := get("dtype")) is not None:
         tell_precision(writer, dtype, full=True)
     tell_window(writer, get("gradient_accumulation_steps"), divided="token_normalised")
     writer.number("batch.micro_batch_size", get("batch_size"))
     tell_clip(writer, get("clip_grad_norm"))
-    if (optimizer := tree.get("optimizer")) is not None and optimizer.keys is not None:
-        tell_torch_class(writer, _component(optimizer), optimizer)
-    _schedule(writer, tree)
+    optimizer, schedule = tree.section("optimizer"), tree.section("lr_scheduler")
+    tell_torch_class(writer, _component(optimizer), optimizer)
+    tell_schedule(writer, _component(schedule))
+    tell_warmup(writer, schedule.setting("num_warmup_steps"))
     recompute = get("enable_activation_checkpointing")
-    if recompute is not None and recompute.switch is not None:
-        writer.tell("activation_checkpointing", "yes" if recompute.switch else "none", recompute)
+    writer.switch("activation_checkpointing", recompute, off="none")
     writer.number("run.epochs", get("epochs"))
     writer.number("seed", get("seed"))
     writer.number("data.sequence_length", get("tokenizer", "max_seq_len"))
     writer.by_library("zero_grad.where", "parallel.kind")
 
 
-def _component(section: Tree | None) -> Setting | None:
+def _component(section: Tree) -> Setting | None:
     """Return the setting that names the class of a section; newer files write `component`."""
-    if section is None:
-        return None
     return section.setting("_component_") or section.setting("component")
-
-
-def _schedule(writer: SettingWriter, tree: Tree) -> None:
-    section = tree.get("lr_scheduler")
-    if section is None or section.keys is None:
-        return
-    kind = _component(section)
-    if kind is not None:
-        tell_decay(writer, kind)
-        writer.tell("schedule.stepped_per", "step", kind, origin="presence")
-    settings: Settings = section.settings()
-    tell_warmup(writer, settings.get("num_warmup_steps"), None)
 
 
 READER = YamlFormat("torchtune_yaml", _owns, _tell, loader="numbers", references=True)

@@ -32,8 +32,6 @@ def top_keys(source: Source) -> frozenset[str]:
     text = source.text
     if source.name.lower().endswith(_OTHERS) or len(text) > 1 << 20 or "\0" in text[:4096]:
         return frozenset()
-    if ":" not in text:
-        return frozenset()
     margin: int | None = None
     found: set[str] = set()
     for match in _TOP.finditer(text, 0, _MAX_SNIFFED):
@@ -73,11 +71,10 @@ class YamlFormat:
             if not diagnostics:
                 diagnostics.append(Diagnostic(code="CC921", message=f"{source.name}: no mapping"))
             return Reading(diagnostics=tuple(diagnostics))
-        first = next(iter(document.tree.keys.values()), None)
+        home = document.tree.home
         tree = over_parents(source, document.tree, files, self.loader)
         if self.references:
             resolve_references(tree)
-        home = (first.key,) if first is not None and first.key is not None else ()
         writer = SettingWriter(self.name, home=home)
         self.tell(writer, tree)
         return Reading(
@@ -114,7 +111,7 @@ def resolve_references(root: Tree) -> None:
 
 def _lookup(root: Tree, path: str) -> Tree | None:
     """Return the entry of a path, skipping a leading group name for the file itself."""
-    parts = [part for part in path.split(".") if part]
+    parts = path.split(".")
     for start in range(min(len(parts), 3)):
         found = root.get(*parts[start:])
         if found is not None:
