@@ -108,6 +108,11 @@ def test_an_edited_job_says_what_it_says_now() -> None:
         ("--gpus-per-node=4", "--gpus-per-node=a100:4", "gpus_per_node"),
         ("export OMP_NUM_THREADS=2", "export OMP_NUM_THREADS=$N", "cpus_per_process"),
         ("#SBATCH --time=240", "true\n#SBATCH --time=240", "time_limit_minutes"),
+        ("--gpus-per-node=4\n", "--gpus-per-node\n", "gpus_per_node"),
+        ("--partition=gpu,x\n", "--partition\n", "partition"),
+        ("#SBATCH --mem=64000M\n", "", "memory_mib_per_node"),
+        ("#SBATCH --cpus-per-task=4\n", "", "cpus_per_process"),
+        ("#SBATCH --cpus-per-task", "##SBATCH --cpus-per-task", "cpus_per_process"),
     ],
 )
 def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> None:
@@ -116,6 +121,30 @@ def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> N
     found = read([Source(source.name, source.text.replace(old, new)) for source in sources]).launch
     assert found.scheduler == "slurm"
     assert getattr(found, field) == getattr(Launch(), field)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("#SBATCH --requeue\n", ""),
+        ("--signal=B:USR1@90", "--signal=TERM@90"),
+        ("#SBATCH --signal=B:USR1@90\n", ""),
+        ("SLURM_RESTART_COUNT:-0} >= 5", "SLURM_RESTART_COUNT:-0} >= MOST"),
+    ],
+)
+def test_a_job_that_does_not_go_back_into_the_queue(old: str, new: str) -> None:
+    sources = sources_of(LAUNCHES["requeues"])
+    assert any(old in source.text for source in sources)
+    found = read([Source(source.name, source.text.replace(old, new)) for source in sources]).launch
+    assert (found.scheduler, found.time_limit_minutes) == ("slurm", 9)
+    assert (found.max_requeues, found.signal_seconds) == (0, Launch().signal_seconds)
+
+
+def test_an_elastic_start_without_a_rendezvous_is_none() -> None:
+    sources = sources_of(LAUNCHES["elastic"])
+    texts = {s.name: s.text.replace("--rdzv-backend c10d", "--rdzv-backend etcd") for s in sources}
+    assert texts != {source.name: source.text for source in sources}
+    assert read([Source(name, text) for name, text in texts.items()]).launch == Launch()
 
 
 def test_scripts_of_ones_own_claim_nothing() -> None:

@@ -35,6 +35,33 @@ SCRIPTS = (
     "G=0,1,2\nN=$(echo $G | tr ',' '\\n' | wc -l)\npython t.py --n $N",
     'export LIST="--a 1 \\\n  --b 2 \\\n"\npython t.py $LIST',
     'A=1 B=2; C="$A-${B}"\npython t.py --a=$C --b="$C x"',
+    "python t.py --a $((2 ** 3 ** 2)) --b $((1 + 2 << 3 > 20)) --c $((-(3 - 5) ** 2 % 3))",
+    "python t.py --a $((0 == 0)) --b $((4 != 4)) --c $((7 >> 1 <= 2)) --d $((+3>=3))",
+    "E=\nU=1\npython t.py --a ${E+set}x ${E:+not} --b ${U+set}",
+    'X=(3 4)\npython t.py --a ${X[-2]} --b ${X[1-0]} --c "all: ${X[*]}" --d ${#X[@]}',
+    "[ ! -n '' ] && A=1\n[[ ! ( 3 -ge 4 ) ]] && B=2\nif ! [ a = b ]; then C=3; fi\n"
+    "python t.py --a $A --b $B --c $C",
+    "false && A=1 || A=2\ntest -z '' && C=3\ntest 3 -lt 4 && D=4\ntest 3 = 4 || E=5\n"
+    "python t.py --a $A --c $C --d $D --e $E",
+    "if [ 1 = 1 ] # always\nthen A=1; else A=2; fi\npython t.py --a $A",
+    "[ 1 = 1 ] && # so\n A=1\npython t.py --a $A",
+    "case b in a|b) A=1;; *) A=2;; esac\npython t.py --a $A",
+    "function f { python t.py --a $1 --n $#; }\nf 2 3",
+    "f() { shift 2; python t.py --a $1; }\nf 1 2 3",
+    "declare -i A=2\ntypeset B=3\nreadonly C=4\npython t.py --a $A --b $B --c $C",
+    "X=abc\nY=\nX+=d; python t.py --a $X --b=$Y",
+    "export > /dev/null\nenv A=1 > /dev/null\npython t.py --a 1",
+    "exec 3>&1\npython t.py --a 1",
+    "bash other.sh <<X\npython never.py\nX\nbash --norc -e -c 'python t.py --a 1'",
+    'N=$(echo -n 3)\nC=$(echo "0,1" | grep -o , | wc -l)\npython t.py --n $N --c $C',
+    "F=a.b\npython t.py --x$'\\t' --y ${F:2} --z ${F,,}",
+    "X='eval $Y'\nY='python t.py --a 1'\neval $X",
+    "A=1\nunset A\npython t.py --a ${A-2}",
+    "while false; do :; done\nfor x in; do :; done\npython t.py --a 1",
+    "i=3\n(( i > 2 )) || exit\npython t.py --a $i",
+    "python t.py --a x\\\ny --b '${E}' -1 --c -1e-3 -- --d",
+    "if true; then A=1; elif false; then A=2; else A=3; fi\npython t.py --a $A",
+    "if false; then A=1; elif true; then A=2; fi\npython t.py --a $A",
 )
 
 

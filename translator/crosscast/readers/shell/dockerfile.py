@@ -67,7 +67,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     if found and "=" in body.split()[0]:
         return found
     old = _OLD.fullmatch(body)
-    return [(old[1], old[2].strip())] if old else []
+    return [(old[1], _bare(old[2].strip()))] if old else []
 
 
 def _bare(value: str) -> str:

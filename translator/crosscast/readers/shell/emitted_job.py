@@ -21,6 +21,7 @@ _THREADS = re.compile(r"^export OMP_NUM_THREADS=([1-9]\d{0,5})$", re.M)
 _REQUEUES = re.compile(r"SLURM_RESTART_COUNT:-0\} >= ([1-9]\d{0,8})\)\); then$", re.M)
 _SIGNAL = re.compile(r"B:USR1@(\d{2,5})")
 _MEMORY = re.compile(r"([1-9]\d{0,11})([MG]?)")
+_NAME = re.compile(SLURM_NAME_PATTERN)
 _NODE = re.compile(r'^here=\$\(cd -- "\$\(dirname -- "\$\{BASH_SOURCE\[0\]\}"\)" && pwd\)$', re.M)
 _RESUMES = '"$here/train.py" --auto-resume "$@"'
 _ELASTIC = re.compile(r" --rdzv-backend c10d --rdzv-endpoint | --standalone(?= )")
@@ -57,27 +58,24 @@ def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
     command = re.search(r"^[ \t]*[^#\s]", body, re.M)  # SLURM reads no line after it
     end = command.start() if command else len(body)
     directives = {directive[1]: directive for directive in _DIRECTIVE.finditer(body, 0, end)}
+
+    def given(option: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = directives.get(option)
+        return None if found is None else pattern.fullmatch(found[2] or "")
+
     for option, field in (("time", "time_limit_minutes"), ("gpus-per-node", "gpus_per_node")):
-        found = directives.get(option)
-        if found is not None and found[2] and _COUNT.fullmatch(found[2]):
-            yield field, int(found[2]), found
+        if count := given(option, _COUNT):
+            yield field, int(count[0]), directives[option]
     for option in ("partition", "account"):
-        found = directives.get(option)
-        if found is not None and found[2] and re.match(SLURM_NAME_PATTERN, found[2]):
-            yield option, found[2], found
-    memory = directives.get("mem")
-    if memory is not None and memory[2] and (size := _MEMORY.fullmatch(memory[2])):
-        yield "memory_mib_per_node", int(size[1]) * (1024 if size[2] == "G" else 1), memory
+        if name := given(option, _NAME):
+            yield option, name[0], directives[option]
+    if size := given("mem", _MEMORY):
+        mebibytes = int(size[1]) * (1024 if size[2] == "G" else 1)
+        yield "memory_mib_per_node", mebibytes, directives["mem"]
     threads = _THREADS.search(body)
     if threads is not None and "cpus-per-task" in directives:
         yield "cpus_per_process", int(threads[1]), threads
-    requeues, signal = _REQUEUES.search(body), directives.get("signal")
-    seconds = _SIGNAL.fullmatch(signal[2] or "") if signal is not None else None
-    if (
-        requeues is not None
-        and signal is not None
-        and seconds is not None
-        and "requeue" in directives
-    ):
+    requeues, seconds = _REQUEUES.search(body), given("signal", _SIGNAL)
+    if requeues is not None and seconds is not None and "requeue" in directives:
         yield "max_requeues", int(requeues[1]), requeues
-        yield "signal_seconds", int(seconds[1]), signal
+        yield "signal_seconds", int(seconds[1]), directives["signal"]

@@ -20,14 +20,15 @@ from crosscast.readers.shell.text import (
     Word,
     inner_text,
     joined,
+    pieces_of,
     split_fields,
     text_of,
 )
 from crosscast.readers.shell.words import (
     before_shell,
-    is_whole,
     junk_after,
     lines_of,
+    names_set,
     runs_input,
     shell_inside,
 )
@@ -88,17 +89,15 @@ class Commands(ABC):
     # assignments
 
     def _assign(self, node: Node, text: ShellText) -> str:
-        name = node.child_by_field_name("name")
-        value = node.child_by_field_name("value")
-        if name is None or name.type != "variable_name":
-            return ""
-        appended = any(child.type == "+=" for child in node.children)
-        found = self._value(value, text)
-        known = text.of(name)
-        if appended:
-            found = appended_to(self.scope.variables.get(known), found, text.place(node))
-        self.assign(known, found, text.place(node))
-        return known
+        name, element, _ = text.of(text.part(node, "name")).partition("[")
+        place = text.place(node)
+        found = self._value(node.child_by_field_name("value"), text)
+        if element:
+            found = not_known(name, place, "an element of it is changed")
+        elif any(child.type == "+=" for child in node.children):
+            found = appended_to(self.scope.variables.get(name), found, place)
+        self.assign(name, found, place)
+        return name
 
     def _value(self, value: Node | None, text: ShellText) -> Variable:
         if value is None:
@@ -110,7 +109,7 @@ class Commands(ABC):
 
     def assign(self, name: str, value: Variable, place: Span) -> None:
         """Assign a value to a variable; a value that is too large becomes unknown."""
-        pieces = [p for w in value.words for p in w] if isinstance(value, Array) else value
+        pieces = pieces_of(value)
         if len(pieces) > MAX_PIECES or sum(len(p.text) for p in pieces) > MAX_LENGTH:
             reason = "the value is too long"
             value = (Piece(text="${" + name + "}", span=place, known=False, reason=reason),)
@@ -121,7 +120,7 @@ class Commands(ABC):
     def _declare(self, node: Node, text: ShellText) -> None:
         word = text.of(node.children[0])
         options = [text.of(c) for c in node.children if c.type == "word"]
-        exports = word == "export" or any(o.startswith("-") and "x" in o for o in options)
+        exports = word == "export" or any("x" in o for o in options)
         for child in node.children[1:]:
             name = ""
             if child.type == "variable_assignment":
@@ -131,8 +130,8 @@ class Commands(ABC):
             if not exports or not name:
                 continue
             self.scope.exported.add(name)
-            value = self.scope.variables.get(name)
-            if value is not None and not isinstance(value, Array):
+            value = self.scope.word(name)
+            if value is not None:
                 self.settings.append((name, value, self.under))
 
     # commands
@@ -146,10 +145,9 @@ class Commands(ABC):
         end: int | None = None
         for child in node.children:
             if child.type == "variable_assignment":
-                name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
-                if name is not None:
-                    found = self._value(value, text)
-                    prefixed[text.of(name)] = () if isinstance(found, Array) else found
+                found = self._value(child.child_by_field_name("value"), text)
+                name = text.of(text.part(child, "name"))
+                prefixed[name] = () if isinstance(found, Array) else found
                 continue
             if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
                 continue
@@ -177,27 +175,27 @@ class Commands(ABC):
         target: str = "",
     ) -> None:
         """Execute a simple command with expanded words."""
-        name = text_of(words[0])
-        if name in ("exit", "return", "exec") and (len(words) == 1 or name != "exec"):
-            self.stopped = True
-        elif name == "eval":
-            self.inner(joined(words[1:], span))
-        elif name in self.functions:
-            self._call(self.functions[name], words[1:])
-        elif name == "set" and len(words) > 1 and text_of(words[1]) == "--":
-            self.scope.arguments = words[2:]
-        elif name == "shift" and self.scope.arguments is not None:
-            count = int(text_of(words[1]) or 1) if len(words) > 1 and is_whole(words[1]) else 1
-            self.scope.arguments = self.scope.arguments[count:]
-        elif name == "read":
-            for word in words[1:]:
-                variable = text_of(word)
-                if variable and variable.isidentifier():
-                    self.assign(variable, not_known(variable, span, "it is read from input"), span)
-        elif name in ("env", "export") and all("=" in (text_of(w) or "") for w in words[1:]):
-            return
-        else:
-            self._start(words, prefixed, span, body, target)
+        texts = [text_of(word) or "" for word in words]
+        match texts:
+            case ["exit" | "return", *_]:
+                self.stopped = True
+            case ["eval", *_]:
+                self.inner(joined(words[1:], span))
+            case [name, *_] if name in self.functions:
+                self._call(self.functions[name], words[1:])
+            case ["set", "--", *_]:
+                self.scope.arguments = words[2:]
+            case ["shift"]:
+                self.scope.shift("1")
+            case ["shift", count]:
+                self.scope.shift(count)
+            case _:
+                changed = names_set(texts)
+                reason = "it is read from input" if texts[0] == "read" else f"{texts[0]} changes it"
+                for variable in changed:
+                    self.assign(variable, not_known(variable, span, reason), span)
+                if not changed:
+                    self._start(words, prefixed, span, body, target)
 
     def _start(
         self,
@@ -221,8 +219,8 @@ class Commands(ABC):
             return
         exported: dict[str, Word] = {}
         for name in sorted(self.scope.exported):
-            value = self.scope.variables.get(name)
-            if value is not None and not isinstance(value, Array):
+            value = self.scope.word(name)
+            if value is not None:
                 exported[name] = value
         exported |= prefixed
         self.started.append(
@@ -285,11 +283,11 @@ class Commands(ABC):
 
     def _body(self, node: Node, text: ShellText) -> Word:
         parts = {child.type: child for child in node.children}
-        body, start = parts.get("heredoc_body"), parts.get("heredoc_start")
+        body = parts.get("heredoc_body")
         if body is None:
             return ()
-        if start is not None and text.of(start)[:1] in "'\"\\":
-            return text.literal(body.start_byte, body.end_byte, quoted=False) and tuple(
+        if text.of(parts["heredoc_start"])[0] in "'\"\\":
+            return tuple(
                 Piece(text=line, span=text.span(offset))
                 for offset, line in lines_of(text, body.start_byte, body.end_byte)
             )
