@@ -9,6 +9,7 @@ import pytest
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
 from crosscast.messages.source import Source
+from crosscast.readers.shell.reader import READER
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import Launch
 from lift_round_trip import emitted
@@ -144,6 +145,8 @@ def test_an_elastic_start_without_a_rendezvous_is_none() -> None:
     sources = sources_of(LAUNCHES["elastic"])
     texts = {s.name: s.text.replace("--rdzv-backend c10d", "--rdzv-backend etcd") for s in sources}
     assert texts != {source.name: source.text for source in sources}
+    start = next(Source(name, text) for name, text in texts.items() if name.endswith("launch.sh"))
+    assert READER.read(start).commands
     assert read([Source(name, text) for name, text in texts.items()]).launch == Launch()
 
 
@@ -159,5 +162,9 @@ def test_scripts_of_ones_own_claim_nothing() -> None:
     assert read([*python, own]).launch == Launch()
     other = Source(job.name, job.text.replace('bash "$LAUNCH" "$@" &', "python other.py &"))
     assert read([*python, other]).launch == Launch()
+    lone = Source(job.name, "\n".join([*head, 'srun bash "$LAUNCH" "$@"', ""]))
+    assert read([*python, lone]).launch == Launch()
+    moved = Source(start.name, start.text.replace("here=$(cd", "HERE=$(cd"))
+    assert read([*python, moved]).launch == Launch()
     plain = Source(start.name, start.text.replace(" --auto-resume", ""))
     assert read([*python, plain]).launch == Launch()

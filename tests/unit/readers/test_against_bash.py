@@ -39,10 +39,18 @@ SCRIPTS = (
     "python t.py --a $((0 == 0)) --b $((4 != 4)) --c $((7 >> 1 <= 2)) --d $((+3>=3))",
     "E=\nU=1\npython t.py --a ${E+set}x ${E:+not} --b ${U+set}",
     'X=(3 4)\npython t.py --a ${X[-2]} --b ${X[1-0]} --c "all: ${X[*]}" --d ${#X[@]}',
-    "[ ! -n '' ] && A=1\n[[ ! ( 3 -ge 4 ) ]] && B=2\nif ! [ a = b ]; then C=3; fi\n"
+    "A=0; B=0; C=0\n[ ! -n '' ] && A=1\n[[ ! ( 3 -ge 4 ) ]] && B=2\nif ! [ a = b ]; then C=3; fi\n"
     "python t.py --a $A --b $B --c $C",
-    "false && A=1 || A=2\ntest -z '' && C=3\ntest 3 -lt 4 && D=4\ntest 3 = 4 || E=5\n"
+    "A=0; C=0; D=0; E=0\nfalse && A=1\nfalse || A=2\ntest -z '' && C=3\ntest 3 -lt 4 && D=4\n"
+    "test 3 = 4 || E=5\n"
     "python t.py --a $A --c $C --d $D --e $E",
+    "A=0; B=0; C=0; D=0\n[[ a == a && b == c ]] && A=1\n[[ 3 -eq 4 || 3 -ne 4 ]] && B=1\n"
+    "[[ a != b ]] && C=1\n[[ 3 -le 2 ]] || D=1\npython t.py --a $A --b $B --c $C --d $D",
+    'E=\npython t.py --a \'\' --b "" $E --c "$E" --d="" --e $\'\' --f',
+    "V=$(date)\npython t.py --a ${V+x} --b '$ARGS'",
+    'f() { python t.py "$@" --n "$#"; }\nf --a \'\'',
+    'f() { python t.py --a "$* x" --b "0 $*"; }\nf 1 2',
+    'A=(1 2)\nB="${A[@]} $A"\npython t.py --b "$B"',
     "if [ 1 = 1 ] # always\nthen A=1; else A=2; fi\npython t.py --a $A",
     "[ 1 = 1 ] && # so\n A=1\npython t.py --a $A",
     "case b in a|b) A=1;; *) A=2;; esac\npython t.py --a $A",

@@ -155,7 +155,7 @@ def test_variables_of_wrappers_reach_the_program() -> None:
 
 def test_configurations_are_mentioned() -> None:
     text = "deepspeed --config_file a.yml t.py --deepspeed ds.json --config x.yaml --cfg big v.txt"
-    found = shell(f"{text}\npython -m pkg.x conf/y.py $C --config_path a.txt\n")
+    found = shell(f"{text}\npython -m pkg.x --seed=1 conf/y.py $C --config_path a.txt\n")
     assert {*found.mentions} == {"t.py", "ds.json", "x.yaml", "a.yml", "conf/y.py"}
 
 

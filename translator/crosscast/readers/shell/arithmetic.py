@@ -23,7 +23,7 @@ class _UnknownError(Exception):
 
 def changed_in(text: str) -> list[str]:
     """Return the variables that an expression changes: `i++`, `n = 3`."""
-    return [before or after for before, after in _CHANGED.findall(text)]
+    return ["".join(names) for names in _CHANGED.findall(text)]
 
 
 def calculate(text: str, lookup: Callable[[str], int | None]) -> int | None:

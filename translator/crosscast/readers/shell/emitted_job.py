@@ -33,10 +33,11 @@ _COUNT = re.compile(r"[1-9]\d{0,8}")
 def tell_start(writer: SettingWriter, text: ShellText) -> None:
     """Record the facts of an emitted job.sbatch or launch.sh; other scripts have none."""
     body = text.bytes.decode("utf-8", "replace")
-    if _JOB.search(body) and _STARTS.search(body):
-        for name, value, match in _job(body):
+    starts, elastic = _STARTS.search(body), _ELASTIC.search(body)
+    if starts is not None and _JOB.search(body):
+        for name, value, match in _job(body, starts):
             _tell(writer, text, name, value, match)
-    elif _NODE.search(body) and _RESUMES in body and (elastic := _ELASTIC.search(body)):
+    elif elastic is not None and _NODE.search(body) and _RESUMES in body:
         _tell(writer, text, "rendezvous", "elastic", elastic)
         if restarts := _RESTARTS.search(body):
             _tell(writer, text, "max_restarts", int(restarts[1]), restarts)
@@ -50,10 +51,8 @@ def _tell(
     writer.tell(f"recipe.launch.{name}", value, Setting(name=name, value=value, places=(place,)))
 
 
-def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
+def _job(body: str, starts: re.Match[str]) -> Iterator[tuple[str, int | str, re.Match[str]]]:
     """Yield field, value and place of what a job asks for."""
-    starts = _STARTS.search(body)
-    assert starts is not None
     yield "scheduler", "slurm", starts
     command = re.search(r"^[ \t]*[^#\s]", body, re.M)  # SLURM reads no line after it
     end = command.start() if command else len(body)

@@ -32,6 +32,8 @@ _EXPANSION = re.compile(
     re.S,
 )
 _WHOLE = re.compile(r"\s*-?(0|[1-9]\d{0,17})\s*", re.ASCII)
+_QUOTED = frozenset({"string", "raw_string", "ansi_c_string", "translated_string"})
+"""They are a word even if it is empty."""
 
 
 @dataclass(slots=True)
@@ -79,16 +81,15 @@ class Expander:
     def words(self, node: Node) -> list[Word]:
         """Return the words that a node of a command becomes."""
         inner = node.children[1] if node.type == "string" and node.child_count == 3 else node
-        if inner.type in ("expansion", "simple_expansion"):
-            found = self._all_of(inner)
-            if found is not None:
-                place = self.text.place(node)
-                if node.type == "string" and "*" in self.text.of(inner):
-                    return [used(joined(found, place), place, quoted=True)]
-                if node.type == "string":
-                    return [used(word, place, quoted=True) for word in found]
-                return [f for w in found for f in split_fields(used(w, place, quoted=False))]
-        return split_fields(self.word(node))
+        found = self._all_of(inner)
+        if found is not None:
+            place = self.text.place(node)
+            if node.type == "string" and "*" in self.text.of(inner):
+                return [used(joined(found, place), place, quoted=True)]
+            if node.type == "string":
+                return [used(word, place, quoted=True) for word in found]
+            return [f for w in found for f in split_fields(used(w, place, quoted=False))]
+        return split_fields(self.word(node)) or [()] * (node.type in _QUOTED)
 
     def _all_of(self, node: Node) -> tuple[Word, ...] | None:
         """Return every element, if the node is `${A[@]}` or `$@`."""
@@ -173,8 +174,11 @@ class Expander:
 
     def _variable(self, name: str, place: Span, shown: str, quoted: bool) -> Word:
         found = self._value(name)
-        if isinstance(found, Array):
-            found = found.words[0] if found.words else ()
+        match found:
+            case Array(words) if name in ("@", "*"):
+                found = joined(words, place)
+            case Array(words):
+                found = next(iter(words), ())
         if found is not None:
             return used(found, place, quoted=quoted)
         if name.isdigit() or name in "@*#":

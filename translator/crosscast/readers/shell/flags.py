@@ -84,7 +84,7 @@ def _options_of(word: Word) -> tuple[str, ...]:
     """Return the possible values of a word, if all of them are flags."""
     options = word[0].options if len(word) == 1 else ()
     texts = [option.strip() for option in options]
-    return tuple(texts) if texts and any(t.startswith("-") for t in texts) else ()
+    return tuple(texts) if any(t.startswith("-") for t in texts) else ()
 
 
 def _optional(option: str, word: Word, started: Started) -> Fact:
