@@ -41,6 +41,9 @@ OPEN = (
     "python t.py --a $N --b $M --c $(echo $Q | grep -o , | wc -l)",
     "f() { shift $K; python t.py --a $1; }\nf 1 2",
     "shift\npython t.py --a $1 --b $#",
+    "f() { python t.py --a $0 --b $(echo $Q); }\nf 1",
+    'for f in "$@"; do python t.py --a $f; done',
+    "A=x\n" + "A=$A$A\n" * 12 + "python t.py --a $A",
     # conditions
     "A=1\n[ -f x ] && A=2\nB=1\n[[ x == $Q ]] && B=2\nC=1\n[[ 3 -gt $Q ]] && C=2\n"
     "python t.py --a $A --b $B --c $C",
@@ -123,6 +126,7 @@ def test_overrides_after_a_flag_are_settings_of_their_own() -> None:
         "case $1 in -h) exit;; esac\npython t.py --a 1",
         "sbatch job.sh <<X\npython never.py\nX\npython t.py --a 1",
         "bash run.sh -c 'python never.py'\npython t.py --a 1",
+        "n=1\nfor x in 1; do { echo n=2; python t.py --a $n; }; done",
     ],
 )
 def test_the_only_program(text: str) -> None:
@@ -146,16 +150,27 @@ def test_nothing_is_reached(text: str) -> None:
 def test_what_depends_on_a_condition() -> None:
     text = (
         "make data && python a.py\n[ $1 ] && python b.py\n[ $1 ] || python c.py\n"
-        "(($1)) && python d.py --x\n"
+        "(($1)) && python d.py --x\nmake data || python e.py --x\n"
+        "case $1 in a|b) python f.py --x;; esac\ncase b in $1) :;; b) python g.py --x;; esac\n"
+        "if [ $1 ]; then :; elif true; then python h.py --x; fi\n"
     )
     found = {c.program: c for c in shell(text).commands}
-    assert found.keys() == {"a.py", "b.py", "c.py", "d.py"}
+    assert found.keys() == {"a.py", "b.py", "c.py", "d.py", "e.py", "f.py", "g.py", "h.py"}
+    under = {name[0]: found[name].flags[0].under for name in ("e.py", "f.py", "g.py", "h.py")}
+    assert under == {
+        "e": ("not make data",),
+        "f": ("$1 is a or b",),
+        "g": ("b is b",),
+        "h": ("true",),
+    }
     assert found["d.py"].flags[0].under == ("(($1))",)
 
 
 def test_what_is_exported() -> None:
     text = (
-        "declare -x A=1\ndeclare -i B=2\nexport C\nD=(1 2)\nexport D\nC=3\nexport E=4 F=(5)\n"
+        "declare -x A=1\ndeclare max=1\nexport I\nI=(1 2)\ndeclare -i B=2\nexport C\n"
+        "D=(1 2)\nexport D\n"
+        "C=3\nexport E=4 F=(5)\n"
         "G=6 H=(7) python t.py\n"
     )
     found = {f.expression: f.value for f in command(text).environment}
@@ -163,7 +178,7 @@ def test_what_is_exported() -> None:
 
 
 def test_requests_of_slurm() -> None:
-    text = "#SBATCH --ntasks-per-node=4\n#SBATCH --gres=shard:2\n#SBATCH --gpus-per-node=3\n"
+    text = "#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-node=3\n#SBATCH --gres=shard:2\n"
     found = command(f"{text}srun python t.py --n $SLURM_NTASKS --g $SLURM_GPUS_ON_NODE\n")
     assert found.processes is not None
     assert found.processes.value == 4
@@ -180,3 +195,4 @@ def test_line_ends() -> None:
 def test_there_is_an_end_of_commands() -> None:
     text = "".join(f"python t{number}.py\n" for number in range(120))
     assert len(shell(text).commands) == 100
+    assert shell(":\n" * 20_100 + "python t.py\n").commands == ()

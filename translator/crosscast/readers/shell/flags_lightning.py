@@ -38,12 +38,8 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 def of_trainer(settings: Settings) -> Settings:
     """Return the flags without the prefix `trainer.` in their names."""
-    if not any(name.startswith("trainer.") for name in settings.entries):
-        return settings
-    found = Settings()
-    for name, setting in settings.entries.items():
-        found.entries[name.removeprefix("trainer.")] = setting
-    return found
+    entries = settings.entries.items()
+    return Settings({name.removeprefix("trainer."): setting for name, setting in entries})
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:

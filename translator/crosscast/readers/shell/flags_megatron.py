@@ -129,7 +129,7 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     for size in split:
         parts *= int((size.number if size is not None else None) or 1)
     processes = launch.command.processes
-    world = processes.value if processes is not None and processes.known else None
+    world = processes.value if processes is not None else None
     given = [size for size in split if size is not None]
     if isinstance(world, int) and world % max(parts, 1) and not _by_environment(processes, given):
         writer.warn(

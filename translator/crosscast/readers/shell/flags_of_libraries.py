@@ -114,8 +114,6 @@ def settings_of_flags(flags: tuple[Fact, ...]) -> Settings:
     """Return the flags of a command as settings."""
     settings = Settings()
     for fact in flags:
-        if fact.expression.startswith("$"):
-            continue
         settings.add(
             Setting(
                 name=fact.expression.lstrip("-"),
@@ -177,7 +175,7 @@ def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     fields = {fact.field for fact in writer.facts}
     if "parallel.kind" in fields:
         return
-    single = processes is not None and processes.known and processes.value == 1
+    single = processes is not None and processes.value == 1
     if any(name in launch.options for name in ("use_fsdp", "use_deepspeed")):
         kind = "fsdp" if "use_fsdp" in launch.options else "deepspeed"
     elif settings.is_on("horovod", "use_horovod"):

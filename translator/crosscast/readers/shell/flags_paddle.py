@@ -167,7 +167,7 @@ def _parallel(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     elif launch.command.launcher == "paddle":
         given = [_given(name, launch) for name in ("gpus", "devices", "selected_gpus")]
         writer.tell("parallel.kind", "paddle_dp", *given, confidence="guess")
-    elif settings.is_on("is_distributed") or (launch.command.launcher and several):
+    elif settings.is_on("is_distributed") or several:
         given = [_given(name, launch) for name in ("nproc_per_node", "selected_gpus")]
         writer.tell(
             "parallel.kind",

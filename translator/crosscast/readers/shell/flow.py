@@ -51,9 +51,8 @@ def merged(ends: list[Scope], condition: str) -> Scope:
             else "it depends on the branch taken"
         )
         texts = [_plain(value) for value in values]
-        options = tuple(text for text in dict.fromkeys(texts) if text is not None)
-        every = options if None not in texts else ()
-        first.variables[name] = not_known(name, place, reason, every)
+        options = () if None in texts else tuple(dict.fromkeys(map(str, texts)))
+        first.variables[name] = not_known(name, place, reason, options)
     return first
 
 
@@ -70,13 +69,16 @@ def not_known(name: str, place: Span, reason: str, options: tuple[str, ...] = ()
 
 def appended_to(old: Variable | None, new: Variable, place: Span) -> Variable:
     """Return the value after `NAME+=new`."""
-    if old is None:
-        return new
-    if isinstance(old, Array) or isinstance(new, Array):
-        left = old.words if isinstance(old, Array) else (old,)
-        right = new.words if isinstance(new, Array) else (new,)
-        return Array((*left, *right))
-    return (*old, *new)
+    match old, new:
+        case Array(left), Array(right):
+            return Array((*left, *right))
+        case Array((first, *rest)), tuple():
+            return Array(((*first, *new), *rest))
+        case tuple(), Array(right):
+            return Array((old, *right))
+        case tuple(), tuple():
+            return (*old, *new)
+    return new
 
 
 def is_test(node: Node, text: ShellText) -> bool:

@@ -38,7 +38,6 @@ class Launch:
     command: Command
     options: dict[str, Fact]
     """Options of the launcher: `nproc_per_node`, `np`, `ntasks`, by name without dashes."""
-    wrappers: tuple[str, ...] = ()
     span: Span | None = None
     arguments: tuple[Fact, ...] = ()
     """Positional arguments of the program."""
@@ -51,7 +50,6 @@ class _Search:
     texts: list[str]
     options: dict[str, Fact] = field(default_factory=dict)
     variables: dict[str, Fact] = field(default_factory=dict)
-    wrappers: list[str] = field(default_factory=list)
     launcher: str = ""
 
     def text(self, at: int) -> str:
@@ -80,7 +78,7 @@ def launch_of(started: Started) -> Launch | None:
         environment=tuple(search.variables.values()),
         launcher=search.launcher,
     )
-    return Launch(command, search.options, tuple(search.wrappers), started.span, tuple(arguments))
+    return Launch(command, search.options, started.span, tuple(arguments))
 
 
 def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
@@ -102,7 +100,6 @@ def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
             ):
                 return None
             search.launcher = LAUNCHERS[name]
-            search.wrappers.append(name)
             at += 1
             while search.text(at) in ("launch", "run", "model"):
                 at += 1
@@ -121,12 +118,10 @@ def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
             count = PROGRAMS[name]
             return at + count, " ".join(texts[at : at + count])
         elif name in WRAPPERS or text_of(search.word(at)) is None:
-            if name in WRAPPERS:
-                search.wrappers.append(name)
-                if name in MPI:
-                    search.launcher = "mpirun"
-                if name in ("srun", "jsrun"):
-                    search.launcher = name
+            if name in MPI:
+                search.launcher = "mpirun"
+            if name in ("srun", "jsrun"):
+                search.launcher = name
             inner = _next_start(search, at + 1)
             if inner is None:
                 return None
@@ -183,7 +178,6 @@ def _module(search: _Search, at: int) -> int | tuple[int, str] | None:
     module = search.text(at)
     if module in MODULES:
         search.launcher = MODULES[module]
-        search.wrappers.append(module)
         return _options(search, at + 1)
     if module in ("cProfile", "pdb", "ipdb", "torch.utils.bottleneck", "line_profiler", "trace"):
         rest = range(at + 1, len(search.texts))
@@ -205,7 +199,7 @@ def _options(search: _Search, at: int) -> int | tuple[int, str] | None:
             continue
         if is_python(text):
             return at
-        if not text.endswith(".py") and text_of(search.words[at]) is None:
+        if not text.endswith(".py"):
             if LISTS.search(text) and any(t.endswith(".py") for t in texts[at + 1 :]):
                 at += 1
                 continue

@@ -110,8 +110,7 @@ class Runner(Commands):
                 whole = True
                 break
             outcome = decide(condition, self.expander(text))
-            if outcome is None:
-                self.statement(condition, text)  # often a program
+            self.statement(condition, text)  # often a program
             shown = short(text, condition)
             if outcome is not False:
                 ways.append(("" if outcome and not denied else shown, body))
@@ -177,7 +176,7 @@ class Runner(Commands):
             return
         options = tuple(text for text in texts if text is not None)
         listed = ", ".join(options[:6])
-        reason = f"a loop over {listed}" if options and len(options) == len(texts) else "a loop"
+        reason = f"a loop over {listed}" if len(options) == len(texts) else "a loop"
         self.assign(name, not_known(name, place, reason, options[:20]), place)
 
     def _ways(self, ways: list[tuple[str, list[Node]]], text: ShellText, *, whole: bool) -> None:

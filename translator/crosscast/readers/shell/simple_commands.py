@@ -21,7 +21,6 @@ from crosscast.readers.shell.text import (
     inner_text,
     joined,
     pieces_of,
-    split_fields,
     text_of,
 )
 from crosscast.readers.shell.words import (
@@ -40,7 +39,6 @@ MAX_STEPS = 20_000
 MAX_DEPTH = 12
 MAX_PIECES = 2_000
 MAX_LENGTH = 100_000
-_TO_FILE = (">", ">>", "&>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +51,6 @@ class Started:
     under: tuple[str, ...] = ()
     body: Word | None = None
     """Its here-document."""
-    target: str = ""
-    """The file that its output is redirected to."""
 
 
 @dataclass(slots=True)
@@ -122,12 +118,11 @@ class Commands(ABC):
         options = [text.of(c) for c in node.children if c.type == "word"]
         exports = word == "export" or any("x" in o for o in options)
         for child in node.children[1:]:
-            name = ""
             if child.type == "variable_assignment":
                 name = self._assign(child, text)
-            elif child.type == "variable_name":
+            else:
                 name = text.of(child)
-            if not exports or not name:
+            if not exports:
                 continue
             self.scope.exported.add(name)
             value = self.scope.word(name)
@@ -136,9 +131,7 @@ class Commands(ABC):
 
     # commands
 
-    def _command(
-        self, node: Node, text: ShellText, body: Word | None = None, target: str = ""
-    ) -> None:
+    def _command(self, node: Node, text: ShellText, body: Word | None = None) -> None:
         expander = self.expander(text)
         prefixed: dict[str, Word] = {}
         words: list[Word] = []
@@ -164,7 +157,7 @@ class Commands(ABC):
             for variable, given in prefixed.items():
                 self.assign(variable, given, text.place(node))
             return
-        self.execute(tuple(words), prefixed, text.place(node), body, target)
+        self.execute(tuple(words), prefixed, text.place(node), body)
 
     def execute(
         self,
@@ -172,7 +165,6 @@ class Commands(ABC):
         prefixed: dict[str, Word],
         span: Span,
         body: Word | None = None,
-        target: str = "",
     ) -> None:
         """Execute a simple command with expanded words."""
         texts = [text_of(word) or "" for word in words]
@@ -194,8 +186,7 @@ class Commands(ABC):
                 reason = "it is read from input" if texts[0] == "read" else f"{texts[0]} changes it"
                 for variable in changed:
                     self.assign(variable, not_known(variable, span, reason), span)
-                if not changed:
-                    self._start(words, prefixed, span, body, target)
+                self._start(words, prefixed, span, body)
 
     def _start(
         self,
@@ -203,7 +194,6 @@ class Commands(ABC):
         prefixed: dict[str, Word],
         span: Span,
         body: Word | None,
-        target: str,
     ) -> None:
         script = shell_inside(words)
         if script is not None:
@@ -230,7 +220,6 @@ class Commands(ABC):
                 span=span,
                 under=self.under,
                 body=body,
-                target=target,
             )
         )
 
@@ -246,11 +235,9 @@ class Commands(ABC):
         self.run(text)
         self.stopped = stopped
         self.depth -= 1
-        if wrapper:
-            self.started[first:] = [
-                replace(command, words=(*wrapper, *command.words))
-                for command in self.started[first:]
-            ]
+        self.started[first:] = [
+            replace(command, words=(*wrapper, *command.words)) for command in self.started[first:]
+        ]
 
     def _call(self, function: tuple[ShellText, Node], arguments: tuple[Word, ...]) -> None:
         if self.depth >= MAX_DEPTH:
@@ -260,24 +247,18 @@ class Commands(ABC):
         self.scope.arguments = arguments
         self.depth += 1
         self.statement(body, text)
-        self.stopped = self.stopped and self.steps > MAX_STEPS
+        self.stopped = self.steps > MAX_STEPS
         self.depth -= 1
         self.scope.arguments = before
 
     def _redirected(self, node: Node, text: ShellText) -> None:
         body: Word | None = None
-        target = ""
         for child in node.children:
-            redirects = [child, *child.children] if child.type == "heredoc_redirect" else [child]
-            for redirect in redirects:
-                if redirect.type == "file_redirect" and redirect.children[0].type in _TO_FILE:
-                    found = split_fields(self.expander(text).word(redirect.children[-1]))
-                    target = (text_of(found[0]) or "") if found else ""
             if child.type == "heredoc_redirect":
                 body = self._body(child, text)
         for child in node.children:
             if child.type == "command":
-                self._command(child, text, body, target)
+                self._command(child, text, body)
             elif child.type not in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 self.statement(child, text)
 

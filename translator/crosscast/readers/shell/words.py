@@ -42,7 +42,7 @@ def names_set(texts: Sequence[str]) -> list[str]:
     """Return the variables that a command of bash itself sets to something unknown."""
     match texts:
         case ["read" | "getopts" | "mapfile" | "readarray", *words]:
-            return [word for word in words if word.isidentifier()]
+            return words
         case ["printf", "-v", name, *_]:
             return [name]
         case ["let", *words]:
