@@ -51,6 +51,8 @@ SCRIPTS = (
     "if false; then A=1; fi\npython t.py --a 1 <<< x",
     "X+=d\nY+=(1 2)\nY+=(3)\nY+=x\nZ=1\nZ+=(2)\npython t.py --a $X --b ${Y[*]} --c ${Z[@]}",
     "E=\nA=1\npython t.py --a ${A}\\\n$E --b x",
+    "E=\n$E\npython t.py --a 1",
+    "bash <<'X'\npython t.py --a \\$B\nX",
     "V=$(date)\npython t.py --a ${V+x} --b '$ARGS'",
     'f() { python t.py "$@" --n "$#"; }\nf --a \'\'',
     'f() { python t.py --a "$* x" --b "0 $*"; }\nf 1 2',

@@ -177,6 +177,7 @@ def test_functions_that_call_each_other_end() -> None:
         ("#SBATCH --nodes 5\nsrun -n 4 python t.py", 5),
         ("#SBATCH --nodes 5\nmpirun -n 4 python t.py", None),
         ("mpirun -N 2 -np 4 python t.py", None),
+        ("#SBATCH --nodes=1-2\nsrun -n 4 python t.py", None),
         ("srun -n 4 python t.py", None),
     ],
 )

@@ -31,11 +31,9 @@ def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
                 node.reason = f"{node.value} of the script is not known"
         inner = replace(writer, facts=[], reader="deepspeed_json")
         tell_deepspeed(inner, tree)
-        if any(fact.field == "loss_scaling.mode" for fact in inner.facts):
-            # The engine scales according to its own file; the script's flags only affect its loop.
-            kept = [f for f in writer.facts if not f.field.startswith("loss_scaling.")]
-            writer.facts[:] = kept
-        writer.facts += inner.facts
+        # The engine scales according to its own file; the script's flags only affect its loop.
+        kept = [fact for fact in writer.facts if not fact.field.startswith("loss_scaling.")]
+        writer.facts[:] = [*kept, *inner.facts]
         writer.diagnostics = inner.diagnostics
 
 
