@@ -9,6 +9,7 @@ import pytest
 from crosscast.lift.analysis import analyse
 from crosscast.lift.drafting import lift
 from crosscast.messages.source import Source
+from crosscast.readers.shell.reader import READER
 from crosscast.recipe.document import Recipe
 from crosscast.recipe.launch import Launch
 from lift_round_trip import emitted
@@ -108,6 +109,11 @@ def test_an_edited_job_says_what_it_says_now() -> None:
         ("--gpus-per-node=4", "--gpus-per-node=a100:4", "gpus_per_node"),
         ("export OMP_NUM_THREADS=2", "export OMP_NUM_THREADS=$N", "cpus_per_process"),
         ("#SBATCH --time=240", "true\n#SBATCH --time=240", "time_limit_minutes"),
+        ("--gpus-per-node=4\n", "--gpus-per-node\n", "gpus_per_node"),
+        ("--partition=gpu,x\n", "--partition\n", "partition"),
+        ("#SBATCH --mem=64000M\n", "", "memory_mib_per_node"),
+        ("#SBATCH --cpus-per-task=4\n", "", "cpus_per_process"),
+        ("#SBATCH --cpus-per-task", "##SBATCH --cpus-per-task", "cpus_per_process"),
     ],
 )
 def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> None:
@@ -116,6 +122,32 @@ def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> N
     found = read([Source(source.name, source.text.replace(old, new)) for source in sources]).launch
     assert found.scheduler == "slurm"
     assert getattr(found, field) == getattr(Launch(), field)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("#SBATCH --requeue\n", ""),
+        ("--signal=B:USR1@90", "--signal=TERM@90"),
+        ("#SBATCH --signal=B:USR1@90\n", ""),
+        ("SLURM_RESTART_COUNT:-0} >= 5", "SLURM_RESTART_COUNT:-0} >= MOST"),
+    ],
+)
+def test_a_job_that_does_not_go_back_into_the_queue(old: str, new: str) -> None:
+    sources = sources_of(LAUNCHES["requeues"])
+    assert any(old in source.text for source in sources)
+    found = read([Source(source.name, source.text.replace(old, new)) for source in sources]).launch
+    assert (found.scheduler, found.time_limit_minutes) == ("slurm", 9)
+    assert (found.max_requeues, found.signal_seconds) == (0, Launch().signal_seconds)
+
+
+def test_an_elastic_start_without_a_rendezvous_is_none() -> None:
+    sources = sources_of(LAUNCHES["elastic"])
+    texts = {s.name: s.text.replace("--rdzv-backend c10d", "--rdzv-backend etcd") for s in sources}
+    assert texts != {source.name: source.text for source in sources}
+    start = next(Source(name, text) for name, text in texts.items() if name.endswith("launch.sh"))
+    assert READER.read(start).commands
+    assert read([Source(name, text) for name, text in texts.items()]).launch == Launch()
 
 
 def test_scripts_of_ones_own_claim_nothing() -> None:
@@ -130,5 +162,9 @@ def test_scripts_of_ones_own_claim_nothing() -> None:
     assert read([*python, own]).launch == Launch()
     other = Source(job.name, job.text.replace('bash "$LAUNCH" "$@" &', "python other.py &"))
     assert read([*python, other]).launch == Launch()
+    lone = Source(job.name, "\n".join([*head, 'srun bash "$LAUNCH" "$@"', ""]))
+    assert read([*python, lone]).launch == Launch()
+    moved = Source(start.name, start.text.replace("here=$(cd", "HERE=$(cd"))
+    assert read([*python, moved]).launch == Launch()
     plain = Source(start.name, start.text.replace(" --auto-resume", ""))
     assert read([*python, plain]).launch == Launch()

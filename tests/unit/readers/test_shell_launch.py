@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.messages.source import Source
+from crosscast.readers.shell.reader import READER
 from reader_texts import command, flags, shell, shown
 
 
@@ -41,13 +43,56 @@ from reader_texts import command, flags, shell, shown
             *("real.py", "start.py", 2),
         ),
         ("CUDA_VISIBLE_DEVICES=0,1 deepspeed t.py --a 1", "t.py", "deepspeed", 2),
+        ("A=1 CUDA_VISIBLE_DEVICES=0,1 deepspeed t.py --a 1", "t.py", "deepspeed", 2),
+        ("$RUN python t.py --a 1", "t.py", "", None),
+        ("torchrun --standalone $SCRIPT --a 1", "$SCRIPT", "torchrun", None),
+        ("srun -n 2 bash <<X\npython t.py --a 1\nX", "t.py", "srun", 2),
+        ("CUDA_VISIBLE_DEVICES=0,1 torchrun t.py --a 1", "t.py", "torchrun", None),
+        ("python -X dev -m cProfile -o a.prof t.py --a 1", "t.py", "", None),
+        ("coverage run t.py --a 1", "t.py", "", None),
+        ("nohup $PYTHON -m pkg.train --a 1", "-m pkg.train", "", None),
+        ('"$BIN/torchrun" --nproc_per_node=2 t.py --a 1', "t.py", "torchrun", 2),
+        ("uv run fairseq-train data --a 1", "fairseq-train", "", None),
+        ("uv run tune run --nproc_per_node 2 lora --a 1", "tune run lora", "torchrun", 2),
+        ("srun --mpi pmix mpirun -np 4 python t.py --a 1", "t.py", "mpirun", 4),
+        ("mpirun -np 2 --verbose nice -n 5 env -x B python t.py --a 1", "t.py", "mpirun", 2),
+        ("mpirun --hosts a b -np 2 python t.py --a 1", "t.py", "mpirun", 2),
+        ("jsrun -n 2 time python t.py --a 1", "t.py", "jsrun", None),
+        ("torchrun --nproc_per_node 2 $TRAIN_OPTS t.py --a 1", "t.py", "torchrun", 2),
+        ("torchrun $SCRIPT --config c.py --a 1", "$SCRIPT", "torchrun", None),
+        ("torchrun $RUN_OPTS --a 1", "$RUN_OPTS", "torchrun", None),
+        ("torchrun --no_python python t.py --a 1", "t.py", "torchrun", None),
+        ("deepspeed --include a@b t.py --a 1", "t.py", "deepspeed", None),
+        ("fabric run model --devices=0,3,4 t.py --a 1", "t.py", "fabric", 3),
+        ("fabric run model --devices 2 t.py --a 1", "t.py", "fabric", 2),
+        ("python launch.py --lr 1 --config c.py real.py --a 1", "real.py", "launch.py", None),
+        ("python start.py --nnodes=2 real.py --a 1", "real.py", "start.py", None),
+        ("python train.py --config c.py real.py --a 1", "train.py", "", None),
+        ("torchrun --nnodes 1:4 t.py --a 1", "t.py", "torchrun", "? --nnodes is 1:4"),
+        ("torchrun --nnodes 3 t.py --a 1", "t.py", "torchrun", 3),
+        (
+            "torchrun --nproc_per_node gpu t.py --a 1",
+            "t.py",
+            "torchrun",
+            "? --nproc_per_node is gpu",
+        ),
+        ("torchrun --nproc_per_node 2 --nnodes 2:2 t.py --a 1", "t.py", "torchrun", 4),
+        ("deepspeed --include $HOSTS t.py --a 1", "t.py", "deepspeed", "? $HOSTS: the variable"),
+        ("deepspeed --include a:0,2@b:1 t.py --a 1", "t.py", "deepspeed", 3),
+        ("fleetrun --gpus 0,1 --nnodes $N t.py --a 1", "t.py", "paddle", "? $N: the variable"),
+        ("fleetrun --gpus 0,1 --nnodes 2 t.py --a 1", "t.py", "paddle", 4),
+        ("docker run --gpus 2 img python t.py --a 1", "t.py", "", None),
     ],
 )
-def test_launch(text: str, program: str, launcher: str, processes: int | None) -> None:
+def test_launch(text: str, program: str, launcher: str, processes: int | str | None) -> None:
     found = command(text)
     assert found.program == program
     assert found.launcher == launcher
-    assert (shown(found.processes) if found.processes else None) == processes
+    number = shown(found.processes) if found.processes else None
+    if isinstance(processes, str):
+        assert str(number).startswith(processes)
+    else:
+        assert number == processes
     assert any(flag.expression in ("--a", "x.yaml") for flag in found.flags)
 
 
@@ -56,6 +101,15 @@ def test_launch(text: str, program: str, launcher: str, processes: int | None) -
     [
         *("pip install torch", "echo python t.py", "python -m pip install x", "python -c 'x = 1'"),
         *("python -", "cd python", "ls *.py", "accelerate config", "grep -r train.py .", "make t"),
+        *(
+            "python",
+            "python -u -m",
+            "python -m cProfile x",
+            "tune ls lora",
+            "torchrun -h",
+            "mpirun",
+        ),
+        *("mpirun -np 2 -x", "accelerate", "nohup", "srun -n", "env", "export", "coverage run"),
     ],
 )
 def test_what_starts_no_program(text: str) -> None:
@@ -97,14 +151,55 @@ def test_devices_counted_by_a_pipeline() -> None:
 
 
 def test_variables_of_wrappers_reach_the_program() -> None:
-    found = command("mpirun -np 2 -x A=1 -x B docker run -e C=2 img python t.py").environment
-    assert {f.expression: f.value for f in found} == {"A": "1", "C": "2"}
+    found = command(
+        "mpirun -np 2 -x A=1 -x B docker run -e C=2 --env D=$Q img python t.py"
+    ).environment
+    assert {f.expression: f.value for f in found} == {"A": "1", "C": "2", "D": None}
 
 
 def test_configurations_are_mentioned() -> None:
-    found = shell("deepspeed t.py --deepspeed ds.json --config x.yaml conf/y.py\n")
-    assert {"t.py", "ds.json", "x.yaml"} <= set(found.mentions)
+    text = "deepspeed --config_file a.yml t.py --deepspeed ds.json --config x.yaml --cfg big v.txt"
+    found = shell(f"{text}\npython -m pkg.x --seed=1 conf/y.py $C --config_path a.txt\n")
+    assert {*found.mentions} == {"t.py", "ds.json", "x.yaml", "a.yml", "conf/y.py"}
 
 
 def test_functions_that_call_each_other_end() -> None:
     assert shell("f() { g; }\ng() { f; python t.py; }\nf\n").commands
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("torchrun --nproc_per_node 2 --nnodes 3 t.py", 3),
+        ("torchrun --nproc_per_node 2 --nnodes 1:3 t.py", None),
+        ("srun -N 2 --ntasks 4 python t.py", 2),
+        ("srun --nodes=2 --ntasks 4 python t.py", 2),
+        ("#SBATCH --nodes 5\nsrun -n 4 python t.py", 5),
+        ("#SBATCH --nodes 5\nmpirun -n 4 python t.py", None),
+        ("mpirun -N 2 -np 4 python t.py", None),
+        ("#SBATCH --nodes=1-2\nsrun -n 4 python t.py", None),
+        ("srun -n 4 python t.py", None),
+    ],
+)
+def test_nodes(text: str, nodes: int | None) -> None:
+    found = command(text).nodes
+    assert (None if found is None else found.value) == nodes
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "known"),
+    [
+        ("run.sh", "", True),
+        ("train", "#!/bin/bash\nmake\n", True),
+        ("notes.txt", "#!/usr/bin/env bash\nmake\n", True),
+        ("notes.txt", "#SBATCH -n 2\nmake\n", True),
+        ("notes.txt", "python train.py --a 1\n", False),
+        ("train", "export A=1 && python train.py --a 1\n", False),
+        ("train", "python train.py --a 1\n", True),
+        ("train", "import os\npython train.py --a 1\n", False),
+        ("train", "make\n", False),
+        ("run.sh", "\0", False),
+    ],
+)
+def test_which_files_are_scripts(name: str, text: str, known: bool) -> None:
+    assert READER.sniff(Source(name, text)) is known

@@ -5,13 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|(\$?\{?[A-Za-z_]\w*\}?)|(\*\*|<<|>>|<=|>=|==|!=|.))")
+_TOKEN = re.compile(r"\d+|\$?\{?[A-Za-z_]\w*\}?|\*\*|<<|>>|<=|>=|==|!=|\+\+|--|\S", re.ASCII)
+_NUMBER = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
+"""Not those with leading zeros: they are octal in bash, but not for `expr`."""
+_NAME = re.compile(r"\$?\{?([A-Za-z_]\w*)\}?", re.ASCII)
+_CHANGED = re.compile(
+    r"(?:\+\+|--)\s*([A-Za-z_]\w*)|"
+    r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
+)
 _LEVELS = (("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"), ("*", "/", "%"), ("**",))
 _LIMIT = 2**63
 
 
 class _UnknownError(Exception):
     pass
+
+
+def changed_in(text: str) -> list[str]:
+    """Return the variables that an expression changes: `i++`, `n = 3`."""
+    return ["".join(names) for names in _CHANGED.findall(text)]
 
 
 def calculate(text: str, lookup: Callable[[str], int | None]) -> int | None:
@@ -23,45 +35,41 @@ def calculate(text: str, lookup: Callable[[str], int | None]) -> int | None:
     """
     if len(text) > 400:
         return None
-    tokens = [m.group().strip() for m in _TOKEN.finditer(text) if m.group().strip()]
     try:
-        value, rest = _level(tokens, 0, lookup, 0)
+        value, rest = _level(_TOKEN.findall(text), 0, lookup)
     except (_UnknownError, IndexError, RecursionError):
         return None
     return value if not rest else None
 
 
 def _level(
-    tokens: list[str], level: int, lookup: Callable[[str], int | None], depth: int
+    tokens: list[str], level: int, lookup: Callable[[str], int | None]
 ) -> tuple[int, list[str]]:
-    if depth > 40:
-        raise _UnknownError
     if level == len(_LEVELS):
-        return _atom(tokens, lookup, depth)
-    value, rest = _level(tokens, level + 1, lookup, depth)
+        return _atom(tokens, lookup)
+    value, rest = _level(tokens, level + 1, lookup)
     while rest and rest[0] in _LEVELS[level]:
         operator = rest[0]
-        other, rest = _level(rest[1:], level + 1, lookup, depth)
+        # 2 ** 3 ** 2 is 2 ** 9
+        other, rest = _level(rest[1:], level + (operator != "**"), lookup)
         value = _apply(operator, value, other)
     return value, rest
 
 
-def _atom(
-    tokens: list[str], lookup: Callable[[str], int | None], depth: int
-) -> tuple[int, list[str]]:
+def _atom(tokens: list[str], lookup: Callable[[str], int | None]) -> tuple[int, list[str]]:
     first, rest = tokens[0], tokens[1:]
     if first == "(":
-        value, rest = _level(rest, 0, lookup, depth + 1)
+        value, rest = _level(rest, 0, lookup)
         if rest[0] != ")":
             raise _UnknownError
         return value, rest[1:]
     if first in ("+", "-"):
-        value, rest = _atom(rest, lookup, depth + 1)
+        value, rest = _atom(rest, lookup)
         return (-value if first == "-" else value), rest
-    if first.isdigit():
+    if _NUMBER.fullmatch(first):
         return int(first), rest
-    name = first.strip("${}")
-    found = lookup(name) if re.fullmatch(r"[A-Za-z_]\w*", name) else None
+    name = _NAME.fullmatch(first)
+    found = lookup(name[1]) if name else None
     if found is None:
         raise _UnknownError
     return found, rest

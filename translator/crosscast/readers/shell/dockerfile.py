@@ -64,23 +64,20 @@ class DockerfileReader:
 def _pairs(text: str) -> list[tuple[str, str]]:
     body = re.sub(r"\\\r?\n", " ", text).strip()
     found = [(m[1], _bare(m[2])) for m in _PAIR.finditer(body)]
-    if found and "=" in body.split()[0]:
+    if "=" in "".join(body.split()[:1]):
         return found
     old = _OLD.fullmatch(body)
-    return [(old[1], old[2].strip())] if old else []
+    return [(old[1], _bare(old[2].strip()))] if old else []
 
 
 def _bare(value: str) -> str:
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    return value
+    quoted = re.fullmatch(r"([\"'])(.*)\1", value, re.S)
+    return quoted[2] if quoted else value
 
 
 def _shell(text: str) -> str:
     """Return the command as shell text; JSON lists are quoted."""
     body = text.strip()
-    if not body.startswith("["):
-        return body
     try:
         words = json.loads(re.sub(r"\\\r?\n", " ", body))
     except (ValueError, RecursionError):

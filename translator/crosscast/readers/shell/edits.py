@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from crosscast.messages.diagnostics import Span
-from crosscast.readers.shell.text import Array, Piece, ShellText, Variable, Word
+from crosscast.readers.shell.text import Piece, ShellText, Word
 
 
 def raw(text: ShellText, start: int, end: int) -> Word:
@@ -21,11 +21,8 @@ def raw(text: ShellText, start: int, end: int) -> Word:
     return tuple(pieces)
 
 
-def used(value: Variable, place: Span, *, quoted: bool) -> Word:
+def used(word: Word, place: Span, *, quoted: bool) -> Word:
     """Return the value of a variable where it is used."""
-    word = value.words[0] if isinstance(value, Array) and value.words else value
-    if isinstance(word, Array):
-        return ()
     return tuple(
         replace(
             piece,

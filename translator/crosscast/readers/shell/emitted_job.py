@@ -21,6 +21,7 @@ _THREADS = re.compile(r"^export OMP_NUM_THREADS=([1-9]\d{0,5})$", re.M)
 _REQUEUES = re.compile(r"SLURM_RESTART_COUNT:-0\} >= ([1-9]\d{0,8})\)\); then$", re.M)
 _SIGNAL = re.compile(r"B:USR1@(\d{2,5})")
 _MEMORY = re.compile(r"([1-9]\d{0,11})([MG]?)")
+_NAME = re.compile(SLURM_NAME_PATTERN)
 _NODE = re.compile(r'^here=\$\(cd -- "\$\(dirname -- "\$\{BASH_SOURCE\[0\]\}"\)" && pwd\)$', re.M)
 _RESUMES = '"$here/train.py" --auto-resume "$@"'
 _ELASTIC = re.compile(r" --rdzv-backend c10d --rdzv-endpoint | --standalone(?= )")
@@ -32,10 +33,11 @@ _COUNT = re.compile(r"[1-9]\d{0,8}")
 def tell_start(writer: SettingWriter, text: ShellText) -> None:
     """Record the facts of an emitted job.sbatch or launch.sh; other scripts have none."""
     body = text.bytes.decode("utf-8", "replace")
-    if _JOB.search(body) and _STARTS.search(body):
-        for name, value, match in _job(body):
+    starts, elastic = _STARTS.search(body), _ELASTIC.search(body)
+    if starts is not None and _JOB.search(body):
+        for name, value, match in _job(body, starts):
             _tell(writer, text, name, value, match)
-    elif _NODE.search(body) and _RESUMES in body and (elastic := _ELASTIC.search(body)):
+    elif elastic is not None and _NODE.search(body) and _RESUMES in body:
         _tell(writer, text, "rendezvous", "elastic", elastic)
         if restarts := _RESTARTS.search(body):
             _tell(writer, text, "max_restarts", int(restarts[1]), restarts)
@@ -49,35 +51,30 @@ def _tell(
     writer.tell(f"recipe.launch.{name}", value, Setting(name=name, value=value, places=(place,)))
 
 
-def _job(body: str) -> Iterator[tuple[str, int | str, re.Match[str]]]:
+def _job(body: str, starts: re.Match[str]) -> Iterator[tuple[str, int | str, re.Match[str]]]:
     """Yield field, value and place of what a job asks for."""
-    starts = _STARTS.search(body)
-    assert starts is not None
     yield "scheduler", "slurm", starts
     command = re.search(r"^[ \t]*[^#\s]", body, re.M)  # SLURM reads no line after it
     end = command.start() if command else len(body)
     directives = {directive[1]: directive for directive in _DIRECTIVE.finditer(body, 0, end)}
+
+    def given(option: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = directives.get(option)
+        return None if found is None else pattern.fullmatch(found[2] or "")
+
     for option, field in (("time", "time_limit_minutes"), ("gpus-per-node", "gpus_per_node")):
-        found = directives.get(option)
-        if found is not None and found[2] and _COUNT.fullmatch(found[2]):
-            yield field, int(found[2]), found
+        if count := given(option, _COUNT):
+            yield field, int(count[0]), directives[option]
     for option in ("partition", "account"):
-        found = directives.get(option)
-        if found is not None and found[2] and re.match(SLURM_NAME_PATTERN, found[2]):
-            yield option, found[2], found
-    memory = directives.get("mem")
-    if memory is not None and memory[2] and (size := _MEMORY.fullmatch(memory[2])):
-        yield "memory_mib_per_node", int(size[1]) * (1024 if size[2] == "G" else 1), memory
+        if name := given(option, _NAME):
+            yield option, name[0], directives[option]
+    if size := given("mem", _MEMORY):
+        mebibytes = int(size[1]) * (1024 if size[2] == "G" else 1)
+        yield "memory_mib_per_node", mebibytes, directives["mem"]
     threads = _THREADS.search(body)
     if threads is not None and "cpus-per-task" in directives:
         yield "cpus_per_process", int(threads[1]), threads
-    requeues, signal = _REQUEUES.search(body), directives.get("signal")
-    seconds = _SIGNAL.fullmatch(signal[2] or "") if signal is not None else None
-    if (
-        requeues is not None
-        and signal is not None
-        and seconds is not None
-        and "requeue" in directives
-    ):
+    requeues, seconds = _REQUEUES.search(body), given("signal", _SIGNAL)
+    if requeues is not None and seconds is not None and "requeue" in directives:
         yield "max_requeues", int(requeues[1]), requeues
-        yield "signal_seconds", int(seconds[1]), signal
+        yield "signal_seconds", int(seconds[1]), directives["signal"]

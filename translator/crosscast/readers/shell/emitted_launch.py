@@ -14,7 +14,7 @@ from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.expand import Scope
 from crosscast.readers.shell.flags_of_libraries import settings_of_flags
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.shell.text import Array, Word, places_of, text_of
+from crosscast.readers.shell.text import places_of
 from crosscast.targets.parameter_words import scaling_words
 
 
@@ -198,9 +198,10 @@ class _Telling:
         """Record the learning rate; without a warm-up the scripts keep it constant."""
         self.number("optimizer.learning_rate", "learning_rate")
         self.number("optimizer.weight_decay", "weight_decay")
-        chosen, share = (self.settings.get(n) for n in ("lr_scheduler", "warmup_proportion"))
+        given = self.settings.entries  # the script has both flags: see `classic_of`
+        chosen, share = given["lr_scheduler"], given["warmup_proportion"]
         total = self._windows()
-        if total is None or chosen is None or share is None or share.number is None:
+        if total is None or share.number is None:
             return
         self.fact("schedule.total_steps", total.value, total)
         # The script rounds the product down.
@@ -217,9 +218,8 @@ class _Telling:
 
     def _windows(self) -> Setting | None:
         """Return the number of steps that run.sh turns into epochs."""
-        found = self.scope.variables.get("windows")
-        word: Word | None = None if isinstance(found, Array) else found
-        text = text_of(word) if word else None
-        if not word or text is None or not re.fullmatch(r"[1-9]\d{0,11}", text):
+        count = self.scope.number("windows") or 0
+        if count < 1:
             return None
-        return Setting(name="windows", value=int(text), places=places_of(word))
+        places = places_of(self.scope.word("windows") or ())
+        return Setting(name="windows", value=count, places=places)

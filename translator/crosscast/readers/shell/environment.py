@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from crosscast.facts.fact import Layer
-from crosscast.readers.settings import Setting, SettingWriter, switch_of
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.shell.text import Word, places_of, reason_of, text_of
 from crosscast.readers.words import tell_precision
@@ -73,30 +73,27 @@ def tell_environment(
 def tell_variable(writer: SettingWriter, setting: Setting) -> None:
     """Record the effect of a variable on the precision."""
     name = setting.name
-    on = setting.switch
     if name in _REWRITE:
-        if on is None and setting.known:
-            return
         writer.tell("framework", "tensorflow", setting, origin="presence")
         writer.tell("api", "tf_env_amp", setting, origin="presence")
         if not setting.known:
             writer.unknown("precision.compute_dtype", setting.reason, setting, text=name)
             writer.tell("precision.enabled", "config", setting)
             writer.tell("precision.dtypes", "float16", setting)
-        elif on:
+        elif setting.switch:
             writer.tell("precision.enabled", "always", setting)
             writer.tell("precision.dtypes", "float16", setting)
             writer.tell("precision.compute_dtype", "float16", setting)
             writer.tell("loss_scaling.mode", "env_default", setting, origin="presence")
             writer.by_library("scaler_update.status")
     elif name in _TF32:
-        if setting.known and (word := _TF32[name].get(setting.text)):
+        if word := _TF32[name].get(setting.text):
             writer.tell("precision.tf32", word, setting)
-    elif name == "ACCELERATE_MIXED_PRECISION" and setting.known:
+    elif name == "ACCELERATE_MIXED_PRECISION":
         writer.tell("framework", "pytorch", setting, origin="presence")
         writer.tell("api", "accelerate", setting, origin="presence")
         tell_precision(writer, setting)
-    elif name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16") and switch_of(setting.value):
+    elif name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16") and setting.switch:
         writer.tell("framework", "pytorch", setting, origin="presence")
         writer.tell("precision.enabled", "always", setting)
         writer.tell("precision.dtypes", "bfloat16", setting)

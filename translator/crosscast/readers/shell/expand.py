@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Span
-from crosscast.readers.shell.arithmetic import calculate
+from crosscast.readers.shell.arithmetic import calculate, changed_in
 from crosscast.readers.shell.edits import edited, raw, used
 from crosscast.readers.shell.text import (
     Array,
@@ -31,6 +31,9 @@ _EXPANSION = re.compile(
     r"(?P<rest>.*)\}",
     re.S,
 )
+_WHOLE = re.compile(r"\s*-?(0|[1-9]\d{0,17})\s*", re.ASCII)
+_QUOTED = frozenset({"string", "raw_string", "ansi_c_string", "translated_string"})
+"""They are a word even if it is empty."""
 
 
 @dataclass(slots=True)
@@ -48,11 +51,20 @@ class Scope:
         """Return a copy whose changes do not affect this scope."""
         return Scope(dict(self.variables), set(self.exported), self.arguments, self.given)
 
-    def number(self, name: str) -> int | None:
-        """Return the whole number that a variable holds."""
+    def shift(self, count: str) -> None:
+        """Forget the first arguments; all are unknown after an unknown number."""
+        known = self.arguments is not None and count.isdecimal()
+        self.arguments = (self.arguments or ())[int(count) :] if known else None
+
+    def word(self, name: str) -> Word | None:
+        """Return the value of a variable, None if it has none or is an array."""
         found = self.variables.get(name, self.given.get(name))
-        text = None if found is None or isinstance(found, Array) else text_of(found)
-        return int(text) if text and re.fullmatch(r"\s*-?\d{1,18}\s*", text) else None
+        return None if isinstance(found, Array) else found
+
+    def number(self, name: str) -> int | None:
+        """Return the whole number that a variable holds, without leading zeros."""
+        text = text_of(self.word(name) or ()) or ""
+        return int(text) if _WHOLE.fullmatch(text) else None
 
 
 class Expander:
@@ -69,16 +81,15 @@ class Expander:
     def words(self, node: Node) -> list[Word]:
         """Return the words that a node of a command becomes."""
         inner = node.children[1] if node.type == "string" and node.child_count == 3 else node
-        if inner.type in ("expansion", "simple_expansion"):
-            found = self._all_of(inner)
-            if found is not None:
-                place = self.text.place(node)
-                if node.type == "string" and "*" in self.text.of(inner):
-                    return [used(joined(found, place), place, quoted=True)]
-                if node.type == "string":
-                    return [used(word, place, quoted=True) for word in found]
-                return [f for w in found for f in split_fields(used(w, place, quoted=False))]
-        return split_fields(self.word(node))
+        found = self._all_of(inner)
+        if found is not None:
+            place = self.text.place(node)
+            if node.type == "string" and "*" in self.text.of(inner):
+                return [used(joined(found, place), place, quoted=True)]
+            if node.type == "string":
+                return [used(word, place, quoted=True) for word in found]
+            return [f for w in found for f in split_fields(used(w, place, quoted=False))]
+        return split_fields(self.word(node)) or [()] * (node.type in _QUOTED)
 
     def _all_of(self, node: Node) -> tuple[Word, ...] | None:
         """Return every element, if the node is `${A[@]}` or `$@`."""
@@ -98,8 +109,6 @@ class Expander:
         text = self.text
         match node.type:
             case "word" | "number" | "extglob_pattern" | "regex" | "special_character":
-                if node.child_count:  # a number in another base
-                    return text.literal(node.start_byte, node.end_byte, quoted=False)
                 return text.literal(node.start_byte, node.end_byte, quoted=False)
             case "raw_string":
                 return raw(text, node.start_byte + 1, node.end_byte - 1)
@@ -115,12 +124,14 @@ class Expander:
             case "expansion":
                 return self._expansion(node, quoted)
             case "arithmetic_expansion":
-                return self._arithmetic(node)
+                return self.arithmetic(node)
             case "command_substitution":
                 found = self.output(node, self)
                 if found is not None:
                     return used(found, text.place(node), quoted=quoted)
                 return self.unknown(node, "the output of a command", quoted)
+            case "brace_expression":
+                return self.unknown(node, "a brace expansion")
             case "array":
                 return joined(self.elements(node), text.place(node))
             case _:
@@ -163,8 +174,11 @@ class Expander:
 
     def _variable(self, name: str, place: Span, shown: str, quoted: bool) -> Word:
         found = self._value(name)
-        if isinstance(found, Array):
-            found = found.words[0] if found.words else ()
+        match found:
+            case Array(words) if name in ("@", "*"):
+                found = joined(words, place)
+            case Array(words):
+                found = next(iter(words), ())
         if found is not None:
             return used(found, place, quoted=quoted)
         if name.isdigit() or name in "@*#":
@@ -201,17 +215,20 @@ class Expander:
         operator = re.match(r":?[-=+?]", rest)
         if operator is None:
             return self._edited(node, value, rest, quoted)
-        known_empty = value is not None and text_of(value) == ""
+        empty_counts = operator.group().startswith(":")
+        text = None if value is None else text_of(value)
         other = self._default(node, quoted)
         match operator.group().lstrip(":"):
             case "+":
                 if value is None:
                     return self.unknown(node, f"the variable {name} is not set here", quoted)
-                return () if known_empty else other
+                if empty_counts and text is None:
+                    return self.unknown(node, f"{name} may be empty: {reason_of(value)}", quoted)
+                return () if empty_counts and not text else other
             case "?":
                 return self._variable(name, place, shown, quoted)
             case sign:
-                if value is None or (known_empty and operator.group().startswith(":")):
+                if value is None or (empty_counts and text == ""):
                     found = used(other, place, quoted=quoted)
                     if sign == "=":
                         self.scope.variables[name] = found
@@ -233,13 +250,14 @@ class Expander:
         return tuple(pieces)
 
     def _length(self, node: Node, value: Variable | None, index: str | None, quoted: bool) -> Word:
-        if isinstance(value, Array) and index in ("@", "*"):
-            if all(p.known for w in value.words for p in w):
-                return self._number(node, str(len(value.words)), value.words)
-        elif value is not None and not isinstance(value, Array):
-            text = text_of(value)
-            if text is not None:
-                return self._number(node, str(len(text)), (value,))
+        match value, index:
+            case Array(words), "@" | "*":
+                if all(p.known for w in words for p in w):
+                    return self._number(node, str(len(words)), words)
+            case tuple(word), _:
+                text = text_of(word)
+                if text is not None:
+                    return self._number(node, str(len(text)), (word,))
         return self.unknown(node, "a length that is not known", quoted)
 
     def _number(self, node: Node, text: str, made_of: tuple[Word, ...]) -> Word:
@@ -254,33 +272,39 @@ class Expander:
             if index in ("@", "*"):
                 return used(joined(value.words, place), place, quoted=quoted)
             position = calculate(index or "0", self.scope.number)
-            if position is not None and -len(value.words) <= position < len(value.words):
-                return used(value.words[position], place, quoted=quoted)
+            numbered = enumerate(value.words * 2, -len(value.words))
+            found = next((word for number, word in numbered if number == position), None)
+            if found is not None:
+                return used(found, place, quoted=quoted)
         return self.unknown(node, "an element that is not known", quoted)
 
     def _edited(self, node: Node, value: Word | None, rest: str, quoted: bool) -> Word:
         """Return `${X//a/b}`, `${X#a}`, `${X%a}`, `${X:1:2}` of a known text."""
-        text = None if value is None else text_of(value)
+        word = value or ()
+        text = text_of(word)
         result = None if text is None or len(text) > 500 else edited(text, rest)
-        if result is None or value is None:
-            reason = (reason_of(value) if value else "") or "an expansion that is not understood"
+        if value is None or result is None:
+            reason = reason_of(word) or "an expansion that is not understood"
             return self.unknown(node, reason, quoted)
         via = (self.text.place(node),)
-        span = value[0].span if value else via[0]
+        span = word[0].span if word else via[0]
         return (Piece(text=result, span=span, via=via, origin="derived", splits=not quoted),)
 
-    def _arithmetic(self, node: Node) -> Word:
+    def arithmetic(self, node: Node) -> Word:
+        """Return the value of `$((...))` and `((...))`; what it changes is unknown afterwards."""
         shown = self.text.of(node).lstrip(" \t\n\\")
-        inside = re.sub(r"^\$(\(\(|\[)|(\)\)|\])$", "", shown)
+        inside = re.sub(r"^\$?(\(\(|\[)|(\)\)|\])$", "", shown)
         made_of: list[Word] = []
 
         def lookup(name: str) -> int | None:
-            found = self.scope.variables.get(name, self.scope.given.get(name))
-            if found is not None and not isinstance(found, Array):
-                made_of.append(found)
+            made_of.append(self.scope.word(name) or ())
             return self.scope.number(name)
 
         value = calculate(inside, lookup)
+        for name in changed_in(inside):
+            reason, place = "arithmetic changes it", self.text.place(node)
+            value_now = Piece(text="${" + name + "}", span=place, known=False, reason=reason)
+            self.scope.variables[name] = (value_now,)
         if value is None:
             reasons = [reason_of(w) for w in made_of if reason_of(w)]
             return self.unknown(node, reasons[0] if reasons else "arithmetic with unknown parts")

@@ -11,10 +11,11 @@ from crosscast.messages.diagnostics import Span
 from crosscast.readers.shell.simple_commands import Started
 from crosscast.readers.shell.text import Word, places_of, reason_of, shown, text_of
 
-DIVIDERS = re.compile(r"[|&;<>]+")
 _FLAG = re.compile(r"--?[A-Za-z_][\w./-]*")
 _NAMED = re.compile(r"\+{0,2}~?([A-Za-z_][\w-]*(?:[./@][\w./-]+)*)=(.*)", re.S)
-LISTS = re.compile(r"\$[{(]?.*(@|\*|ARGS|OPTS?|OPTIONS|FLAGS|EXTRA|args|opts?|options|flags|extra)")
+LISTS = re.compile(
+    r"\$(?!\{#)[{(]?([@*]|.*(\[[@*]\]|ARGS|OPTS?|OPTIONS|FLAGS|EXTRA|args|opts?|options|flags|extra))"
+)
 
 
 def flags_of(words: Sequence[Word], started: Started) -> tuple[list[Fact], list[Fact]]:
@@ -24,10 +25,8 @@ def flags_of(words: Sequence[Word], started: Started) -> tuple[list[Fact], list[
     at = 0
     while at < len(words):
         text = shown(words[at])
-        if DIVIDERS.fullmatch(text):
-            break
         name, equal, _ = text.partition("=")
-        if _FLAG.fullmatch(name) and not re.fullmatch(r"-\d.*", text):
+        if _FLAG.fullmatch(name):
             values: list[Word] = []
             after = at + 1
             while not equal and after < len(words) and _is_value(words[after]):
@@ -52,11 +51,9 @@ def flags_of(words: Sequence[Word], started: Started) -> tuple[list[Fact], list[
 
 def _is_value(word: Word) -> bool:
     text = shown(word)
-    if DIVIDERS.fullmatch(text) or (_FLAG.match(text) and text_of(word) is not None):
+    if _FLAG.match(text):
         return False
-    if text_of(word) is None:
-        return not (text.startswith("$") and LISTS.match(text)) and not _options_of(word)
-    return not re.fullmatch(r"-+[A-Za-z].*", text, re.S)
+    return text_of(word) is not None or not (LISTS.match(text) or _options_of(word))
 
 
 def _flag(name: str, word: Word, values: list[Word], equal: bool, started: Started) -> Fact:
@@ -87,7 +84,7 @@ def _options_of(word: Word) -> tuple[str, ...]:
     """Return the possible values of a word, if all of them are flags."""
     options = word[0].options if len(word) == 1 else ()
     texts = [option.strip() for option in options]
-    return tuple(texts) if texts and any(t.startswith("-") for t in texts) else ()
+    return tuple(texts) if any(t.startswith("-") for t in texts) else ()
 
 
 def _optional(option: str, word: Word, started: Started) -> Fact:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.schedule_names import decay_of_schedule
 from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
 from crosscast.readers.words import (
     no_auto,
     setting_of,
     tell_clip,
+    tell_decay,
     tell_numbers,
     tell_precision,
+    tell_warmup,
     tell_window,
 )
 
@@ -37,12 +38,9 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     tell_clip(writer, settings.get("max_grad_norm") or no_auto(limit))
     tell_numbers(writer, "accelerate", settings.get, "batch", "optimizer")
     kind = settings.get("lr_scheduler_type", "lr_scheduler")
-    if kind is not None and (decay := decay_of_schedule(kind.text)):
-        writer.tell("schedule.name", decay, kind)
-    warmup = settings.get("num_warmup_steps", "lr_warmup_steps")
-    if warmup is not None and warmup.number is not None:
-        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    if kind is not None:
+        tell_decay(writer, kind)
+    tell_warmup(writer, settings.get("num_warmup_steps", "lr_warmup_steps"))
     recompute = settings.get("gradient_checkpointing")
     if recompute is not None and recompute.switch is not False:
         writer.tell("activation_checkpointing", "yes", recompute)

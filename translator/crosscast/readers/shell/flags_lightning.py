@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosscast.readers.config.lightning_arguments import tell_lightning
 from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import tell_numbers
+from crosscast.readers.words import tell_numbers, tell_warmup
 
 _ONLY_THERE = frozenset(
     (
@@ -38,12 +38,8 @@ def owns(settings: Settings, launch: Launch) -> bool:
 
 def of_trainer(settings: Settings) -> Settings:
     """Return the flags without the prefix `trainer.` in their names."""
-    if not any(name.startswith("trainer.") for name in settings.entries):
-        return settings
-    found = Settings()
-    for name, setting in settings.entries.items():
-        found.entries[name.removeprefix("trainer.")] = setting
-    return found
+    entries = settings.entries.items()
+    return Settings({name.removeprefix("trainer."): setting for name, setting in entries})
 
 
 def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
@@ -64,9 +60,8 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     writer.tell("optimizer.name", "elsewhere", given, origin="presence")
     warmup = get("warmup_steps", "num_warmup_steps")
     writer.tell("schedule.name", "elsewhere", warmup, origin="presence")
-    if warmup is not None and warmup.number is not None:
-        writer.tell("schedule.warmup", f"{warmup.number} steps", warmup)
-        writer.tell("schedule.has_warmup", "yes" if warmup.number else "no", warmup)
+    tell_warmup(writer, warmup)
+    if warmup is not None:
         writer.by_library("schedule.stepped_per")
 
 

@@ -49,8 +49,10 @@ def tell(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     _optimizer(writer, settings)
     _schedule(writer, settings)
     writer.by_library("zero_grad.where")
-    recompute = get("recompute_granularity", "recompute_activations", "checkpoint_activations")
-    recompute = recompute or get("activations_checkpoint_method", "recompute_method")
+    recompute = get(
+        *("recompute_granularity", "recompute_activations", "checkpoint_activations"),
+        *("activations_checkpoint_method", "recompute_method"),
+    )
     if recompute is not None:
         writer.tell("activation_checkpointing", "yes", recompute)
     tell_numbers(writer, "megatron-core", get, "seed", "data")
@@ -88,6 +90,9 @@ def _precision(writer: SettingWriter, settings: Settings) -> None:
 def _scaling(writer: SettingWriter, settings: Settings, on: Setting) -> None:
     writer.by_library("scaler_update.status")
     scale = settings.get("loss_scale")
+    if scale is not None and not scale.known:
+        writer.unknown("loss_scaling.mode", scale.reason, scale)
+        return
     if scale is not None and (scale.number or 0) > 0:
         if settings.get("deepspeed") is not None:
             # Megatron-DeepSpeed returns from get_megatron_optimizer before it makes a scaler.
@@ -124,7 +129,7 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     for size in split:
         parts *= int((size.number if size is not None else None) or 1)
     processes = launch.command.processes
-    world = processes.value if processes is not None and processes.known else None
+    world = processes.value if processes is not None else None
     given = [size for size in split if size is not None]
     if isinstance(world, int) and world % max(parts, 1) and not _by_environment(processes, given):
         writer.warn(
@@ -144,7 +149,7 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
         writer.unknown(
             "accumulation.steps", "the batch size grows", whole, micro, ramp, text=formula
         )
-    elif isinstance(world, int) and rows and part and world % parts == 0 and world >= parts:
+    elif isinstance(world, int) and rows and part and world % parts == 0:
         steps, rest = divmod(rows, part * (world // parts))
         if rest and not _by_environment(processes, [whole, micro, *given]):
             writer.warn("CC928", f"{formula} is not an integer", whole)

@@ -114,8 +114,6 @@ def settings_of_flags(flags: tuple[Fact, ...]) -> Settings:
     """Return the flags of a command as settings."""
     settings = Settings()
     for fact in flags:
-        if not fact.expression or fact.expression.startswith("$"):
-            continue
         settings.add(
             Setting(
                 name=fact.expression.lstrip("-"),
@@ -142,7 +140,7 @@ def _mentions(writer: SettingWriter, settings: Settings, launch: Launch) -> None
                 if isinstance(item, str) and item.endswith(_FILES):
                     writer.mention(item)
     for fact in launch.arguments:
-        if fact.known and str(fact.value).endswith((".json", ".yaml", ".yml", ".py")):
+        if str(fact.value).endswith((".json", ".yaml", ".yml", ".py")):
             writer.mention(str(fact.value))
 
 
@@ -165,19 +163,19 @@ def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None
     """Record the facts of the launcher, if the flags are less specific."""
     command = launch.command
     processes = command.processes
-    if processes is not None and command.launcher:
+    if processes is not None:
         setting = _of_fact("processes", processes)
         if setting.known:
             writer.tell("parallel.world_size", setting.value, setting, origin="derived")
         else:
             writer.unknown("parallel.world_size", setting.reason, setting)
-    if command.launcher and command.nodes is not None:
+    if command.nodes is not None:
         setting = _of_fact("nodes", command.nodes)
         writer.tell("parallel.nodes", setting.value, setting, origin="derived")
     fields = {fact.field for fact in writer.facts}
     if "parallel.kind" in fields:
         return
-    single = processes is not None and processes.known and processes.value == 1
+    single = processes is not None and processes.value == 1
     if any(name in launch.options for name in ("use_fsdp", "use_deepspeed")):
         kind = "fsdp" if "use_fsdp" in launch.options else "deepspeed"
     elif settings.is_on("horovod", "use_horovod"):
@@ -200,7 +198,7 @@ def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None
         writer.unknown("parallel.kind", reason, *given[:3])
         return
     visible = next((v for v in command.environment if v.expression == "CUDA_VISIBLE_DEVICES"), None)
-    if not command.launcher and visible is not None and visible.known:
+    if visible is not None:
         devices = str(visible.value).strip("\"'")
         if devices.isdigit() and fields:
             writer.tell("parallel.kind", "none", _of_fact("CUDA_VISIBLE_DEVICES", visible))
@@ -209,7 +207,7 @@ def _launcher(writer: SettingWriter, settings: Settings, launch: Launch) -> None
 def _starts_several(launch: Launch) -> bool:
     """Whether an MPI launcher starts more than one process; without a number SLURM's may not."""
     processes = launch.command.processes
-    count = processes.value if processes is not None and processes.known else None
+    count = processes.value if processes is not None else None
     if launch.command.launcher == "srun":
         return isinstance(count, int) and count > 1
     return launch.command.launcher in ("mpirun", "jsrun") and count != 1

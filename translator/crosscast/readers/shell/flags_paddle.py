@@ -113,7 +113,7 @@ def _precision(writer: SettingWriter, settings: Settings) -> bool | None:
         writer.default("precision.compute_dtype", "float32")
         return False
     writer.tell("precision.flag", f"--{switch.name}", switch)
-    if isinstance(switch.value, tuple) and switch.value:
+    if isinstance(switch.value, tuple):
         switch = replace(switch, value=switch.value[0])  # words of another option follow it
     if switch.switch is None:
         reason = switch.reason or f"--{switch.name} is {switch.text!r}"
@@ -166,14 +166,14 @@ def _parallel(writer: SettingWriter, settings: Settings, launch: Launch) -> None
         writer.tell("parallel.kind", "paddle_transpiler", distributed, confidence="guess")
     elif launch.command.launcher == "paddle":
         given = [_given(name, launch) for name in ("gpus", "devices", "selected_gpus")]
-        writer.tell("parallel.kind", "paddle_dp", *[g for g in given if g], confidence="guess")
-    elif settings.is_on("is_distributed") or (launch.command.launcher and several):
+        writer.tell("parallel.kind", "paddle_dp", *given, confidence="guess")
+    elif settings.is_on("is_distributed") or several:
         given = [_given(name, launch) for name in ("nproc_per_node", "selected_gpus")]
         writer.tell(
             "parallel.kind",
             "paddle_transpiler",
             settings.get("is_distributed"),
-            *[g for g in given if g],
+            *given,
         )
 
 

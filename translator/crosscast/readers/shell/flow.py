@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Span
+from crosscast.readers.shell.arithmetic import changed_in
 from crosscast.readers.shell.expand import Scope
-from crosscast.readers.shell.text import Array, Piece, ShellText, Variable, Word, text_of
+from crosscast.readers.shell.text import Array, Piece, ShellText, Variable, Word, pieces_of, text_of
+from crosscast.readers.shell.words import names_set
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_TESTS = frozenset({"[", "[[", "test", "((", "true", "false", ":"})
+_TESTS = frozenset({"test", "true", "false", ":", "(("})
 
 
 def branches(node: Node) -> Iterable[tuple[Node | None, list[Node]]]:
@@ -22,14 +24,11 @@ def branches(node: Node) -> Iterable[tuple[Node | None, list[Node]]]:
         if clause.type == "else_clause":
             yield None, clause.children[1:]
             continue
-        then = next((i for i, c in enumerate(clause.children) if c.type == "then"), None)
-        if then is None:
-            continue
+        then = [c.type for c in clause.children].index("then")
         conditions = [c for c in clause.children[1:then] if c.is_named and c.type != "comment"]
         stops = ("elif_clause", "else_clause", "fi")
         body = [c for c in clause.children[then + 1 :] if c.type not in stops]
-        if conditions:
-            yield conditions[-1], body
+        yield conditions[-1], body
 
 
 def merged(ends: list[Scope], condition: str) -> Scope:
@@ -41,29 +40,25 @@ def merged(ends: list[Scope], condition: str) -> Scope:
     for name in names:
         values = [scope.variables.get(name) for scope in ends]
         given = [value for value in values if value is not None]
-        if all(_same(value, given[0]) for value in given):
+        known = {_plain(value) for value in given}
+        if all(value == given[0] for value in given) or known == {_plain(given[0])} - {None}:
             first.variables[name] = given[0]
             continue
-        texts = [None if isinstance(v, Array) or v is None else text_of(v) for v in values]
-        options = tuple(dict.fromkeys(text for text in texts if text is not None))
-        example = next((v for v in given if not isinstance(v, Array) and v), None)
-        place = example[0].span if example and not isinstance(example, Array) else Span("", 1, 1)
-        known = len(texts) == len([x for x in texts if x is not None])
+        place = next((p.span for value in given for p in pieces_of(value)), Span("", 1, 1))
         reason = (
             f"it depends on a condition: {condition}"
             if condition
             else "it depends on the branch taken"
         )
-        first.variables[name] = not_known(name, place, reason, options if known else ())
+        texts = [_plain(value) for value in values]
+        options = () if None in texts else tuple(dict.fromkeys(map(str, texts)))
+        first.variables[name] = not_known(name, place, reason, options)
     return first
 
 
-def _same(variable: Variable, other: Variable) -> bool:
-    if isinstance(variable, Array) or isinstance(other, Array):
-        return variable == other
-    return variable == other or (
-        text_of(variable) is not None and text_of(variable) == text_of(other)
-    )
+def _plain(value: Variable | None) -> str | None:
+    """Return the text of a variable, None if it is unknown, not set or an array."""
+    return text_of(value) if isinstance(value, tuple) else None
 
 
 def not_known(name: str, place: Span, reason: str, options: tuple[str, ...] = ()) -> Word:
@@ -74,20 +69,23 @@ def not_known(name: str, place: Span, reason: str, options: tuple[str, ...] = ()
 
 def appended_to(old: Variable | None, new: Variable, place: Span) -> Variable:
     """Return the value after `NAME+=new`."""
-    if old is None:
-        return new
-    if isinstance(old, Array) or isinstance(new, Array):
-        left = old.words if isinstance(old, Array) else (old,)
-        right = new.words if isinstance(new, Array) else (new,)
-        return Array((*left, *right))
-    return (*old, *new)
+    match old, new:
+        case Array(left), Array(right):
+            return Array((*left, *right))
+        case Array((first, *rest)), tuple():
+            return Array(((*first, *new), *rest))
+        case tuple(), Array(right):
+            return Array((old, *right))
+        case tuple(), tuple():
+            return (*old, *new)
+    return new
 
 
 def is_test(node: Node, text: ShellText) -> bool:
     """Return whether a command only tests something."""
     if node.type in ("test_command", "negated_command"):
         return True
-    return node.type == "command" and text.of(node.children[0]) in _TESTS
+    return text.of(node.children[0]) in _TESTS
 
 
 def short(text: ShellText, node: Node) -> str:
@@ -101,9 +99,14 @@ def assigned_in(node: Node, text: ShellText) -> set[str]:
     waiting = [node]
     while waiting:
         inner = waiting.pop()
-        if inner.type == "variable_assignment":
-            name = inner.child_by_field_name("name")
-            if name is not None:
-                found.add(text.of(name))
+        match inner.type, inner.children:
+            case "variable_assignment", [name, *_]:
+                found.add(text.of(name).partition("[")[0])
+            case "command", [*children]:
+                found.update(names_set([text.of(child).strip("\"'") for child in children]))
+            case (("compound_statement" | "arithmetic_expansion"), [opening, *_]) if (
+                opening.type != "{"
+            ):
+                found.update(changed_in(text.of(inner)))
         waiting += inner.children
     return found

@@ -10,13 +10,13 @@ from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.shell.simple_commands import Started
-from crosscast.readers.shell.text import Word, text_of
+from crosscast.readers.shell.text import Word
 
 
 def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
     """Record the facts of the DeepSpeed configurations that a script writes."""
     for command in started:
-        if command.body is None or text_of(command.words[0]) not in ("cat", "tee"):
+        if command.body is None:
             continue
         text = _text(command.body)
         if not text.lstrip().startswith("{"):
@@ -24,18 +24,16 @@ def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
         first = command.body[0].span
         source = Source(first.file, "\n" * (first.line - 1) + text)
         tree = read_json(source).tree
-        if tree is None or tree.keys is None or not looks_like_deepspeed(tree):
+        if tree is None or not looks_like_deepspeed(tree):
             continue
         for node in tree.walk():
             if isinstance(node.value, str) and node.value.startswith("$"):
                 node.reason = f"{node.value} of the script is not known"
         inner = replace(writer, facts=[], reader="deepspeed_json")
         tell_deepspeed(inner, tree)
-        if any(fact.field == "loss_scaling.mode" for fact in inner.facts):
-            # The engine scales according to its own file; the script's flags only affect its loop.
-            kept = [f for f in writer.facts if not f.field.startswith("loss_scaling.")]
-            writer.facts[:] = kept
-        writer.facts += inner.facts
+        # The engine scales according to its own file; the script's flags only affect its loop.
+        kept = [fact for fact in writer.facts if not fact.field.startswith("loss_scaling.")]
+        writer.facts[:] = [*kept, *inner.facts]
         writer.diagnostics = inner.diagnostics
 
 

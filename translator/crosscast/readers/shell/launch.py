@@ -9,7 +9,6 @@ from crosscast.facts.command import Command
 from crosscast.facts.fact import Fact
 from crosscast.messages.diagnostics import Span
 from crosscast.readers.shell.flags import (
-    DIVIDERS,
     LISTS,
     flag_fact,
     flags_of,
@@ -24,9 +23,8 @@ from crosscast.readers.shell.programs import (
     NOT_TRAINING,
     PROCESS_FLAGS,
     PROGRAMS,
-    PYTHON,
-    PYTHON_NAME,
     WRAPPERS,
+    is_python,
     starts_program,
 )
 from crosscast.readers.shell.simple_commands import Started
@@ -40,7 +38,6 @@ class Launch:
     command: Command
     options: dict[str, Fact]
     """Options of the launcher: `nproc_per_node`, `np`, `ntasks`, by name without dashes."""
-    wrappers: tuple[str, ...] = ()
     span: Span | None = None
     arguments: tuple[Fact, ...] = ()
     """Positional arguments of the program."""
@@ -53,8 +50,15 @@ class _Search:
     texts: list[str]
     options: dict[str, Fact] = field(default_factory=dict)
     variables: dict[str, Fact] = field(default_factory=dict)
-    wrappers: list[str] = field(default_factory=list)
     launcher: str = ""
+
+    def text(self, at: int) -> str:
+        """Return a word as it is written, empty after the last one."""
+        return shown(self.word(at))
+
+    def word(self, at: int) -> Word:
+        """Return a word, empty after the last one."""
+        return self.words[at] if at < len(self.words) else ()
 
 
 def launch_of(started: Started) -> Launch | None:
@@ -74,56 +78,50 @@ def launch_of(started: Started) -> Launch | None:
         environment=tuple(search.variables.values()),
         launcher=search.launcher,
     )
-    return Launch(command, search.options, tuple(search.wrappers), started.span, tuple(arguments))
+    return Launch(command, search.options, started.span, tuple(arguments))
 
 
 def _program_at(search: _Search, at: int) -> tuple[int, str] | None:
     """Return the index of the first flag of the program, and the program's name."""
     texts = search.texts
     for _ in range(12):
-        if at >= len(texts):
-            return None
-        name = texts[at].rpartition("/")[2]
-        known = text_of(search.words[at]) is not None
-        if texts[at].endswith(".py"):
+        text = search.text(at)
+        name = text.rpartition("/")[2]
+        if text.endswith(".py"):
             return _nested(search, at)
-        if PYTHON.fullmatch(texts[at]) or (not known and PYTHON_NAME.fullmatch(texts[at])):
+        if is_python(text):
             found = _after_python(search, at + 1)
-            if found is None or isinstance(found, tuple):
+            if not isinstance(found, int):
                 return found
             at = found
-        elif name in LAUNCHERS and known:
+        elif name in LAUNCHERS:
             if name in ("accelerate", "fabric", "lightning", "colossalai") and not any(
                 word in ("launch", "run") for word in texts[at + 1 : at + 3]
             ):
                 return None
             search.launcher = LAUNCHERS[name]
-            search.wrappers.append(name)
-            skipped = 1
-            while texts[at + skipped : at + skipped + 1] and texts[at + skipped] in (
-                *("launch", "run", "model"),
-            ):
-                skipped += 1
-            found_at = _options(search, at + skipped)
-            if found_at is None or isinstance(found_at, tuple):
-                return found_at
-            at = found_at
-        elif name == "tune" and texts[at + 1 : at + 2] == ["run"]:
+            at += 1
+            while search.text(at) in ("launch", "run", "model"):
+                at += 1
+            found = _options(search, at)
+            if not isinstance(found, int):
+                return found
+            at = found
+        elif name == "tune" and search.text(at + 1) == "run":
             search.launcher = "torchrun"
-            found_at = _options(search, at + 2)
-            if not isinstance(found_at, tuple):
-                return None
-            return found_at[0], f"tune run {found_at[1]}"
-        elif name in PROGRAMS and known:
+            match _options(search, at + 2):
+                case (start, program):
+                    return start, f"tune run {program}"
+                case _:
+                    return None
+        elif name in PROGRAMS:
             count = PROGRAMS[name]
             return at + count, " ".join(texts[at : at + count])
-        elif name in WRAPPERS or not known:
-            if name in WRAPPERS:
-                search.wrappers.append(name)
-                if name in MPI and not search.launcher:
-                    search.launcher = "mpirun"
-                if name in ("srun", "jsrun") and not search.launcher:
-                    search.launcher = name
+        elif name in WRAPPERS or text_of(search.word(at)) is None:
+            if name in MPI:
+                search.launcher = "mpirun"
+            if name in ("srun", "jsrun"):
+                search.launcher = name
             inner = _next_start(search, at + 1)
             if inner is None:
                 return None
@@ -139,12 +137,9 @@ def _next_start(search: _Search, at: int) -> int | None:
     index = at
     while index < len(texts):
         text = texts[index]
-        name = text.rpartition("/")[2]
-        if DIVIDERS.fullmatch(text):
-            return None
-        if starts_program(text) or (name in WRAPPERS and not texts[index - 1].startswith("--")):
+        if starts_program(text) or text.rpartition("/")[2] in WRAPPERS:
             return index
-        if text in ("-x", "-e", "--env") and index + 1 < len(texts):
+        if text in ("-x", "-e", "--env"):
             _variable(search, index + 1)
             index += 2
             continue
@@ -159,40 +154,35 @@ def _next_start(search: _Search, at: int) -> int | None:
 
 def _variable(search: _Search, index: int) -> None:
     """Store a variable that a wrapper sets: `-x NAME=VALUE`, `env NAME=VALUE`."""
-    name, equal, value = search.texts[index].partition("=")
+    name, equal, value = search.text(index).partition("=")
     if not equal:
         return
     fact = variable_fact(name, search.words[index], search.started)
-    if fact.known:
-        search.variables[name] = replace(fact, value=value)
+    search.variables[name] = replace(fact, value=value if fact.known else None)
 
 
 def _after_python(search: _Search, at: int) -> int | tuple[int, str] | None:
-    texts = search.texts
-    while at < len(texts) and texts[at].startswith("-"):
-        if texts[at] == "-m" and at + 1 < len(texts):
+    while search.text(at).startswith("-"):
+        option = search.text(at)
+        if option == "-m":
             return _module(search, at + 1)
-        if texts[at] in ("-c", "-"):
+        if option in ("-c", "-"):
             return None
-        at += 2 if texts[at] in ("-W", "-X") else 1
-    if at < len(texts) and texts[at] in ("run", "exec"):  # coverage run
+        at += 2 if option in ("-W", "-X") else 1
+    if search.text(at) in ("run", "exec"):  # coverage run
         at += 1
-    if at >= len(texts) or DIVIDERS.fullmatch(texts[at]):
-        return None
-    return _nested(search, at)
+    return _nested(search, at) if at < len(search.texts) else None
 
 
 def _module(search: _Search, at: int) -> int | tuple[int, str] | None:
-    module = search.texts[at]
+    module = search.text(at)
     if module in MODULES:
         search.launcher = MODULES[module]
-        search.wrappers.append(module)
         return _options(search, at + 1)
     if module in ("cProfile", "pdb", "ipdb", "torch.utils.bottleneck", "line_profiler", "trace"):
-        index = at + 1
-        while index < len(search.texts) and not search.texts[index].endswith(".py"):
-            index += 1
-        return _nested(search, index) if index < len(search.texts) else None
+        rest = range(at + 1, len(search.texts))
+        program = next((index for index in rest if search.texts[index].endswith(".py")), None)
+        return None if program is None else _nested(search, program)
     return None if module in NOT_TRAINING else (at + 1, f"-m {module}")
 
 
@@ -201,15 +191,15 @@ def _options(search: _Search, at: int) -> int | tuple[int, str] | None:
     texts = search.texts
     while at < len(texts):
         text = texts[at]
-        if text.startswith("-") and text != "-":
+        if text.startswith("-"):
             name = text.lstrip("-").partition("=")[0].replace("-", "_")
-            if name in ("m", "module") and at + 1 < len(texts):
-                return at + 2, f"-m {texts[at + 1]}"
+            if name in ("m", "module"):
+                return at + 2, f"-m {search.text(at + 1)}"
             at = _option(search, at)
             continue
-        if PYTHON.fullmatch(text):
+        if is_python(text):
             return at
-        if not text.endswith(".py") and text_of(search.words[at]) is None:
+        if not text.endswith(".py"):
             if LISTS.search(text) and any(t.endswith(".py") for t in texts[at + 1 :]):
                 at += 1
                 continue
@@ -224,17 +214,17 @@ def _option(search: _Search, at: int) -> int:
     name, equal, value = text.lstrip("-").partition("=")
     name = name.replace("-", "_")
     word = search.words[at]
-    following = search.words[at + 1] if at + 1 < len(search.words) else None
+    following = search.words[at + 1 : at + 2]
     fact = flag_fact(text.partition("=")[0], word, search.started)
     if equal:
         known = text_of(word) is not None
         search.options[name] = replace(fact, value=value if known else None)
         return at + 1
-    if following is None or name in BARE or _is_bare(shown(following)):
+    if name in BARE or all(_is_bare(shown(each)) for each in following):
         search.options[name] = replace(fact, value=True)
         return at + 1
-    given = flag_fact(text, following, search.started)
-    search.options[name] = replace(given, places=united(word, following))
+    given = flag_fact(text, following[0], search.started)
+    search.options[name] = replace(given, places=united(word, *following))
     return at + 2
 
 
@@ -255,6 +245,6 @@ def _nested(search: _Search, at: int) -> tuple[int, str]:
                 inner = at + 1
                 while inner < index:
                     inner = _option(search, inner) if texts[inner][:1] == "-" else inner + 1
-                search.launcher = search.launcher or texts[at].rpartition("/")[2]
+                search.launcher = texts[at].rpartition("/")[2]
                 return index + 1, texts[index]
     return at + 1, texts[at]

@@ -52,7 +52,7 @@ def lost_flags(root: Node, text: ShellText) -> list[Lost]:
             last = index
             while last + 1 < len(statements) and _is_flag(statements[last + 1], text):
                 last += 1
-            if last > index and _is_command(statements[index]):
+            if last > index:
                 found.append(_lost(statements[index : last + 1], text))
             index = last + 1
     return sorted(found, key=lambda lost: lost.start_byte)
@@ -101,13 +101,9 @@ def glued_diagnostics(root: Node, text: ShellText) -> list[Diagnostic]:
     return found
 
 
-def _is_command(node: Node) -> bool:
-    return node.type in ("command", "redirected_statement", "pipeline", "list")
-
-
 def _is_flag(node: Node, text: ShellText) -> bool:
     """Return whether a statement starts with a flag instead of a command."""
-    while node.type in ("redirected_statement", "pipeline", "list") and node.children:
+    while node.type in ("redirected_statement", "pipeline", "list"):
         node = node.children[0]
     return node.type == "command" and bool(_FLAG_LINE.match(text.of(node)))
 

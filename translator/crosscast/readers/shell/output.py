@@ -31,42 +31,41 @@ def output_of(node: Node, expander: Expander) -> Word | None:
     """Return the output of a command substitution, None if unknown."""
     if _HERE.fullmatch(" ".join(expander.text.of(node).split())):
         return (Piece(text=".", span=expander.text.place(node)),)
-    inner = [c for c in node.children if c.is_named and c.type != "comment"]
-    if len(inner) != 1:
-        return None
-    text = expander.text
-    command = inner[0]
-    if command.type == "pipeline":
-        return _count(command, node, expander)
-    if command.type != "command":
-        return None
+    match node.children:
+        case [_, command, _] if command.type == "pipeline":
+            return _count(command, node, expander)
+        case [_, command, _]:
+            return _simple(command, node, expander)
+    return None
+
+
+def _simple(command: Node, node: Node, expander: Expander) -> Word | None:
+    """Return the output of `echo` and `expr`."""
+    place = expander.text.place(node)
     words = [w for c in command.children for w in expander.words(c)]
-    name = text_of(words[0]) if words else None
-    if name == "echo":
-        rest = words[1:]
-        if rest and text_of(rest[0]) in ("-n", "-e"):
-            rest = rest[1:]
-        return joined(rest, text.place(node))
-    if name != "expr":
-        return None
-    formula = " ".join(shown(word) for word in words[1:])
-    value = calculate(formula, lambda _: None) if all(map(_known, words)) else None
-    if value is None:
-        return None
-    via = tuple(dict.fromkeys(p for word in words[1:] for p in places_of(word)))
-    return (Piece(text=str(value), span=text.place(node), via=via[:4], origin="derived"),)
+    match [text_of(word) for word in words]:
+        case ["echo", "-n", *_]:
+            return joined(words[2:], place)
+        case ["echo", option, *_] if option is None or not option.startswith("-"):
+            return joined(words[1:], place)
+        case ["expr", *_]:
+            value = calculate(" ".join(map(shown, words[1:])), lambda _: None)
+            if value is not None:
+                via = tuple(dict.fromkeys(p for word in words[1:] for p in places_of(word)))
+                return (Piece(text=str(value), span=place, via=via[:4], origin="derived"),)
+    return None
 
 
 def _count(pipeline: Node, node: Node, expander: Expander) -> Word | None:
     """Return the number of comma-separated entries that a pipeline counts."""
-    first = next((c for c in pipeline.children if c.is_named), None)
-    if first is None or first.type != "command":
-        return None
+    first = pipeline.children[0]
     words = [w for c in first.children for w in expander.words(c)]
-    if len(words) != 2 or text_of(words[0]) != "echo" or not (listed := text_of(words[1])):
-        return None
+    match [text_of(word) for word in words]:
+        case ["echo", str(listed)] if listed:
+            entries = len(listed.split(","))
+        case _:
+            return None
     rest = expander.text.slice(first.end_byte, pipeline.end_byte)
-    entries = len(listed.split(","))
     if _COUNTS_FIELDS.search(rest) or _COUNTS_LINES.search(rest):
         number = entries
     elif _COUNTS_COMMAS.search(rest):
@@ -75,7 +74,3 @@ def _count(pipeline: Node, node: Node, expander: Expander) -> Word | None:
         return None
     place = expander.text.place(node)
     return (Piece(text=str(number), span=place, via=places_of(words[1]), origin="derived"),)
-
-
-def _known(word: Word) -> bool:
-    return text_of(word) is not None

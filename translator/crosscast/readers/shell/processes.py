@@ -27,43 +27,48 @@ def with_processes(launch: Launch, slurm: dict[str, Piece]) -> Launch:
 
 def _nodes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
     """Return the number of machines, if known."""
-    given = next((launch.options[name] for name in _NODES if name in launch.options), None)
-    if given is None and launch.command.launcher == "srun":
-        given = launch.options.get("nodes") or launch.options.get("N")
-        nodes = slurm.get("nodes")
-        if given is None and nodes is not None:
-            return _fact(int(nodes.text), (nodes.span,), field="parallel.nodes")
-    product = _product([given]) if given is not None else None
-    return (
-        replace(product, field="parallel.nodes") if product is not None and product.known else None
-    )
+    srun = launch.command.launcher == "srun"
+    given = _option(launch, *_NODES, *(("nodes", "N") if srun else ()))
+    if given is not None:
+        product = _product(given)
+        return replace(product, field="parallel.nodes") if product.known else None
+    nodes = slurm.get("nodes")
+    if not srun or nodes is None:
+        return None
+    return _fact(int(nodes.text), (nodes.span,), field="parallel.nodes")
+
+
+def _option(launch: Launch, *names: str) -> Fact | None:
+    """Return the first of these options of the launcher that is given."""
+    return next((launch.options[name] for name in names if name in launch.options), None)
 
 
 def _processes(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
-    options = launch.options
     kind = launch.command.launcher
     if kind == "accelerate":
-        return _product([options["num_processes"]]) if "num_processes" in options else None
+        total = _option(launch, "num_processes")
+        return None if total is None else _product(total)
+    if not kind:
+        return None  # the options are those of a container
     if kind in _TOTAL:
-        for name in _TOTAL[kind]:
-            if name in options:
-                return _product([options[name]])
+        total = _option(launch, *_TOTAL[kind])
+        if total is not None:
+            return _product(total)
         return _of_slurm(launch, slurm) if kind == "srun" else None
-    per_node = next((options[name] for name in _PER_NODE if name in options), None)
-    nodes = next((options[name] for name in _NODES if name in options), None)
-    devices = next(
-        (options[n] for n in ("gpus", "devices", "selected_gpus", "include") if n in options), None
-    )
+    nodes = _option(launch, *_NODES)
+    per_node = _option(launch, *_PER_NODE)
     if per_node is not None:
-        return _product([per_node, nodes] if nodes is not None else [per_node])
-    if devices is not None and kind != "torchrun":
-        return _listed(devices, nodes)
+        return _product(per_node, nodes)
+    devices = _option(launch, "gpus", "devices", "selected_gpus", "include")
+    if devices is not None:
+        counts = kind == "fabric" and str(devices.value).isdecimal()
+        return _product(devices, nodes) if counts else _listed(devices, nodes)
     visible = next(
         (v for v in launch.command.environment if v.expression == "CUDA_VISIBLE_DEVICES"), None
     )
     if kind in ("paddle", "deepspeed") and visible is not None:
         return _listed(visible, nodes)
-    return _product([nodes]) if kind == "torchrun" and nodes is not None else None
+    return _product(nodes) if kind == "torchrun" and nodes is not None else None
 
 
 def _of_slurm(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
@@ -78,31 +83,28 @@ def _of_slurm(launch: Launch, slurm: dict[str, Piece]) -> Fact | None:
 
 
 def _listed(devices: Fact, nodes: Fact | None) -> Fact | None:
-    """Return the number of devices in a list: `0,1,2`, `localhost:0,1`."""
+    """Return the number of devices in a list: `0,1,2`, `localhost:0,1`, `a:0,1@b:2`."""
     if not devices.known:
         return _fact(None, devices.places, devices.reason)
-    text = str(devices.value).strip("\"'").rpartition(":")[2]
-    if not re.fullmatch(r"\d+(,\d+)*", text):
+    hosts = str(devices.value).strip("\"'").split("@")
+    numbers = ",".join(host.rpartition(":")[2] for host in hosts)
+    if not re.fullmatch(r"\d+(,\d+)*", numbers):
         return None
-    count = len(text.split(","))
-    times = number_of(nodes.value) if nodes is not None and nodes.known else 1
-    if times is None:
-        return None
-    places = devices.places + (nodes.places if nodes is not None else ())
-    return _fact(int(count * times), places)
+    return _product(_fact(len(numbers.split(",")), devices.places), nodes)
 
 
-def _product(parts: list[Fact]) -> Fact | None:
-    """Return the product of numbers."""
+def _product(*parts: Fact | None) -> Fact:
+    """Return the product of the numbers that are given."""
     value = 1
-    places = tuple(dict.fromkeys(p for part in parts for p in part.places))
-    for count in parts:
+    given = [part for part in parts if part is not None]
+    places = tuple(dict.fromkeys(place for part in given for place in part.places))
+    for count in given:
         least, _, most = str(count.value).partition(":")  # `--nnodes 1:4` is elastic
-        number = number_of(least) if count.known and most in ("", least) else None
-        if number is None or number != int(number):
+        number = number_of(least) if most in ("", least) else None
+        if not isinstance(number, int):
             reason = count.reason or f"{count.expression} is {count.value}"
             return _fact(None, places, reason)
-        value *= int(number)
+        value *= number
     return _fact(value, places)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-PYTHON = re.compile(r"(.*/)?(python[\d.]*|pypy\d?|ipython\d?|coverage|kernprof)")
-PYTHON_NAME = re.compile(r"\$\{?\w*(PYTHON|python)\w*\}?")
+PYTHON = re.compile(
+    r"(.*/)?(python[\d.]*|pypy\d?|ipython\d?|coverage|kernprof)|\$\{?\w*(PYTHON|python)\w*\}?"
+)
 WRAPPERS = frozenset(
     (
         *("nohup", "time", "exec", "sudo", "env", "nice", "ionice", "stdbuf", "numactl", "timeout"),
@@ -71,14 +72,20 @@ PROCESS_FLAGS = frozenset(
     {"nproc_per_node", "selected_gpus", "num_gpus", "nnodes", "ngpus", "node_ips", "num_nodes"}
 )
 NOT_TRAINING = frozenset(
-    {"pip", "venv", "ensurepip", "json.tool", "http.server", "site", "compileall"}
+    {"", "pip", "venv", "ensurepip", "json.tool", "http.server", "site", "compileall"}
 )
 """Modules that `python -m` runs and that train nothing."""
 
 
+_STARTS = frozenset({*LAUNCHERS, *PROGRAMS, "tune"})
+
+
+def is_python(text: str) -> bool:
+    """Return whether a word is an interpreter of Python, or a variable named after it."""
+    return PYTHON.fullmatch(text) is not None
+
+
 def starts_program(text: str) -> bool:
-    """Return whether a word can start a program: Python, a launcher, a wrapper, a file."""
+    """Return whether a word can start a program: Python, a launcher, a file."""
     name = text.rpartition("/")[2]
-    if PYTHON.fullmatch(text) or PYTHON_NAME.fullmatch(text) or text.endswith(".py"):
-        return True
-    return name in LAUNCHERS or name in PROGRAMS or name == "tune"
+    return text.endswith(".py") or is_python(text) or name in _STARTS

@@ -47,7 +47,9 @@ class Runner(Commands):
             self.stopped = True
             return
         kind = node.type
-        if kind in _TRANSPARENT:
+        if kind == "compound_statement" and node.children[0].type == "((":
+            self.expander(text).arithmetic(node)
+        elif kind in _TRANSPARENT:
             self.statements(node.children, text)
         elif kind == "command":
             self._command(node, text)
@@ -73,33 +75,28 @@ class Runner(Commands):
         elif kind in ("for_statement", "c_style_for_statement", "while_statement"):
             self._loop(node, text)
         elif kind == "function_definition":
-            name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
-            if name is not None and body is not None:
-                self.functions[text.of(name)] = (text, body)
+            self.functions[text.of(text.part(node, "name"))] = (text, text.part(node, "body"))
         elif kind == "unset_command":
             for child in node.children[1:]:
                 self.scope.variables.pop(text.of(child), None)
 
     def _list(self, node: Node, text: ShellText) -> None:
-        parts = [c for c in node.children if c.is_named]
-        operators = [text.of(c) for c in node.children if not c.is_named]
-        if len(parts) != 2 or not operators:
-            self.statements(node.children, text)
-            return
-        left, right = parts
+        match [c for c in node.children if c.type != "comment"]:
+            case [left, operator, right]:
+                self._either(left, operator.type == "&&", right, text)
+            case parts:
+                self.statements(parts, text)
+
+    def _either(self, left: Node, wanted: bool, right: Node, text: ShellText) -> None:
+        """Follow `left && right`, or `left || right` if the right is wanted after a failure."""
         outcome = decide(left, self.expander(text))
-        if outcome is None and not is_test(left, text):
+        if outcome is None:
             self.statement(left, text)
-            if operators[0] == "&&":
+            if wanted and not is_test(left, text):
                 self.statement(right, text)
                 return
-            self._ways([(f"not {short(text, left)}", [right])], text, whole=False)
-            return
-        wanted = operators[0] == "&&"
-        if outcome is None:
             shown = short(text, left)
-            condition = shown if wanted else f"not {shown}"
-            self._ways([(condition, [right])], text, whole=False)
+            self._ways([(shown if wanted else f"not {shown}", [right])], text, whole=False)
         elif outcome is wanted:
             self.statement(right, text)
 
@@ -108,22 +105,25 @@ class Runner(Commands):
         whole = False
         denied: list[str] = []
         for condition, body in branches(node):
-            outcome = True if condition is None else decide(condition, self.expander(text))
-            if outcome is False:
-                continue
-            shown = "" if condition is None else short(text, condition)
-            test = shown if shown else " and ".join(denied)
-            ways.append((test if outcome is None or denied else "", body))
-            if outcome is True:
+            if condition is None:
+                ways.append((" and ".join(denied), body))
                 whole = True
                 break
-            denied.append(f"not {shown}")
+            outcome = decide(condition, self.expander(text))
+            self.statement(condition, text)  # often a program
+            shown = short(text, condition)
+            if outcome is not False:
+                ways.append(("" if outcome and not denied else shown, body))
+                denied.append(f"not {shown}")
+            if outcome:
+                whole = True
+                break
         self._ways(ways, text, whole=whole)
 
     def _case(self, node: Node, text: ShellText) -> None:
-        subject = node.child_by_field_name("value")
-        shown = text.of(subject) if subject is not None else ""
-        value = text_of(self.expander(text).word(subject)) if subject is not None else None
+        subject = text.part(node, "value")
+        shown = text.of(subject)
+        value = text_of(self.expander(text).word(subject))
         ways: list[tuple[str, list[Node]]] = []
         whole = False
         for item in (c for c in node.children if c.type == "case_item"):
@@ -131,31 +131,31 @@ class Runner(Commands):
             patterns = [text.of(c).strip("\"'") for c in item.children[:close] if c.is_named]
             body = item.children[close + 1 :]
             plain = not any(mark in p for p in patterns for mark in "$`(\\")
-            if value is not None and plain:
-                if not any(fnmatch.fnmatchcase(value, pattern) for pattern in patterns):
-                    continue
-                ways, whole = [("", body)], True
+            matches = plain and value is not None
+            if matches and not any(fnmatch.fnmatchcase(value or "", each) for each in patterns):
+                continue
+            sure = matches and not ways
+            ways.append(("" if sure else f"{shown} is {' or '.join(patterns)}", body))
+            if matches or patterns == ["*"]:
+                whole = True
                 break
-            ways.append((f"{shown} is {' or '.join(patterns)}", body))
-            whole = whole or patterns == ["*"]
         self._ways(ways, text, whole=whole)
 
     def _loop(self, node: Node, text: ShellText) -> None:
-        body = next((c for c in node.children if c.type == "do_group"), None)
-        if body is None:
-            return
-        changed = assigned_in(body, text)
+        body = node.children[-1]
+        changed = assigned_in(node, text)
         place = text.place(node)
         for name in changed:
             if name in self.scope.variables:
                 value = not_known(name, place, "a loop changes it")
                 self.scope.variables[name] = value
-        variable = node.child_by_field_name("variable")
-        if node.type == "for_statement" and variable is not None:
-            self._each(node, text.of(variable), text)
+        if node.type == "for_statement":
+            self._each(node, text.of(text.part(node, "variable")), text)
         elif node.type == "c_style_for_statement":
             for name in re.findall(r"\(\(\s*(\w+)\s*=", text.of(node)[:80]):
                 self.scope.variables[name] = not_known(name, place, "it counts a loop")
+        else:
+            self.statement(node.children[1], text)
         self._ways([("", [body])], text, whole=False)
 
     def _each(self, node: Node, name: str, text: ShellText) -> None:
@@ -176,7 +176,7 @@ class Runner(Commands):
             return
         options = tuple(text for text in texts if text is not None)
         listed = ", ".join(options[:6])
-        reason = f"a loop over {listed}" if options and len(options) == len(texts) else "a loop"
+        reason = f"a loop over {listed}" if len(options) == len(texts) else "a loop"
         self.assign(name, not_known(name, place, reason, options[:20]), place)
 
     def _ways(self, ways: list[tuple[str, list[Node]]], text: ShellText, *, whole: bool) -> None:

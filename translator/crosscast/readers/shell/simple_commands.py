@@ -20,14 +20,14 @@ from crosscast.readers.shell.text import (
     Word,
     inner_text,
     joined,
-    split_fields,
+    pieces_of,
     text_of,
 )
 from crosscast.readers.shell.words import (
     before_shell,
-    is_whole,
     junk_after,
     lines_of,
+    names_set,
     runs_input,
     shell_inside,
 )
@@ -39,7 +39,6 @@ MAX_STEPS = 20_000
 MAX_DEPTH = 12
 MAX_PIECES = 2_000
 MAX_LENGTH = 100_000
-_TO_FILE = (">", ">>", "&>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +51,6 @@ class Started:
     under: tuple[str, ...] = ()
     body: Word | None = None
     """Its here-document."""
-    target: str = ""
-    """The file that its output is redirected to."""
 
 
 @dataclass(slots=True)
@@ -88,17 +85,15 @@ class Commands(ABC):
     # assignments
 
     def _assign(self, node: Node, text: ShellText) -> str:
-        name = node.child_by_field_name("name")
-        value = node.child_by_field_name("value")
-        if name is None or name.type != "variable_name":
-            return ""
-        appended = any(child.type == "+=" for child in node.children)
-        found = self._value(value, text)
-        known = text.of(name)
-        if appended:
-            found = appended_to(self.scope.variables.get(known), found, text.place(node))
-        self.assign(known, found, text.place(node))
-        return known
+        name, element, _ = text.of(text.part(node, "name")).partition("[")
+        place = text.place(node)
+        found = self._value(node.child_by_field_name("value"), text)
+        if element:
+            found = not_known(name, place, "an element of it is changed")
+        elif any(child.type == "+=" for child in node.children):
+            found = appended_to(self.scope.variables.get(name), found, place)
+        self.assign(name, found, place)
+        return name
 
     def _value(self, value: Node | None, text: ShellText) -> Variable:
         if value is None:
@@ -110,7 +105,7 @@ class Commands(ABC):
 
     def assign(self, name: str, value: Variable, place: Span) -> None:
         """Assign a value to a variable; a value that is too large becomes unknown."""
-        pieces = [p for w in value.words for p in w] if isinstance(value, Array) else value
+        pieces = pieces_of(value)
         if len(pieces) > MAX_PIECES or sum(len(p.text) for p in pieces) > MAX_LENGTH:
             reason = "the value is too long"
             value = (Piece(text="${" + name + "}", span=place, known=False, reason=reason),)
@@ -121,35 +116,31 @@ class Commands(ABC):
     def _declare(self, node: Node, text: ShellText) -> None:
         word = text.of(node.children[0])
         options = [text.of(c) for c in node.children if c.type == "word"]
-        exports = word == "export" or any(o.startswith("-") and "x" in o for o in options)
+        exports = word == "export" or any("x" in o for o in options)
         for child in node.children[1:]:
-            name = ""
             if child.type == "variable_assignment":
                 name = self._assign(child, text)
-            elif child.type == "variable_name":
+            else:
                 name = text.of(child)
-            if not exports or not name:
+            if not exports:
                 continue
             self.scope.exported.add(name)
-            value = self.scope.variables.get(name)
-            if value is not None and not isinstance(value, Array):
+            value = self.scope.word(name)
+            if value is not None:
                 self.settings.append((name, value, self.under))
 
     # commands
 
-    def _command(
-        self, node: Node, text: ShellText, body: Word | None = None, target: str = ""
-    ) -> None:
+    def _command(self, node: Node, text: ShellText, body: Word | None = None) -> None:
         expander = self.expander(text)
         prefixed: dict[str, Word] = {}
         words: list[Word] = []
         end: int | None = None
         for child in node.children:
             if child.type == "variable_assignment":
-                name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
-                if name is not None:
-                    found = self._value(value, text)
-                    prefixed[text.of(name)] = () if isinstance(found, Array) else found
+                found = self._value(child.child_by_field_name("value"), text)
+                name = text.of(text.part(child, "name"))
+                prefixed[name] = () if isinstance(found, Array) else found
                 continue
             if child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
                 continue
@@ -166,7 +157,7 @@ class Commands(ABC):
             for variable, given in prefixed.items():
                 self.assign(variable, given, text.place(node))
             return
-        self.execute(tuple(words), prefixed, text.place(node), body, target)
+        self.execute(tuple(words), prefixed, text.place(node), body)
 
     def execute(
         self,
@@ -174,30 +165,28 @@ class Commands(ABC):
         prefixed: dict[str, Word],
         span: Span,
         body: Word | None = None,
-        target: str = "",
     ) -> None:
         """Execute a simple command with expanded words."""
-        name = text_of(words[0])
-        if name in ("exit", "return", "exec") and (len(words) == 1 or name != "exec"):
-            self.stopped = True
-        elif name == "eval":
-            self.inner(joined(words[1:], span))
-        elif name in self.functions:
-            self._call(self.functions[name], words[1:])
-        elif name == "set" and len(words) > 1 and text_of(words[1]) == "--":
-            self.scope.arguments = words[2:]
-        elif name == "shift" and self.scope.arguments is not None:
-            count = int(text_of(words[1]) or 1) if len(words) > 1 and is_whole(words[1]) else 1
-            self.scope.arguments = self.scope.arguments[count:]
-        elif name == "read":
-            for word in words[1:]:
-                variable = text_of(word)
-                if variable and variable.isidentifier():
-                    self.assign(variable, not_known(variable, span, "it is read from input"), span)
-        elif name in ("env", "export") and all("=" in (text_of(w) or "") for w in words[1:]):
-            return
-        else:
-            self._start(words, prefixed, span, body, target)
+        texts = [text_of(word) or "" for word in words]
+        match texts:
+            case ["exit" | "return", *_]:
+                self.stopped = True
+            case ["eval", *_]:
+                self.inner(joined(words[1:], span))
+            case [name, *_] if name in self.functions:
+                self._call(self.functions[name], words[1:])
+            case ["set", "--", *_]:
+                self.scope.arguments = words[2:]
+            case ["shift"]:
+                self.scope.shift("1")
+            case ["shift", count]:
+                self.scope.shift(count)
+            case _:
+                changed = names_set(texts)
+                reason = "it is read from input" if texts[0] == "read" else f"{texts[0]} changes it"
+                for variable in changed:
+                    self.assign(variable, not_known(variable, span, reason), span)
+                self._start(words, prefixed, span, body)
 
     def _start(
         self,
@@ -205,7 +194,6 @@ class Commands(ABC):
         prefixed: dict[str, Word],
         span: Span,
         body: Word | None,
-        target: str,
     ) -> None:
         script = shell_inside(words)
         if script is not None:
@@ -221,8 +209,8 @@ class Commands(ABC):
             return
         exported: dict[str, Word] = {}
         for name in sorted(self.scope.exported):
-            value = self.scope.variables.get(name)
-            if value is not None and not isinstance(value, Array):
+            value = self.scope.word(name)
+            if value is not None:
                 exported[name] = value
         exported |= prefixed
         self.started.append(
@@ -232,7 +220,6 @@ class Commands(ABC):
                 span=span,
                 under=self.under,
                 body=body,
-                target=target,
             )
         )
 
@@ -248,11 +235,9 @@ class Commands(ABC):
         self.run(text)
         self.stopped = stopped
         self.depth -= 1
-        if wrapper:
-            self.started[first:] = [
-                replace(command, words=(*wrapper, *command.words))
-                for command in self.started[first:]
-            ]
+        self.started[first:] = [
+            replace(command, words=(*wrapper, *command.words)) for command in self.started[first:]
+        ]
 
     def _call(self, function: tuple[ShellText, Node], arguments: tuple[Word, ...]) -> None:
         if self.depth >= MAX_DEPTH:
@@ -262,34 +247,28 @@ class Commands(ABC):
         self.scope.arguments = arguments
         self.depth += 1
         self.statement(body, text)
-        self.stopped = self.stopped and self.steps > MAX_STEPS
+        self.stopped = self.steps > MAX_STEPS
         self.depth -= 1
         self.scope.arguments = before
 
     def _redirected(self, node: Node, text: ShellText) -> None:
         body: Word | None = None
-        target = ""
         for child in node.children:
-            redirects = [child, *child.children] if child.type == "heredoc_redirect" else [child]
-            for redirect in redirects:
-                if redirect.type == "file_redirect" and redirect.children[0].type in _TO_FILE:
-                    found = split_fields(self.expander(text).word(redirect.children[-1]))
-                    target = (text_of(found[0]) or "") if found else ""
             if child.type == "heredoc_redirect":
                 body = self._body(child, text)
         for child in node.children:
             if child.type == "command":
-                self._command(child, text, body, target)
+                self._command(child, text, body)
             elif child.type not in ("file_redirect", "heredoc_redirect", "herestring_redirect"):
                 self.statement(child, text)
 
     def _body(self, node: Node, text: ShellText) -> Word:
         parts = {child.type: child for child in node.children}
-        body, start = parts.get("heredoc_body"), parts.get("heredoc_start")
+        body = parts.get("heredoc_body")
         if body is None:
             return ()
-        if start is not None and text.of(start)[:1] in "'\"\\":
-            return text.literal(body.start_byte, body.end_byte, quoted=False) and tuple(
+        if text.of(parts["heredoc_start"])[0] in "'\"\\":
+            return tuple(
                 Piece(text=line, span=text.span(offset))
                 for offset, line in lines_of(text, body.start_byte, body.end_byte)
             )

@@ -28,12 +28,11 @@ def directives(text: ShellText) -> dict[str, Piece]:
         name = match[1].decode("ascii", "replace")
         value = match[2].decode("utf-8", "replace")
         name = _NAMES.get(name, name.lstrip("-"))
-        if name in ("gres", "gpus-per-node", "gpus", "gpus-per-task"):
-            number = re.search(r"(?:^|:)(\d+)(?:\(|$)", value.partition(",")[0])
-            name = "gpus-per-node" if name == "gres" else name
-            if "gpu" not in value and match[1] == b"--gres":
-                continue
-            value = number[1] if number else ""
+        if "gpu" not in value and match[1] == b"--gres":
+            continue
+        name = "gpus-per-node" if name == "gres" else name
+        number = re.search(r"(?:^|:)(\d+)(?:\(|$)", value.partition(",")[0])
+        value = number[1] if number else ""
         if re.fullmatch(r"\d{1,6}", value):
             span = text.span(match.start(), match.end())
             found[name] = Piece(text=value, span=span)

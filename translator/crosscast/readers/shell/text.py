@@ -49,6 +49,12 @@ class Array:
 Variable = Word | Array
 
 
+def pieces_of(variable: Variable) -> Word:
+    """Return the pieces of a variable, of all its elements if it is an array."""
+    words = variable.words if isinstance(variable, Array) else (variable,)
+    return tuple(piece for word in words for piece in word)
+
+
 class ShellText:
     """A piece of shell: the bytes that tree-sitter reads, and the origin of each byte."""
 
@@ -84,6 +90,12 @@ class ShellText:
     def of(self, node: Node) -> str:
         """Return the text of a node."""
         return self.slice(node.start_byte, node.end_byte)
+
+    def part(self, node: Node, name: str) -> Node:
+        """Return a part that every node of this type has."""
+        found = node.child_by_field_name(name)
+        assert found is not None
+        return found
 
     def place(self, node: Node) -> Span:
         """Return the place of a node."""
@@ -130,8 +142,7 @@ def places_of(word: Word) -> tuple[Span, ...]:
     """Return the places of a word: of the text first, then of the variables that passed it on."""
     found: dict[int, Span] = {}
     for piece in word:
-        if piece.text or not piece.known:
-            found.setdefault(piece.span.line, piece.span)
+        found.setdefault(piece.span.line, piece.span)
     for piece in word:
         for span in piece.via:
             found.setdefault(span.line, span)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from crosscast.readers.shell.arithmetic import changed_in
 from crosscast.readers.shell.text import Piece, ShellText, Word, text_of
 
 _SHELLS = re.compile(r"(.*/)?(ba|z|k|da)?sh")
+_RUNS_TEXT = re.compile(r"-\w*c\w*")
 
 
 def lines_of(text: ShellText, start: int, end: int) -> Iterable[tuple[int, str]]:
@@ -36,9 +38,16 @@ def junk_after(text: ShellText, end: int) -> list[Word]:
     return words
 
 
-def is_whole(word: Word) -> bool:
-    """Return whether a word is a number."""
-    return (text_of(word) or "").isdigit()
+def names_set(texts: Sequence[str]) -> list[str]:
+    """Return the variables that a command of bash itself sets to something unknown."""
+    match texts:
+        case ["read" | "getopts" | "mapfile" | "readarray", *words]:
+            return words
+        case ["printf", "-v", name, *_]:
+            return [name]
+        case ["let", *words]:
+            return [name for word in words for name in changed_in(word)]
+    return []
 
 
 def shell_inside(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word] | None:
@@ -50,7 +59,7 @@ def shell_inside(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], Word] | Non
                 option = text_of(words[position]) or ""
                 if not option.startswith("-"):
                     break
-                if option.startswith("-") and not option.startswith("--") and "c" in option:
+                if _RUNS_TEXT.fullmatch(option):
                     return words[:index], words[position + 1]
     return None
 
