@@ -71,7 +71,7 @@ READERS = {
     "evaluations": "settings",
     "inheritance": "tree",
     "config": "protocol settings tree words usual_names inheritance",
-    "shell": "protocol settings schedule_names words usual_names evaluations config",
+    "shell": "protocol settings words usual_names evaluations config",
     "python": "fact_builder settings schedule_names tree words usual_names inheritance config",
     "torch": "fact_builder settings schedule_names tree words config python",
     "tensorflow": "fact_builder python",
