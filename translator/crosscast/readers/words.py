@@ -100,11 +100,14 @@ def tell_precision(
         full: whether the tool means half weights by it, not mixed precision.
         scaled_by: the mode of loss scaling that comes with mixed float16.
     """
+    if not setting.known:
+        writer.unknown("precision.compute_dtype", setting.reason, setting, text=setting.text)
+        return ""
     word = setting.text.strip().lower() if setting.value is not None else "no"
     if word in ("false", "off", ""):
         word = "no"
-    if not setting.known or word not in PRECISIONS:
-        reason = setting.reason or f"{setting.name} is {word!r}"
+    if word not in PRECISIONS:
+        reason = f"{setting.name} is {word!r}"
         writer.unknown("precision.compute_dtype", reason, setting, text=word)
         return ""
     dtype = PRECISIONS[word]

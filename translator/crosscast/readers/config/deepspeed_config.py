@@ -12,6 +12,7 @@ from crosscast.readers.words import (
     setting_of,
     tell_backend,
     tell_betas,
+    tell_clip,
     tell_nesterov,
     tell_schedule,
     tell_warmup,
@@ -123,13 +124,8 @@ def _clip(writer: SettingWriter, tree: Tree) -> None:
     elif limit.text == "auto":
         writer.unknown("clipping.value", AUTO, limit, text="auto")
         writer.tell("clipping.kind", "global_norm", limit, confidence="likely")
-    elif not limit.number:
-        writer.tell("clipping.kind", "none", limit)
     else:
-        writer.tell("clipping.kind", "global_norm", limit)
-        writer.number("clipping.value", limit)
-        writer.tell("clipping.per", "step", limit, origin="presence")
-        writer.tell("clipping.unscaled_first", "library", limit, origin="presence")
+        tell_clip(writer, limit)
 
 
 def _misnamed_clip(writer: SettingWriter, tree: Tree) -> None:

@@ -32,7 +32,10 @@ def branches(node: Node) -> Iterable[tuple[Node | None, list[Node]]]:
 
 
 def merged(ends: list[Scope], condition: str) -> Scope:
-    """Return the scope after several branches; variables that differ get several values."""
+    """Return the scope after several branches; variables that differ get several values.
+
+    A variable that some branches leave unset is empty after them.
+    """
     first = ends[0].copy()
     for other in ends[1:]:
         first.exported |= other.exported
@@ -40,8 +43,9 @@ def merged(ends: list[Scope], condition: str) -> Scope:
     for name in names:
         values = [scope.variables.get(name) for scope in ends]
         given = [value for value in values if value is not None]
-        known = {_plain(value) for value in given}
-        if all(value == given[0] for value in given) or known == {_plain(given[0])} - {None}:
+        texts = [_plain(value) for value in values]
+        same = None not in texts and len({*texts}) == 1
+        if same or all(value == values[0] for value in values):
             first.variables[name] = given[0]
             continue
         place = next((p.span for value in given for p in pieces_of(value)), Span("", 1, 1))
@@ -50,14 +54,15 @@ def merged(ends: list[Scope], condition: str) -> Scope:
             if condition
             else "it depends on the branch taken"
         )
-        texts = [_plain(value) for value in values]
         options = () if None in texts else tuple(dict.fromkeys(map(str, texts)))
         first.variables[name] = not_known(name, place, reason, options)
     return first
 
 
 def _plain(value: Variable | None) -> str | None:
-    """Return the text of a variable, None if it is unknown, not set or an array."""
+    """Return the text of a variable, empty if it is not set, None if it is unknown or an array."""
+    if value is None:
+        return ""
     return text_of(value) if isinstance(value, tuple) else None
 
 
