@@ -219,8 +219,18 @@ def decayed(decays: Callable[[str], bool]) -> dict[str, float]:
     return {"weight": layer.weight.item(), "bias": layer.bias.item()}
 
 
+def with_factor(factor: float) -> float:
+    """Return how far a step of rate 0.5 moves a weight that has a rate in `optimize_attr`."""
+    weight = make_weight()
+    weight.optimize_attr["learning_rate"] = factor
+    optimizer = paddle.optimizer.SGD(0.5, parameters=[weight])
+    weight.sum().backward()
+    optimizer.step()
+    return 1.0 - float(weight.item())
+
+
 def optimizer_facts() -> dict[str, Any]:
-    """Weight decay by name, and the names of the moments."""
+    """Weight decay by name, rates of parameters, and the names of the moments."""
     asked: list[str] = []
 
     def by_attribute(name: str) -> bool:
@@ -241,6 +251,7 @@ def optimizer_facts() -> dict[str, Any]:
         "by_name": by_name,
         "suffixes": sorted(suffixes),
         "powers": powers,
+        "with_factor": with_factor(0.25),
     }
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from frozen_models import frozen
+
 
 def moved(optimizer: Any, gradients: list[float], start: float = 0.0) -> list[float]:
     """The values of one weight after each of the gradients."""
@@ -166,6 +168,7 @@ def facts() -> dict[str, Any]:
         "lamb": moved(keras.optimizers.Lamb(0.5, weight_decay=0.1), [0.0], start=1.0),
         "adafactor": moved(keras.optimizers.Adafactor(0.5, epsilon_1=1e-2), [1e-3], start=1.0),
         "averages": averages(),
+        "frozen": frozen(keras),
         "half": half_weights(),
         "row_losses": row_losses(),
         "names": {

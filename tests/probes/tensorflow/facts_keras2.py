@@ -11,6 +11,8 @@ os.environ["TF_USE_LEGACY_KERAS"] = "1"
 import tensorflow as tf
 from tensorflow import keras
 
+from frozen_models import frozen
+
 INFINITY = float("inf")
 Scaler = keras.mixed_precision.LossScaleOptimizer
 
@@ -91,6 +93,7 @@ def facts() -> dict[str, Any]:
         "dropout variables": len(dropout.variables),
         "rewrite": rewritten(),
         "statistics": statistics(),
+        "frozen": frozen(keras),
     }
 
 

@@ -57,3 +57,7 @@ def test_the_graph_rewrite_does_nothing_on_a_cpu(keras2: dict[str, Any]) -> None
 
 def test_statistics_are_averaged_at_every_read(keras2: dict[str, Any]) -> None:
     assert keras2["statistics"] == ["ON_READ", "MEAN"]
+
+
+def test_a_frozen_model_trains_what_compile_saw(keras2: dict[str, Any]) -> None:
+    assert keras2["frozen"] == {"weights": 0, "after compile": True, "after a batch": True}  # CL720

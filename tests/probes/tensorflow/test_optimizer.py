@@ -65,6 +65,10 @@ def test_optimizers_have_no_groups(facts: dict[str, Any]) -> None:
     assert not [name for name in names if "group" in name or "params" in name]
 
 
+def test_a_frozen_model_trains_what_the_first_batch_saw(facts: dict[str, Any]) -> None:
+    assert facts["frozen"] == {"weights": 0, "after compile": False, "after a batch": True}  # CL720
+
+
 def test_use_ema_averages_every_micro_batch(facts: dict[str, Any]) -> None:
     # It also begins with the first update, not with the weights before it.
     assert facts["averages"] == [0.0, -1.0, -1.0, -1.5, -1.75, -2.375]

@@ -37,7 +37,7 @@ def lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
 
 
 def _lost(loop: ast.For, function: Function, module: Module) -> tuple[str, ast.Assign] | None:
-    """Return the product that the last statement of a loop binds to a name that nobody reads."""
+    """Return the unused name that the last statement of a loop assigns a product to."""
     last = loop.body[-1]
     while isinstance(last, ast.If) and not last.orelse:
         last = last.body[-1]

@@ -144,9 +144,10 @@ RULE = Rule(
     topic="keras",
     severity=Severity.ERROR,
     title="Gradients for a model that is frozen",
-    why="A model with `trainable = False` has an empty list of `trainable_variables`. `fit` and "
-    "`train_on_batch` keep the state of `compile`, which is why a discriminator can be frozen "
-    "behind it; a loop with its own tape asks for the list anew, and trains nothing.",
+    why="A model with `trainable = False` has an empty list of `trainable_variables`. "
+    "`train_on_batch` keeps the state of `compile` (Keras 2) or of the first batch (Keras 3), so "
+    "discriminators are often frozen afterwards. A loop with its own tape reads the empty list and "
+    "trains nothing.",
     wrong=changed(
         _RIGHT,
         (
@@ -157,5 +158,5 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("trainable",),
-    sources=("Keras documentation, Transfer learning & fine-tuning, The trainable attribute",),
+    sources=("Keras 3.15.1 and tf_keras 2.21, measured",),
 )

@@ -79,7 +79,7 @@ def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progre
         return _of_loop(binding)
     first = _counted_variable(binding, use)
     if first is not None:
-        return Progress("run", first)
+        return Progress("epoch" if parts_of(identifier(use)) & _EPOCHS else "run", first)
     added = _added(binding)
     loop = _loop_around(binding.node, binding.module)
     if not added or loop is None:
@@ -98,6 +98,8 @@ def _counted_variable(binding: Binding, use: ast.expr) -> int | None:
     if canonical(module.call(value).name) != "tensorflow.Variable" or not value.args:
         return None
     name = module.text(use)
+    if any(each.method == "assign" and each.receiver_text == name for each in module.calls):
+        return None  # it may begin again
     for call in module.calls:
         one = [isinstance(each, ast.Constant) and each.value == 1 for each in call.node.args]
         if call.method == "assign_add" and call.receiver_text == name and one == [True]:

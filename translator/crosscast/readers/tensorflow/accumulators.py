@@ -17,8 +17,11 @@ from crosscast.readers.python.library_calls import calls_of, last, value_of
 from crosscast.readers.python.optimizers import family_of
 from crosscast.readers.python.origins import located
 from crosscast.readers.python.perturbed_weights import perturbs_weights
-from crosscast.readers.python.value_flow import flow_of, root_of
-from crosscast.readers.tensorflow.cleared_sums import cleared_behind_runs, cleared_in_place
+from crosscast.readers.tensorflow.cleared_sums import (
+    cleared_behind_runs,
+    cleared_in_place,
+    zeroing,
+)
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_sums
 from crosscast.readers.tensorflow.session_runs import runs_of
 from crosscast.readers.tensorflow.sum_division import is_divided
@@ -305,18 +308,10 @@ def _cleared(modules: dict[Module, None], program: Program) -> tuple[str, object
 def _cleared_by_runs(sums: Sequence[GradientSum]) -> tuple[str, object] | None:
     """Return whether sessions set the sum of a graph to zero before they add to it, or after."""
     for total in sums[:1]:
-        module, program = total.module, total.module.program
+        program = total.module.program
         assert program is not None
         adds = [call for call, _ in runs_of(total.node, program)]
-        for call in module.calls:
-            if call.method != "assign" or not adds or not call.node.args:
-                continue
-            given = call.node.args
-            target = given[0] if len(given) > 1 else call.receiver
-            if target is None or "zeros" not in module.text(given[-1]):
-                continue
-            if not any(total.root in (w.text(p), root_of(p, w)) for p, w in _names(target, module)):
-                continue
+        for call in zeroing(total) if adds else ():
             for run, _ in runs_of(call.node, program):
                 same = [a for a in adds if a.module is run.module]
                 if same and run.module.function_of(run.node) is run.module.function_of(
@@ -326,11 +321,6 @@ def _cleared_by_runs(sums: Sequence[GradientSum]) -> tuple[str, object] | None:
                     word = "window_start" if before else "after_step"
                     return word, run.module.span(run.node)
     return None
-
-
-def _names(node: ast.expr, module: Module) -> list[tuple[ast.AST, Module]]:
-    parts = flow_of(node, module)
-    return [(part, where) for part, where in parts if isinstance(part, ast.Name | ast.Attribute)]
 
 
 def _reset(sums: Sequence[GradientSum]) -> tuple[str, object] | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.readers.python.value_flow import root_of
+from crosscast.readers.python.value_flow import flow_of, root_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum
 from crosscast.readers.tensorflow.session_runs import runs_of
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
 
 Place = tuple[str, "Span"]
-_ANEW = re.compile(r"zeros|\bassign_sub\(|^None$|^\[\]$|^0(\.0?)?$|\* ?0(\.0?)?\b")
+_ANEW = re.compile(
+    r"zeros|\b(\w+)\.assign_sub\(\1\)|^None$|^\[\]$|^0(\.0*)?$|\* ?0(\.0*)?(?![\w.])"
+)
 """What is assigned to a sum, or done to its parts, when it begins again."""
 
 
 def cleared_in_place(sums: Sequence[GradientSum]) -> Place | None:
-    """Return whether a function makes the sum anew before its loop, or behind the update."""
+    """Return whether a function resets the sum before its loop or after the update."""
     for total in sums[:1]:
         function = total.module.function_of(total.node)
         loop = _loop_of(total)
@@ -46,18 +48,29 @@ def cleared_in_place(sums: Sequence[GradientSum]) -> Place | None:
 def cleared_behind_runs(sums: Sequence[GradientSum]) -> Place | None:
     """Return where a session sets the sum of a graph to zero behind the run that applies it."""
     for total in sums[:1]:
-        module, program = total.module, total.module.program
+        program = total.module.program
         if program is None or total.applied is None:
             return None
         updates = [call for call, _ in runs_of(total.applied.node, program)]
-        for call in module.calls:
-            given = call.node.args
-            if call.method != "assign" or not given or "zeros" not in module.text(given[-1]):
-                continue
+        for call in zeroing(total):
             for run, _ in runs_of(call.node, program):
                 if any(_is_behind(run, update) for update in updates):
                     return "after_step", run.module.span(run.node)
     return None
+
+
+def zeroing(total: GradientSum) -> Iterator[Call]:
+    """Yield the assignments of zeros to a sum, or to its parts: `assign(part, zeros)`."""
+    module = total.module
+    for call in module.calls:
+        given = call.node.args
+        if call.method != "assign" or not given or "zeros" not in module.text(given[-1]):
+            continue
+        target = given[0] if len(given) > 1 else call.receiver
+        parts = flow_of(target, module) if target is not None else ()
+        named = [(p, w) for p, w in parts if isinstance(p, ast.Name | ast.Attribute)]
+        if any(total.root in (where.text(part), root_of(part, where)) for part, where in named):
+            yield call
 
 
 def _is_behind(run: Call, update: Call) -> bool:
@@ -97,6 +110,6 @@ def _anew(
             case ast.Call(func=ast.Attribute(value=of, attr="assign"), args=[value]):
                 if root_of(of, module) == total.root and _ANEW.search(module.text(value)):
                     yield node
-            case ast.Call(func=ast.Attribute(value=of, attr="assign_sub")):
-                if root_of(of, module) == total.root:
+            case ast.Call(func=ast.Attribute(value=of, attr="assign_sub"), args=[value]):
+                if root_of(of, module) == total.root and module.text(value) == module.text(of):
                     yield node

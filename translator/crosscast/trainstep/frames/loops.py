@@ -94,7 +94,7 @@ def rounds_in_strides(node: AnyLoop, frame: Frame) -> Known | None:
             ends = [_integer(each, frame) for each in (first, stop, stride)]
             if ends[0] is None or ends[1] is None or not ends[2]:
                 return None
-            return Known(len(range(ends[0], ends[1], ends[2])), "derived")
+            return Known(max(0, -((ends[0] - ends[1]) // ends[2])), "derived")
     return None
 
 
