@@ -1,6 +1,6 @@
 """Is every condition of the lint rules and the readers needed? Remove one at a time and run tests.
 
-    python benchmarks/needed_conditions [MODULE ...] [--sample 40 --seed 1] [--jobs 1]
+    python benchmarks/needed_conditions [MODULE ...] [--sample 40 --seed 1] [--most 250]
 
 MODULE is a file or a folder below translator/crosscast; all of `lint` and `readers` if none is
 given. Modules are rewritten in memory so that each condition can be removed by a switch. Every test
@@ -96,11 +96,11 @@ def record(runner: Runner, recording: Recording, files: Sequence[str]) -> None:
 class Trials:
     """Removes conditions and collects what came of it."""
 
-    def __init__(self, recording: Recording, journal: Journal) -> None:
+    def __init__(self, recording: Recording, journal: Journal, most: int) -> None:
         self.results: dict[int, Result] = {}
         self._journal = journal
         self._reached = recording.reached()
-        self._tests = recording.tests()
+        self._tests = recording.tests(most)
 
     def open(self, numbers: Iterable[int]) -> list[int]:
         """Return the conditions that must be tried; the results of the others are known."""
@@ -127,7 +127,7 @@ class Trials:
         for number in numbers:
             tests = self._tests[SWITCH.conditions[number].key]
             limit = 5 + SLOW * sum(tests.values())
-            yield number, sorted(tests, key=lambda test: (tests[test], test)), limit
+            yield number, list(tests), limit
 
     def run(self, runner: Runner, numbers: Sequence[int]) -> None:
         """Try conditions."""
@@ -150,6 +150,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=0, help="remove that many, chosen by --seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", nargs="+", default=TESTS, help="files or folders of tests")
+    parser.add_argument(
+        "--most", type=int, default=0, help="run only that many tests for a condition, the fastest"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
         "--older-recordings",
@@ -168,7 +171,7 @@ def main() -> int:
     files = recording.stale(test_files(chosen.tests), other_sources=chosen.older_recordings)
     if files:
         run_pytest(files, Runner(lambda runner: record(runner, recording, files), chosen.jobs))
-    trials = Trials(recording, Journal(BUILD / "results.jsonl", PACKAGE, ROOT))
+    trials = Trials(recording, Journal(BUILD / "results.jsonl", PACKAGE, ROOT), chosen.most)
     numbers = wanted(chosen.modules, chosen.sample, chosen.seed)
     left = trials.open(numbers)
     if left:
@@ -178,7 +181,7 @@ def main() -> int:
     ]
     print(report(tried))
     if chosen.docs:
-        PAGE.write_text(page(tried, chosen.sample, chosen.seed), encoding="utf-8")
+        PAGE.write_text(page(tried, chosen.sample, chosen.seed, chosen.most), encoding="utf-8")
     return int(any(result.outcome != "noticed" for _, result in tried))
 
 

@@ -74,14 +74,20 @@ class Recording:
         """Return the keys of conditions that any test reaches."""
         return {key for plain in self._plain.values() for key in plain["reached"]}
 
-    def tests(self) -> dict[str, dict[str, float]]:
-        """Return, by key of a condition, the tests that its removal changes, with seconds."""
-        found: dict[str, dict[str, float]] = {}
+    def tests(self, most: int = 0) -> dict[str, dict[str, float]]:
+        """Return, by key of a condition, the tests that its removal changes, with seconds.
+
+        Fastest first, and not more than `most` for a condition; all of them if it is 0.
+        """
+        found: dict[str, list[tuple[float, str]]] = {}
         for plain in self._plain.values():
             for test, (seconds, places) in plain["tests"].items():
                 for place in places:
-                    found.setdefault(plain["differed"][place], {})[test] = seconds
-        return found
+                    found.setdefault(plain["differed"][place], []).append((seconds, test))
+        return {
+            key: {test: seconds for seconds, test in sorted(tests)[: most or None]}
+            for key, tests in found.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,14 @@ def report(tried: Tried) -> str:
     return "\n".join(lines)
 
 
-def page(tried: Tried, sample: int, seed: int) -> str:
+def page(tried: Tried, sample: int, seed: int, most: int) -> str:
     """Return the page."""
     which = (
         f"{len(tried)} conditions, chosen by `--sample {sample} --seed {seed}`"
         if sample
         else f"All {len(tried)} conditions"
     )
+    fastest = f"; for each condition at most the {most} fastest that it matters in" if most else ""
     head = f"""\
 # Is every condition needed?
 
@@ -77,7 +78,7 @@ def page(tried: Tried, sample: int, seed: int) -> str:
 {which} of the lint rules and the readers were removed, one at a time: a test of an `if` without
 `else`, an `if` of a comprehension, a guard of a `case`, a term of an `or` or `and`. A removal is
 *noticed* if a test fails without the condition; **{share(tried)}** are. Tests are those of
-`tests/unit` for lint, readers, lift and migrate.
+`tests/unit` for lint, readers, lift and migrate{fastest}.
 
 | | conditions | noticed | {" | ".join(WHY.values())} | share |
 |---|---:|---:|---:|---:|---:|---:|
