@@ -6,6 +6,7 @@ Exit codes: 0 success, 1 findings or not equivalent, 2 usage error, 3 cannot run
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from typing import Annotated
@@ -42,6 +43,9 @@ def _options(
 
 def run() -> None:
     """Run the command line; ends the process."""
+    # Trees of programs are many objects and hardly any cycles: with its usual thresholds the
+    # collector would visit them again and again.
+    gc.set_threshold(50_000, 20, 50)
     if isinstance(sys.stdout, io.TextIOWrapper):  # its encoding may not support all file names
         sys.stdout.reconfigure(errors="backslashreplace")
     app()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from crosscast.messages.diagnostics import Diagnostic
@@ -149,21 +147,8 @@ def read_program(
     """
     modules: list[Module] = []
     diagnostics: list[Diagnostic] = []
-    with _without_collector():
-        _read_all(sources, launch, modules, diagnostics)
+    _read_all(sources, launch, modules, diagnostics)
     return Project(modules, launch, versions, settings, documents), tuple(diagnostics)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Let the collector rest while trees are built: it would visit them again and again."""
-    working = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if working:
-            gc.enable()
 
 
 def _read_all(

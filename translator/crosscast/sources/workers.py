@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -36,7 +37,8 @@ def spread(
     context = get_context("fork" if copy else "spawn")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        pool = ProcessPoolExecutor(min(jobs, len(arguments)), context, _begin, (os.getpid(),))
+        given = (os.getpid(), gc.get_threshold())
+        pool = ProcessPoolExecutor(min(jobs, len(arguments)), context, _begin, given)
         try:
             with _uninterrupted():
                 futures = [pool.submit(work, *each) for each in arguments]
@@ -62,11 +64,12 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(parent: int) -> None:
-    """Ignore interrupts, which the parent handles, and exit with the parent.
+def _begin(parent: int, thresholds: tuple[int, int, int]) -> None:
+    """Ignore interrupts, which the parent handles, collect as it does, and exit with it.
 
     Forks hold both ends of the work pipe and would not notice that it is closed.
     """
+    gc.set_threshold(*thresholds)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the handler of the command line is inherited
 

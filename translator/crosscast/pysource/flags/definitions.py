@@ -74,10 +74,11 @@ def _files_of_settings(program: Program, launch: Launch) -> Iterator[Mapping[str
 
 
 def _in_module(module: Module, defaults: dict[str, ast.expr]) -> Iterator[Flag]:
+    keeps = _KEPT.search(module.source.text) is not None
     for call in module.calls:
         function = call.node.func
         word = function.attr if isinstance(function, ast.Attribute) else _id(function)
-        if isinstance(function, ast.Name) and word not in _READERS:
+        if keeps and isinstance(function, ast.Name) and word not in _READERS:
             word = _kept_method(function, module) or word
         reader = _READERS.get(word)
         if reader is not None:
@@ -96,8 +97,6 @@ def _in_module(module: Module, defaults: dict[str, ast.expr]) -> Iterator[Flag]:
 
 def _kept_method(name: ast.Name, module: Module) -> str:
     """Return the method of a parser that a name stands for: `add = parser.add_argument`."""
-    if _KEPT.search(module.source.text) is None:
-        return ""
     for assigned, _ in chase(name, module):
         if isinstance(assigned, ast.Attribute) and assigned.attr in _READERS:
             return assigned.attr
