@@ -69,7 +69,6 @@ PLANTED: dict[tuple[str, str], tuple[Edits, str]] = {
 
 QUICK = [
     ("torch", "other masks when a layer is computed again"),
-    ("tensorflow", "one mask twice"),
     ("paddle", "scaled in the evaluation instead"),
 ]
 

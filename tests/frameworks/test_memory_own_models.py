@@ -88,10 +88,14 @@ def test_a_model_is_traced_with_the_loss_of_the_recipe(kind: str, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("target", "name"),
-    [
-        pytest.param("paddle", "gpt", marks=pytest.mark.paddle),  # in float16
-        pytest.param("tensorflow", "lstm-forecast", marks=pytest.mark.tensorflow),
-    ],
+    cases(
+        [
+            pytest.param("paddle", "gpt", marks=pytest.mark.paddle),  # in float16
+            pytest.param("tensorflow", "lstm-forecast", marks=pytest.mark.tensorflow),
+        ],
+        quick=[("paddle", "gpt")],
+        reason="a short run of TensorFlow; `make test` has test_memory_tensorflow",
+    ),
 )
 def test_a_short_run_tells_what_is_known(target: str, name: str, tmp_path: Path) -> None:
     folder = EXAMPLES / name

@@ -61,7 +61,10 @@ def alike(one: Run, other: Run) -> None:
         assert array.tobytes() == other.weights[name].tobytes(), name
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize(
+    "framework",
+    cases(FRAMEWORKS, quick=["torch", "paddle"], reason="threads of workers beside TensorFlow"),
+)
 def test_workers_change_nothing(framework: str, scripts: dict[str, Path], tmp_path: Path) -> None:
     """Rows vary in length, dropout is on, an epoch ends with a short window."""
     windows = ("--windows", 12, *FLAGS)

@@ -132,6 +132,7 @@ def test_its_step_does_what_the_plan_means(lab: Lab) -> None:
     assert (done.stdout, done.stderr) == ("5\n", "")
 
 
+@exhaustive("a comparison of the plug-in with PyTorch")
 @pytest.mark.torch
 def test_is_compared_with_another_framework(lab: Lab) -> None:
     require("torch")
