@@ -282,6 +282,17 @@ def tell_warmup(writer: SettingWriter, steps: Setting | None, ratio: Setting | N
             return
 
 
+def product_of(*factors: Setting | None) -> int | None:
+    """Return the product of the factors that are set, None if one is no whole number above 0."""
+    product = 1
+    for factor in factors:
+        number = 1 if factor is None else factor.number
+        if not isinstance(number, int) or number < 1:
+            return None
+        product *= number
+    return product
+
+
 def no_auto(setting: Setting | None) -> Setting | None:
     """Return the setting, None where it says `auto`."""
     return None if setting is None or setting.text == "auto" else setting

@@ -6,7 +6,7 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.lightning_arguments import tell_lightning
-from crosscast.readers.config.lightning_yaml import product_of
+from crosscast.readers.config.lightning_yaml import processes_of
 from crosscast.readers.config.made_objects import made_objects, tell_objects
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
@@ -39,7 +39,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     trainer = tree.section("trainer")
     devices = trainer.setting("devices") or trainer.setting("gpus")
     nodes = trainer.setting("num_nodes")
-    world = product_of(devices, nodes)
+    world = processes_of(devices, nodes)
     if world is not None:
         writer.tell("parallel.world_size", world, devices, nodes)
     for path in ("data", "datamodule"):
