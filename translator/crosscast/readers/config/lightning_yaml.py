@@ -10,6 +10,7 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
+    first_given,
     product_of,
     tell_clip,
     tell_decay,
@@ -108,8 +109,7 @@ def _tell_lightning(writer: SettingWriter, tree: Tree) -> None:
     if world is not None:
         writer.tell("parallel.world_size", world, settings.get("devices", "gpus"))
     _typed_optimizer(writer, tree.section("optimizer"))
-    kind = tree.setting("lr_scheduler", "class_path")
-    if kind is not None:
+    if (kind := first_given(tree.setting("lr_scheduler", "class_path"))) is not None:
         tell_decay(writer, kind)
 
 

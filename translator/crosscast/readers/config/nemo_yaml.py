@@ -12,6 +12,7 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
+    first_given,
     positive,
     product_of,
     tell_betas,
@@ -60,8 +61,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if recompute is not None:
         word = "none" if recompute.value in (None, False) else "yes"
         writer.tell("activation_checkpointing", word, recompute)
-    for section in (model, tree):
-        writer.number("seed", section.setting("seed"))
+    writer.number("seed", first_given(model.setting("seed"), tree.setting("seed")))
     writer.number("schedule.total_steps", positive(settings.get("max_steps")))
     writer.number("data.sequence_length", model.setting("encoder_seq_length"))
     if ("precision.compute_dtype", "float16") in {(f.field, f.value) for f in writer.facts}:
