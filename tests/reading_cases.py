@@ -28,7 +28,7 @@ from crosscast.lint.engine import lint_sources
 from crosscast.lint.result import Result, of_diagnostic
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
-from vocabulary_check import check_words
+from vocabulary_check import check_once, check_words
 
 _CASE = re.compile(r"^## (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -82,6 +82,7 @@ def reading(sources: Sequence[Source]) -> str:
     analysis = analyse(sources)
     profile = analysis.subject.profile
     check_words(list(profile))
+    check_once(profile)
     lines = [_problem(each, alone=alone) for each in lint_sources(sources)]
     lines += [_problem(of_diagnostic(each), alone=alone) for each in analysis.diagnostics]
     facts = sorted(profile, key=lambda fact: (fact.field, fact.subject))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.vocabulary import NUMBER, TEXT, VOCABULARY
 from crosscast.lift.drafting import DIRECT
 from crosscast.lift.precedence import words
@@ -29,3 +29,13 @@ def check_words(facts: Iterable[Fact], *, numbers: bool = False) -> None:
         else:
             assert {*words(fact.value)} <= {*entry.values}, fact
             assert entry.many or not isinstance(fact.value, tuple), fact
+
+
+def check_once(facts: Iterable[Fact]) -> None:
+    """Fail for a field that a configuration says twice, of two entries for one thing."""
+    told: dict[object, Fact] = {}
+    for fact in facts:
+        many = fact.field == "api" or (fact.field in VOCABULARY and VOCABULARY[fact.field].many)
+        if fact.layer is Layer.CONFIG and fact.files and not many:
+            key = (fact.field, fact.subject, fact.reader, fact.files[0], fact.under)
+            assert told.setdefault(key, fact) is fact, (told[key], fact)

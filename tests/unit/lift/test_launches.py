@@ -155,6 +155,10 @@ def test_a_program_that_was_given_says_what_its_switches_do() -> None:
         ("python generate.py --fp16 --len 20", False),
         ("python evaluate.py --fp16 --lr 0.1", True),
         ("python evaluate_and_train.py --fp16", True),
+        ("python demo_finetune.py --fp16", True),
+        ("python demo_tuning.py --fp16", True),
+        ("python demo_retune.py --fp16", True),
+        ("python demo_video.py --fp16", False),
         ("python evaluate.py\npython fit.py --fp16", True),
     ],
 )

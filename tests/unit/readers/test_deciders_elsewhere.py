@@ -32,6 +32,10 @@ if {test}:
         ("from settings import is_first", "is_first(rows)", "always"),
         ("from settings import *", "verbose", "always"),
         ("HALF = True", "HALF", "always"),
+        ("import numpy as np", "np.__debug__", "always"),
+        ("from apex import HAS_FUSED", "HAS_FUSED", "always"),
+        ("from distutils import debug", "debug.DEBUG", "always"),
+        ("from imp import SEARCH_ERROR", "SEARCH_ERROR", "always"),
     ],
 )
 def test_who_decides(imports: str, test: str, who: str) -> None:

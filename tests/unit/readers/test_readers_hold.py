@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -28,6 +30,7 @@ READERS: list[TextReader] = [
     for name, place in POINTS["crosscast.readers"].items()
     if name != "recipe"
 ]
+SHELL = next(reader for reader in READERS if reader.name == "shell")
 TEXTS = [
     path.read_text()
     for path in sorted(Path(__file__).parent.glob("test_*.py"))
@@ -71,6 +74,40 @@ WORDS = st.sampled_from(
 )
 
 
+SCRIPT = """#!/bin/bash
+#SBATCH --ntasks=4
+if [ "$BIG" = 1 ] && test -n "$X"; then
+  ARGS="--fp16"
+elif [[ $MODE == @(ab|cd) || -z ${Y:-} ]]; then
+  ARGS=$'--bf16'
+else
+  : ${N:=3}
+fi
+while IFS=, read -r name value; do
+  case $name in a | b) LR=3 ;; *) ((i++)) ;; esac
+done < settings.csv
+for ((k = 0; k < 3; k++)); do echo ${A[$k]} ${B//a/b} ${C%%.*} ${#A[@]} ${D:1:2}; done
+A=(1 2) B=3; A+=(3); A[1]=4
+export HALF=$((2 ** 3)) && unset HALF || exit 1
+run() { local rate=$1; shift; python train.py --lr "$rate" "$@" --fp16; }
+getopts "ab:" flag; mapfile -t LINES < f; eval "python eval.py --lr $LR"
+env A=1 torchrun --nproc_per_node=2 train.py --lr 1e-3 $ARGS \\
+  --rows $(expr 2 \\* 4) --n `echo $N` | tee log
+cat > ds.json <<EOF
+{"train_batch_size": $N, "fp16": {"enabled": true}}
+EOF
+mpirun -np 2 -x A=1 python -m torch.distributed.launch --nproc_per_node 2 t.py --lr=1 <<'X'
+text
+X
+bash -c "python t.py --lr 2" <<< "$A"
+srun bash <<-Y
+	python t.py --lr $LR
+	Y
+run 1 2 3
+"""
+PIECES = re.findall(r"\s+|\w+|.", SCRIPT)
+
+
 def hold(reader: TextReader, text: str, name: str) -> Reading:
     source = Source(name, text)
     reader.sniff(source)
@@ -97,6 +134,7 @@ def hold(reader: TextReader, text: str, name: str) -> Reading:
         "f() { f; f; }\nf\n",
         "while true; do " * 60 + "python t.py;" + " done;" * 60,
         "ENV " + "A=1 " * 5000 + "\nFROM x\n",
+        *("A=1 ) B=2", "if\nthen\nelif\nfi", "cat <<''\n", "cat <<", "case x in a) esac"),
     ],
     ids=lambda text: repr(text[:20]),
 )
@@ -114,9 +152,19 @@ def test_any_text(reader: TextReader, text: str) -> None:
 @settings(max_examples=examples(150))
 @given(st.lists(WORDS, max_size=30))
 def test_any_shell(words: list[str]) -> None:
-    shell = next(reader for reader in READERS if reader.name == "shell")
-    hold(shell, " ".join(words), "x.sh")
-    hold(shell, "".join(words), "x.sh")
+    hold(SHELL, " ".join(words), "x.sh")
+    hold(SHELL, "".join(words), "x.sh")
+
+
+@settings(max_examples=examples(100))
+@given(st.randoms(use_true_random=False))
+def test_torn_shell(random: Random) -> None:
+    start = random.randrange(len(PIECES))
+    pieces = PIECES[start:][: random.randint(1, 200)]
+    for _ in range(random.randint(1, 6)):
+        at = random.randrange(len(pieces) + 1)
+        pieces[at : at + random.randrange(3)] = random.choices(PIECES, k=random.randrange(2))
+    hold(SHELL, "".join(pieces), "x.sh")
 
 
 @settings(max_examples=examples(40))
@@ -157,9 +205,8 @@ def test_the_parser_sees_no_characters_of_four_bytes() -> None:
 
 
 def test_characters_of_four_bytes_are_read_as_they_are() -> None:
-    shell = next(reader for reader in READERS if reader.name == "shell")
     reading = hold(
-        shell, "{ A=\U0001f680; }\npython t.py --name \U0001f680 --run $A --lr 0.1\n", "x.sh"
+        SHELL, "{ A=\U0001f680; }\npython t.py --name \U0001f680 --run $A --lr 0.1\n", "x.sh"
     )
     (command,) = reading.commands
     found = {flag.expression: (flag.value, flag.places[0].column) for flag in command.flags}

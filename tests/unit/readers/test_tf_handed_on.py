@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from program_facts import values_of
+from program_facts import facts, values_of
 
 STEP = """
 import tensorflow as tf
@@ -56,7 +56,10 @@ def test_a_rate_that_is_asked_for_a_step(more: str, told: bool) -> None:
 
 def test_replicas_of_a_strategy_that_another_file_makes() -> None:
     more = "        context = tf.distribute.get_replica_context()"
-    assert values_of(STEP.format(given="", more=more))["parallel.kind"] == ("caller",)
+    text = STEP.format(given="", more=more)
+    assert values_of(text)["parallel.kind"] == ("caller",)
+    kinds = [fact.confidence for fact in facts(text) if fact.field == "parallel.kind"]
+    assert kinds == ["guess"]  # without a strategy, there is such a context as well
     own = more + "\n\n\nstrategy = tf.distribute.MirroredStrategy()"
     assert values_of(STEP.format(given="", more=own))["parallel.kind"] == ("mirrored",)
 

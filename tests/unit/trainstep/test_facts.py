@@ -314,7 +314,11 @@ def test_a_setting_that_may_not_be_there(call: str) -> None:
 
 @pytest.mark.parametrize(
     ("factor", "divided"),
-    [("* rows / size", "yes"), ("* other / size", None), ("", "no")],
+    [
+        *(("* rows / size", "yes"), ("* other / size", None), ("", "no")),
+        *(("* rows / len(x)", "yes"), ("* rows / 7", None), ("* rows / rows", None)),
+        ("* rows / temperature", None),
+    ],
 )
 def test_slices_of_a_batch_by_their_share(factor: str, divided: str | None) -> None:
     text = (
@@ -345,4 +349,21 @@ def test_the_number_of_slices(over: str, steps: int | None) -> None:
         "        loss.backward()\n"
         "    opt.step()\n"
     )
-    assert words(facts(text)).get("accumulation.steps") == steps
+    found = facts(text)
+    assert words(found).get("accumulation.steps") == steps
+    flags = {fact.expression for fact in found if fact.field == "accumulation.steps" and fact.known}
+    assert flags == ({"args.rows"} if "args" in over else set() if steps is None else {""})
+
+
+@pytest.mark.parametrize(("size", "divided"), [("32", "yes"), ("64", None)])
+def test_slices_of_a_batch_of_known_size_by_their_share(size: str, divided: str | None) -> None:
+    text = (
+        f"rows, whole, size = 8, 32, {size}\n"
+        "for x in loader:\n"
+        "    opt.zero_grad()\n"
+        "    for j in range(0, whole, rows):\n"
+        "        loss = model(x[j:j + rows]).mean() * rows / size\n"
+        "        loss.backward()\n"
+        "    opt.step()\n"
+    )
+    assert words(facts(text)).get("accumulation.loss_divided") == divided

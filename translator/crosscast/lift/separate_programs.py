@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.profile import Profile, profile_of
 from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.pysource.libraries.public_names import STANDARD
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.sources.subject import Subject
@@ -113,6 +113,6 @@ def _known(module: Module, program: Program) -> bool:
                 return False  # what it hands on may lie in a file that was not given
             continue
         root = name.partition(".")[0]
-        if root not in _PLAIN and root not in sys.stdlib_module_names:
+        if root not in _PLAIN and root not in STANDARD:
             return False
     return True

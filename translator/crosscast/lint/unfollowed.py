@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Iterator
 
 from crosscast.lint.engine import UNFOLLOWED
 from crosscast.messages.diagnostics import Diagnostic, Severity, Span
+from crosscast.pysource.libraries.public_names import STANDARD
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.answers.windows import windows_of
@@ -17,7 +17,7 @@ from crosscast.trainstep.frames.object_kinds import kind_by_name, last_name
 from crosscast.trainstep.steps.search import FRAMEWORKS
 from crosscast.trainstep.windows.validity import LIBRARY_KEYS
 
-_KNOWN = frozenset(sys.stdlib_module_names) | frozenset(dir(builtins)) | {"numpy", "tqdm"}
+_KNOWN = STANDARD | frozenset(dir(builtins)) | {"numpy", "tqdm"}
 _SHOWN = 5
 """Most places named for one file."""
 Place = tuple[Span, str]

@@ -10,7 +10,7 @@ from crosscast.readers.settings import normal
 
 _EVALUATES = re.compile(
     r"(run_|do_)?(eval|evaluate|evaluation|test|infer|inference|predict|generate|sample|demo)"
-    r"(_(?!\w*train)\w+)?"
+    r"(_(?!\w*(train|tun(e|ing)|learn|fit\b))\w+)?"
 )
 _ABOUT_TRAINING = re.compile(r"train|learn|optim|\blr\b|warm|sched|accum|epoch|decay|loss|clip")
 

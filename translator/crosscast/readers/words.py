@@ -46,6 +46,9 @@ _OTHERS = (
 )
 """Optimizers with these names belong to no family of the vocabulary."""
 
+_BY_ARGUMENTS = frozenset({"LambdaLR", "SequentialLR", "ChainedScheduler"})
+"""Schedules of PyTorch that get their course by arguments."""
+
 TYPES: dict[str, str] = {
     **dict.fromkeys(("float16", "fp16", "half", "f16", "16"), "float16"),
     **dict.fromkeys(("bfloat16", "bf16"), "bfloat16"),
@@ -135,7 +138,7 @@ def mode_of(word: str) -> str:
 
 def tell_window(writer: SettingWriter, steps: Setting | None, *, divided: str = "library") -> None:
     """Record the number of accumulated micro-batches, if set."""
-    if steps is None or (steps.known and steps.value is None):
+    if (steps := first_given(steps)) is None:
         return
     if steps.text == "auto":
         writer.unknown("accumulation.steps", "auto: set by another file or program", steps)
@@ -150,7 +153,7 @@ def tell_schedule(
     writer: SettingWriter, kind: Setting | None, own: Mapping[str, str] | None = None
 ) -> None:
     """Record the schedule that a setting names, if it is set, which moves at every update."""
-    if kind is not None and kind.value is not None:
+    if (kind := first_given(kind)) is not None:
         tell_decay(writer, kind, own)
         writer.tell("schedule.stepped_per", "step", kind, origin="presence")
 
@@ -173,7 +176,10 @@ def tell_decay(writer: SettingWriter, kind: Setting, own: Mapping[str, str] | No
     if decay:
         writer.tell("schedule.name", decay, kind)
     else:
-        writer.unknown("schedule.name", kind.reason or f"a schedule called {kind.text!r}", kind)
+        reason = f"a schedule called {kind.text!r}"
+        if kind.text.rpartition(".")[2] in _BY_ARGUMENTS:
+            reason = "its arguments decide about the schedule"
+        writer.unknown("schedule.name", kind.reason or reason, kind)
     return decay
 
 
@@ -266,20 +272,33 @@ def tell_clip(writer: SettingWriter, limit: Setting | None, *, unscaled: str = "
 
 def tell_warmup(writer: SettingWriter, steps: Setting | None, ratio: Setting | None = None) -> None:
     """Record the length of the warm-up: a number of updates, or a share of all updates."""
-    for setting in (steps, ratio):
-        if setting is None or (setting.known and setting.value is None):
-            continue
-        value = setting.number
-        if value is None:
-            writer.unknown("schedule.warmup", setting.reason or "no number", setting)
-        else:
-            share = setting is ratio or 0 < value < 1
-            writer.tell(
-                "schedule.warmup", f"{value} of all" if share else f"{value} steps", setting
-            )
-        writer.tell("schedule.has_warmup", "no" if value == 0 else "yes", setting)
-        if value != 0:
-            return
+    lengths = (each for each in (steps, ratio) if each is not None and each.number != 0)
+    if (setting := first_given(*lengths, steps, ratio)) is None:
+        return
+    value = setting.number
+    if value is None:
+        writer.unknown("schedule.warmup", setting.reason or "no number", setting)
+    else:
+        share = setting is ratio or 0 < value < 1
+        writer.tell("schedule.warmup", f"{value} of all" if share else f"{value} steps", setting)
+    writer.tell("schedule.has_warmup", "no" if value == 0 else "yes", setting)
+
+
+def product_of(*factors: Setting | None) -> int | None:
+    """Return the product of the factors that are set, None if one is no whole number above 0."""
+    product = 1
+    for factor in factors:
+        number = 1 if factor is None else factor.number
+        if not isinstance(number, int) or number < 1:
+            return None
+        product *= number
+    return product
+
+
+def first_given(*settings: Setting | None) -> Setting | None:
+    """Return the first setting that says something: it is there, and neither null nor empty."""
+    there = (setting for setting in settings if setting is not None)
+    return next((each for each in there if not each.known or each.value not in (None, "")), None)
 
 
 def no_auto(setting: Setting | None) -> Setting | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 
 from crosscast.lint.namespaces import Use, use_of
@@ -14,7 +13,7 @@ from crosscast.lint.rules._type_switches import type_switches
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.libraries.public_names import KNOWN
+from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.programs.module import Function, Module
@@ -32,8 +31,8 @@ _READS_STEP = re.compile(
 )
 _SETTINGS = re.compile(r"arg|opt|conf|cfg|flag|param|setting|self|namespace", re.IGNORECASE)
 """Names of objects that may hold flags; `x.dtype` of a tensor is none."""
-_LIBRARIES = KNOWN | sys.stdlib_module_names | {"distutils"}
-"""Modules whose functions are known; distutils belonged to Python until 3.11."""
+_LIBRARIES = KNOWN | STANDARD
+"""Modules whose functions are known."""
 _BENIGN = re.compile(_DATA, re.IGNORECASE)
 _BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.call_sites import is_mentioned
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
@@ -66,22 +67,13 @@ def _is_main(module: Module) -> bool:
 
 
 def _is_unused(function: Function, module: Module, program: Program) -> bool:
-    """Whether a plain function of a file is named nowhere, not even as text."""
+    """Whether a plain function of a file is named nowhere, and nothing may call it unnamed."""
     if function.decorator_list or function not in module.tree.body:
         return False
-    for each in program.modules:
-        for node in each.nodes:
-            match node:
-                case ast.Name() | ast.Attribute() if identifier(node) == function.name:
-                    return False
-                case ast.Constant(value=str(text)) if text == function.name:
-                    return False
-                case ast.Name(id="globals" | "getattr" | "eval"):
-                    return False
-                case ast.ImportFrom(names=names):
-                    if any(alias.name == function.name for alias in names):
-                        return False
-    return True
+    unnamed = (n for each in program.modules for n in each.nodes if isinstance(n, ast.Name))
+    if any(name.id in ("globals", "getattr", "eval") for name in unnamed):
+        return False
+    return not is_mentioned(function, program)
 
 
 def _reads_settings(function: Function) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 KNOWN = frozenset(
     {
         *("torch", "torchvision", "tensorflow", "keras", "tf_keras", "paddle", "paddlenlp", "jax"),
@@ -22,6 +24,15 @@ KNOWN = frozenset(
     }
 )
 """First names that an absolute import means as a library, whatever the files are called."""
+
+_OTHER_VERSIONS = """
+    annotationlib compression tomllib
+    aifc asynchat asyncore audioop binhex cgi cgitb chunk crypt distutils dummy_threading formatter
+    imghdr imp lib2to3 macpath mailcap msilib nis nntplib ossaudiodev parser pipes smtpd sndhdr spwd
+    sunau symbol telnetlib uu xdrlib
+"""
+STANDARD = sys.stdlib_module_names.union(_OTHER_VERSIONS.split())
+"""First names of Python's own modules from 3.7 to 3.14, whichever version runs."""
 
 _PUBLIC = {
     "torch.cuda.amp.grad_scaler": "torch.cuda.amp",

@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 
+def is_mentioned(function: Function, program: Program) -> bool:
+    """Whether the name of a function stands anywhere but in its definition, also as text."""
+    return any(
+        function.name in [getattr(node, word, None) for word in ("id", "attr", "name", "value")]
+        for module in program.modules
+        for node in module.nodes
+        if isinstance(node, ast.Name | ast.Attribute | ast.alias | ast.Constant)
+    )
+
+
 def parameters_of(program: Program, name: str) -> tuple[str, ...]:
     """Return the positional parameters of a function or class of the program, without `self`."""
     scope = program.class_named(name)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
+    first_given,
     tell_clip,
     tell_decay,
     tell_numbers,
@@ -41,7 +42,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     _precision(writer, tree)
     tell_window(writer, get("gradient_accumulation_steps"))
     writer.number("batch.micro_batch_size", get("micro_batch_size"))
-    if not tell_clip(writer, _given(get("max_grad_norm"))):
+    if not tell_clip(writer, first_given(get("max_grad_norm"))):
         writer.default("clipping.kind", "library_default")
         writer.by_library("clipping.unscaled_first", "clipping.per")
     tell_optimizer(writer, get("optimizer"))
@@ -50,20 +51,16 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.number("run.epochs", get("num_epochs"))
     tell_numbers(writer, "axolotl", get, "seed", "data")
     writer.by_library("zero_grad.where")
-    recompute = _given(get("gradient_checkpointing") or get("activation_checkpointing"))
+    recompute = first_given(get("gradient_checkpointing"), get("activation_checkpointing"))
     if recompute is not None:
         word = "none" if recompute.value is False else "yes"
         writer.tell("activation_checkpointing", word, recompute)
     _parallel(writer, tree)
 
 
-def _given(setting: Setting | None) -> Setting | None:
-    return None if setting is None or setting.value is None else setting
-
-
 def _precision(writer: SettingWriter, tree: Tree) -> None:
-    fp16 = _given(tree.setting("fp16") or tree.setting("float16"))
-    bf16 = _given(tree.setting("bf16") or tree.setting("bfloat16"))
+    fp16 = first_given(tree.setting("fp16"), tree.setting("float16"))
+    bf16 = first_given(tree.setting("bf16"), tree.setting("bfloat16"))
     writer.switch("precision.tf32", tree.setting("tf32"))
     on = [setting for setting in (bf16, fp16) if setting is not None and setting.value is not False]
     if len(on) == 2 and "auto" not in {setting.text for setting in on}:
@@ -94,9 +91,9 @@ def _precision(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _schedule(writer: SettingWriter, tree: Tree) -> None:
-    kind = _given(tree.setting("lr_scheduler"))
+    kind = first_given(tree.setting("lr_scheduler"))
     steps, ratio = tree.setting("warmup_steps"), tree.setting("warmup_ratio")
-    if _given(steps) is not None and _given(ratio) is not None:
+    if first_given(steps) is not None and first_given(ratio) is not None:
         writer.warn("CC930", "warmup_steps and warmup_ratio exclude each other", ratio)
     tell_warmup(writer, steps, ratio)
     writer.number("schedule.total_steps", tree.setting("max_steps"))

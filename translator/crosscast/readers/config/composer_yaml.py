@@ -9,6 +9,7 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
+    first_given,
     positive,
     tell_betas,
     tell_decay,
@@ -49,8 +50,10 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("api", "composer", get("max_duration"), origin="presence")
     if (precision := get("precision")) is not None:
         tell_precision(writer, precision)
-    _batch(writer, get("global_train_batch_size"), get("device_train_microbatch_size"))
-    if (steps := get("grad_accum") or get("device_train_grad_accum")) is not None:
+    if (steps := first_given(get("grad_accum"), get("device_train_grad_accum"))) is None:
+        _batch(writer, get("global_train_batch_size"), get("device_train_microbatch_size"))
+    else:
+        writer.number("batch.global_batch_size", get("global_train_batch_size"))
         writer.number("accumulation.steps", steps)
         writer.tell("accumulation.present", "yes", steps)
     _clip(writer, section("algorithms"), get("grad_clip_norm"))
@@ -118,7 +121,7 @@ def _optimizer(writer: SettingWriter, section: Tree) -> None:
 
 def _schedule(writer: SettingWriter, section: Tree) -> None:
     kind, arguments = _named(section)
-    if kind is None:
+    if (kind := first_given(kind)) is None:
         return
     tell_decay(writer, kind)
     warmup = arguments.section("t_warmup").as_setting("t_warmup")

@@ -84,7 +84,7 @@ def tell_batch(writer: SettingWriter, tree: Tree) -> None:
     rows, part, times = (0 if s is None else s.number or 0 for s in (whole, micro, steps))
     if steps is not None:
         _auto_number(writer, "accumulation.steps", steps)
-        made = part * times
+        made = part * times if min(rows, part, times) > 0 else 0
         if made and rows % made:
             writer.warn(
                 "CC928",
@@ -93,7 +93,7 @@ def tell_batch(writer: SettingWriter, tree: Tree) -> None:
                 severity=Severity.ERROR,
                 hint="train_batch_size = micro batch x accumulation x processes",
             )
-        elif rows and made:
+        elif made:
             writer.tell(
                 "parallel.world_size",
                 int(rows // made),
@@ -104,7 +104,7 @@ def tell_batch(writer: SettingWriter, tree: Tree) -> None:
         return
     if micro is None:
         writer.tell("accumulation.steps", 1, whole, origin="derived", confidence="likely")
-    elif rows and part and rows % part == 0:
+    elif min(rows, part) > 0 and rows % part == 0:
         writer.tell(
             "accumulation.steps",
             int(rows // part),

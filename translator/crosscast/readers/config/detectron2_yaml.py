@@ -8,7 +8,7 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import tell_decay, tell_warmup
+from crosscast.readers.words import first_given, tell_decay, tell_warmup
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 
 _MARK = re.compile(
@@ -125,7 +125,7 @@ def _clip(writer: SettingWriter, solver: Tree, whole: bool) -> None:
 
 
 def _schedule(writer: SettingWriter, solver: Tree, whole: bool) -> None:
-    kind, steps = solver.setting("LR_SCHEDULER_NAME"), solver.setting("STEPS")
+    kind, steps = first_given(solver.setting("LR_SCHEDULER_NAME")), solver.setting("STEPS")
     if kind is not None:
         tell_decay(writer, kind, _SCHEDULES)
     elif steps is not None:

@@ -31,7 +31,8 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
             # a list has one entry per epoch; a single one counts for all
             if isinstance(setting.value, tuple) and len(setting.value) == 1:
                 setting = replace(setting, value=setting.value[0])
-            settings.add(setting)
+            if setting.value is not None or not setting.known:  # null is a flag that is not there
+                settings.add(setting)
     for name in _OBJECTS:
         kind = tree.get(name, "_name") or tree.section(name)
         if kind.text:
@@ -39,7 +40,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     tell_fairseq(writer, settings)
     writer.number("batch.micro_batch_size", tree.setting("dataset", "batch_size"))
     world = settings.get("distributed_world_size")
-    if world is not None and world.number != 1:
+    if world is not None and (world.number or 0) > 1:
         writer.number("parallel.world_size", world)
         writer.tell("parallel.kind", "ddp", world, origin="presence")
 

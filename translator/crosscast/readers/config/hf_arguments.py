@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosscast.readers.settings import Setting, Settings, SettingWriter, number_of, switch_of
 from crosscast.readers.words import (
+    first_given,
     no_auto,
     positive,
     tell_clip,
@@ -151,7 +152,7 @@ def _momentum(writer: SettingWriter, arguments: Setting | None) -> None:
 
 
 def _schedule(writer: SettingWriter, settings: Settings) -> None:
-    kind = settings.get(*_WORDS["schedule.name"])
+    kind = first_given(settings.get(*_WORDS["schedule.name"]))
     warmup = settings.get(*_WORDS["schedule.warmup_steps"])
     tell_warmup(writer, warmup, settings.get("warmup_ratio"))
     writer.number("schedule.total_steps", positive(settings.get(*_WORDS["schedule.total_steps"])))
@@ -192,5 +193,5 @@ def _parallel(writer: SettingWriter, settings: Settings) -> None:
         writer.tell("api", "deepspeed", config, origin="presence")
         if config.switch is None:
             writer.mention(config.text)
-    if (sharded := settings.get("fsdp")) is not None and sharded.text not in ("", "False"):
+    elif (sharded := settings.get("fsdp")) is not None and sharded.text not in ("", "False"):
         writer.tell("parallel.kind", "fsdp", sharded)

@@ -6,11 +6,12 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.lightning_arguments import tell_lightning
-from crosscast.readers.config.lightning_yaml import product_of
+from crosscast.readers.config.lightning_yaml import processes_of
 from crosscast.readers.config.made_objects import made_objects, tell_objects
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
+from crosscast.readers.words import first_given
 
 _TARGET = re.compile(
     r"^[ \t-]*_target_[ \t]*:[ \t]*[\"']?((pytorch_lightning|lightning|pl)\.([\w.]+\.)?Trainer"
@@ -34,16 +35,15 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if not tell_objects(writer, tree):
         return
     writer.tell("framework", "pytorch", origin="presence")
-    for name in ("seed", "seed_everything"):
-        writer.number("seed", tree.setting(name))
+    writer.number("seed", first_given(tree.setting("seed"), tree.setting("seed_everything")))
     trainer = tree.section("trainer")
     devices = trainer.setting("devices") or trainer.setting("gpus")
     nodes = trainer.setting("num_nodes")
-    world = product_of(devices, nodes)
+    world = processes_of(devices, nodes)
     if world is not None:
         writer.tell("parallel.world_size", world, devices, nodes)
-    for path in ("data", "datamodule"):
-        writer.number("batch.micro_batch_size", tree.setting(path, "batch_size"))
+    rows = (tree.setting(name, "batch_size") for name in ("data", "datamodule"))
+    writer.number("batch.micro_batch_size", first_given(*rows))
 
 
 def _owns_diffusion(source: Source, keys: frozenset[str]) -> bool:

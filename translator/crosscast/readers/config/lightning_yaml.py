@@ -10,6 +10,8 @@ from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
+    first_given,
+    product_of,
     tell_clip,
     tell_decay,
     tell_numbers,
@@ -40,7 +42,7 @@ def _tell_litgpt(writer: SettingWriter, tree: Tree) -> None:
     if precision is not None and precision.value is not None:
         tell_precision(writer, precision)
     devices, nodes = get("devices"), get("num_nodes")
-    world = product_of(devices, nodes)
+    world = processes_of(devices, nodes)
     if world is not None:
         writer.tell("parallel.world_size", world, devices, nodes)
     writer.by_library("parallel.kind", "zero_grad.where")
@@ -59,11 +61,9 @@ def _tell_litgpt(writer: SettingWriter, tree: Tree) -> None:
     _typed_optimizer(writer, tree.section("optimizer"))
 
 
-def product_of(devices: Setting | None, nodes: Setting | None) -> int | None:
+def processes_of(devices: Setting | None, nodes: Setting | None) -> int | None:
     """Return devices times nodes, None if it is not known."""
-    count = None if devices is None else devices.number
-    times = 1 if nodes is None else nodes.number
-    return max(int((count or 0) * (times or 0)), 0) or None
+    return None if devices is None else product_of(devices, nodes)
 
 
 def _window(writer: SettingWriter, train: Tree, devices: Setting | None, world: int | None) -> None:
@@ -74,10 +74,10 @@ def _window(writer: SettingWriter, train: Tree, devices: Setting | None, world: 
         return
     writer.tell("accumulation.present", "yes", whole, micro)
     writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
-    rows, part = whole.number, micro.number
+    rows, part = whole.number or 0, micro.number or 0
     formula = "global_batch_size / devices / micro_batch_size"
-    together = (part or 0) * (world or 0)
-    if rows and together:
+    together = part * (world or 0)
+    if rows > 0 and together > 0:
         if rows % together:
             message = f"{rows} rows are not a multiple of {part} x {world} processes"
             writer.warn("CC928", message, whole)
@@ -105,12 +105,11 @@ def _tell_lightning(writer: SettingWriter, tree: Tree) -> None:
     settings = trainer.settings()
     tell_lightning(writer, settings.get)
     writer.number("seed", tree.setting("seed_everything"))
-    world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
+    world = processes_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
     if world is not None:
         writer.tell("parallel.world_size", world, settings.get("devices", "gpus"))
     _typed_optimizer(writer, tree.section("optimizer"))
-    kind = tree.setting("lr_scheduler", "class_path")
-    if kind is not None:
+    if (kind := first_given(tree.setting("lr_scheduler", "class_path"))) is not None:
         tell_decay(writer, kind)
 
 

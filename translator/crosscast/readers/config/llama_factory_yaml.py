@@ -27,10 +27,11 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     settings = tree.settings()
     tell_trainer(writer, settings)
     writer.number("data.sequence_length", settings.get("cutoff_len"))
-    if settings.is_on("disable_gradient_checkpointing"):
-        off = settings.get("disable_gradient_checkpointing")
+    told = {fact.field for fact in writer.facts}
+    off = settings.get("disable_gradient_checkpointing")
+    if settings.is_on("disable_gradient_checkpointing") and "activation_checkpointing" not in told:
         writer.tell("activation_checkpointing", "none", off)
-    if "parallel.kind" not in {fact.field for fact in writer.facts}:
+    if "parallel.kind" not in told:
         writer.by_library("parallel.kind")
 
 

@@ -40,10 +40,9 @@ def tell_experiment(writer: SettingWriter, tree: Tree) -> None:
     mode = "dynamic" if scale.text == "dynamic" else "static"
     stated = scale.value is not None
     if (dtype := runtime.setting("mixed_precision_dtype")) is not None:
-        tell_precision(writer, dtype, scaled_by=mode if stated else "framework_default")
-    if stated:
-        writer.tell("loss_scaling.mode", mode, scale)
-        writer.number("loss_scaling.scale", None if mode == "dynamic" else scale)
+        compute = tell_precision(writer, dtype, scaled_by=mode if stated else "framework_default")
+        if compute == "float16" and mode == "static":  # else it is not read
+            writer.number("loss_scaling.scale", scale)
     strategy = runtime.section("distribution_strategy").as_setting("distribution_strategy")
     if kind := _STRATEGIES.get(strategy.text):
         writer.tell("parallel.kind", kind, strategy)

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.lightning_arguments import tell_lightning
-from crosscast.readers.config.lightning_yaml import product_of
+from crosscast.readers.config.lightning_yaml import processes_of
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
+    first_given,
     positive,
+    product_of,
     tell_betas,
     tell_numbers,
     tell_optimizer,
@@ -48,7 +50,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
         writer.facts = [f for f in writer.facts if f.field != "parallel.kind"]
         writer.tell("parallel.kind", "megatron", kind, origin="presence")
     writer.switch("precision.level", level, "O2", "O1")
-    world = product_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
+    world = processes_of(settings.get("devices", "gpus"), settings.get("num_nodes"))
     if world is not None:
         given = (settings.get("devices", "gpus"), settings.get("num_nodes"))
         writer.tell("parallel.world_size", world, *given)
@@ -59,8 +61,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     if recompute is not None:
         word = "none" if recompute.value in (None, False) else "yes"
         writer.tell("activation_checkpointing", word, recompute)
-    for section in (model, tree):
-        writer.number("seed", section.setting("seed"))
+    writer.number("seed", first_given(model.setting("seed"), tree.setting("seed")))
     writer.number("schedule.total_steps", positive(settings.get("max_steps")))
     writer.number("data.sequence_length", model.setting("encoder_seq_length"))
     if ("precision.compute_dtype", "float16") in {(f.field, f.value) for f in writer.facts}:
@@ -77,20 +78,19 @@ def _batch(writer: SettingWriter, trainer: Tree, model: Tree, world: int | None)
     if any(f.field == "accumulation.steps" and f.value != 1 for f in writer.facts):
         return
     writer.facts = [f for f in writer.facts if not f.field.startswith("accumulation.")]
-    parts = 1
-    for name in ("tensor_model_parallel_size", "pipeline_model_parallel_size"):
-        setting = model.setting(name)
-        parts *= int((setting.number if setting is not None else None) or 1)
+    parts = product_of(
+        model.setting("tensor_model_parallel_size"), model.setting("pipeline_model_parallel_size")
+    )
     writer.tell("accumulation.present", "yes", whole, micro)
     writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     formula = "global_batch_size / (micro_batch_size * data parallel size)"
-    rows, part = whole.number, micro.number
+    rows, part = whole.number or 0, micro.number or 0
     devices = trainer.setting("devices")
-    apart = (part or 0) * ((world or 0) // parts)
-    if (world or 0) % parts:
+    apart = part * ((world or 0) // (parts or 1))
+    if world and parts and world % parts:
         message = f"the model is divided over {parts} processes, the trainer starts {world}"
         writer.warn("CC928", message, devices)
-    elif rows and apart:
+    elif parts and rows > 0 and apart > 0:
         steps, rest = divmod(rows, apart)
         if rest:
             writer.warn("CC928", f"{formula} is not an integer", whole)

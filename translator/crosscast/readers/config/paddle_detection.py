@@ -48,8 +48,9 @@ def _schedulers(writer: SettingWriter, rate: Tree) -> None:
         word = scheduler.tag.lstrip("!") or scheduler.section("name").text
         place = Setting(name="schedulers", value=word, places=(scheduler.span,))
         if "warmup" in word.lower():
-            tell_length(writer, scheduler.setting("steps"), "steps")
-            tell_length(writer, scheduler.setting("epochs"), "epochs")
+            tell_length(writer, scheduler.setting("steps"), scheduler.setting("epochs"))
+            continue
+        if not word:
             continue
         if {factor.value for factor in items_of(scheduler.get("gamma"))} == {1}:
             writer.tell("schedule.name", "constant", place, scheduler.setting("gamma"))

@@ -41,8 +41,8 @@ def _tell_trainer(writer: SettingWriter, tree: Tree) -> None:
     dygraph = tree.section("model", "is_dygraph").as_setting("is_dygraph").switch is True
     if on:
         _scaling(writer, optimization, dygraph)
-    else:
-        writer.tell("loss_scaling.mode", "none", origin="presence")
+    elif switch is None or switch.switch is False:
+        writer.tell("loss_scaling.mode", "none", switch, origin="presence")
     if flags.is_on("PADDLE_IS_FLEET"):
         writer.tell("parallel.kind", "fleet", flags.get("PADDLE_IS_FLEET"))
     elif flags.is_on("is_distributed"):
@@ -77,7 +77,7 @@ def _scaling(writer: SettingWriter, optimization: Tree, dygraph: bool) -> None:
         writer.tell("loss_scaling.mode", "framework_default", origin="presence")
     elif fixed and dygraph:
         # The dygraph trainers build a scaler from the other entries and never read this one.
-        writer.tell("loss_scaling.mode", "dynamic", scale, confidence="likely")
+        writer.tell("loss_scaling.mode", "dynamic", scale or dynamic, confidence="likely")
         writer.warn(
             "CC933",
             "use_dynamic_loss_scaling: false has no effect, the trainer builds a dynamic scaler",

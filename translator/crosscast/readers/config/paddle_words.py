@@ -48,10 +48,12 @@ def tell_amp(
     writer.by_library("scaler_update.status")
 
 
-def tell_length(writer: SettingWriter, setting: Setting | None, unit: str) -> None:
-    """Record how long the warm-up is."""
+def tell_length(writer: SettingWriter, *settings: Setting | None) -> None:
+    """Record how long the warm-up is, by the first setting that says it."""
+    setting = words.first_given(*map(words.positive, settings), *settings)
     if setting is None or setting.number is None:
         return
+    unit = "epochs" if "epoch" in setting.name.lower() else "steps"
     writer.tell("schedule.warmup", f"{setting.number} {unit}", setting)
     writer.tell("schedule.has_warmup", "yes" if setting.number else "no", setting)
 
@@ -65,12 +67,14 @@ def tell_regularizer(
     writer: SettingWriter, regularizer: Tree, optimizer: Tree, family: str
 ) -> None:
     """Record the weight decay of the optimizer itself or of a regularizer."""
-    field = "l2" if family in ("sgd", "adam") else "weight_decay"
-    writer.number(f"optimizer.{field}", optimizer.setting("weight_decay"))
+    own, strength = optimizer.setting("weight_decay"), None
     kind = regularizer.section("name").text + regularizer.section("type").text
     if "l1" not in kind.lower():
-        for name in ("coeff", "factor"):
-            writer.number("optimizer.l2", regularizer.setting(name))
+        strength = words.first_given(regularizer.setting("coeff"), regularizer.setting("factor"))
+    if family not in ("sgd", "adam"):
+        writer.number("optimizer.weight_decay", own)
+        own = None
+    writer.number("optimizer.l2", strength or own)  # the suites ignore it beside a regularizer
 
 
 def tell_limits(writer: SettingWriter, section: Tree) -> None:
@@ -89,19 +93,19 @@ def tell_limits(writer: SettingWriter, section: Tree) -> None:
             return
 
 
-def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> None:
-    """Record the clip object that an optimizer is made with."""
+def tell_grad_clip(writer: SettingWriter, optimizer: Tree) -> bool:
+    """Record the clip object that an optimizer is made with, and return whether there is one."""
     clip = optimizer.get("grad_clip_cfg") or optimizer.section("grad_clip")
     if clip.keys is None:
-        return
+        return False
     kind = clip.setting("name") or clip.setting("type")
     names = {"ClipGradByNorm": "per_param_norm", "ClipGradByValue": "value"}
     word = names.get("" if kind is None else kind.text, "global_norm")
     writer.tell("clipping.kind", word, kind)
-    for name in ("clip_norm", "max"):
-        writer.number("clipping.value", clip.setting(name))
+    writer.number("clipping.value", clip.setting("max" if word == "value" else "clip_norm"))
     writer.tell("clipping.per", "step", kind, origin="presence")
     writer.tell("clipping.unscaled_first", "library", kind, origin="presence")
+    return True
 
 
 def items_of(tree: Tree | None) -> list[Tree]:

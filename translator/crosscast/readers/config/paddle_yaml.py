@@ -18,7 +18,13 @@ from crosscast.readers.config.paddle_words import (
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
-from crosscast.readers.words import tell_decay, tell_numbers, tell_optimizer, tell_schedule
+from crosscast.readers.words import (
+    first_given,
+    tell_decay,
+    tell_numbers,
+    tell_optimizer,
+    tell_schedule,
+)
 
 _DETECTION = frozenset(
     (
@@ -77,14 +83,15 @@ def _clas(writer: SettingWriter, tree: Tree) -> None:
     family = tell_optimizer(writer, kind)
     tell_moments(writer, optimizer)
     tell_regularizer(writer, optimizer.section("regularizer"), optimizer, family)
-    tell_grad_clip(writer, optimizer)
-    tell_limits(writer, optimizer)
+    if not tell_grad_clip(writer, optimizer):
+        tell_limits(writer, optimizer)
     if kind is not None and "clip" not in " ".join(optimizer.names()):
         writer.tell("clipping.kind", "none", kind, origin="presence")
     _tell_pair(writer, optimizer.section("betas").as_setting("betas"))
-    for rate in (optimizer.section("lr"), tree.section("LRScheduler")):
-        writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
-        _named_schedule(writer, rate)
+    rate = optimizer.section("lr")
+    rate = tree.section("LRScheduler") if rate.keys is None else rate
+    writer.number("optimizer.learning_rate", rate.setting("learning_rate"))
+    _named_schedule(writer, rate)
     rows = tree.setting("DataLoader", "Train", "sampler", "batch_size")
     writer.number("batch.micro_batch_size", rows)
     spread = tree.setting("DistributedStrategy", "data_parallel")
@@ -124,7 +131,7 @@ def _tell_frequency(writer: SettingWriter, setting: Setting | None) -> None:
 
 
 def _named_schedule(writer: SettingWriter, rate: Tree) -> None:
-    kind = rate.setting("name")
+    kind = first_given(rate.setting("name"))
     if kind is not None:
         tell_decay(writer, kind)
         by_epoch, unit = rate.setting("by_epoch"), rate.setting("decay_unit")
@@ -134,10 +141,7 @@ def _named_schedule(writer: SettingWriter, rate: Tree) -> None:
             writer.tell("schedule.stepped_per", "step", kind, origin="presence")
         else:
             writer.switch("schedule.stepped_per", by_epoch, "epoch", "step")
-    for name, unit_of_length in (
-        *(("warmup_epoch", "epochs"), ("warmup_epochs", "epochs"), ("warmup_steps", "steps")),
-    ):
-        tell_length(writer, rate.setting(name), unit_of_length)
+    tell_length(writer, *map(rate.setting, ("warmup_epoch", "warmup_epochs", "warmup_steps")))
 
 
 def _seg(writer: SettingWriter, tree: Tree) -> None:
@@ -156,8 +160,7 @@ def _seg(writer: SettingWriter, tree: Tree) -> None:
     decay = schedule if inner.keys is None else inner
     writer.number("optimizer.learning_rate", decay.setting("learning_rate"))
     tell_schedule(writer, decay.setting("type"))
-    for name in ("warmup_steps", "warmup_iters"):
-        tell_length(writer, schedule.setting(name), "steps")
+    tell_length(writer, *map(schedule.setting, ("warmup_steps", "warmup_iters")))
     writer.number("schedule.total_steps", tree.setting("iters"))
     writer.number("batch.micro_batch_size", tree.setting("batch_size"))
     if (recompute := tree.setting("model", "use_recompute")) is not None and recompute.switch:
@@ -168,8 +171,8 @@ def _seg(writer: SettingWriter, tree: Tree) -> None:
 
 def _vit(writer: SettingWriter, tree: Tree) -> None:
     train = tree.section("TRAIN")
-    for place in (tree, train):
-        tell_amp(writer, place.setting("AMP"), None, place)
+    place = train if tree.get("AMP") is None else tree
+    tell_amp(writer, place.setting("AMP"), None, place)
     writer.number("optimizer.learning_rate", train.setting("BASE_LR"))
     optimizer = train.section("OPTIMIZER")
     family = tell_optimizer(writer, optimizer.setting("NAME"))
@@ -185,9 +188,9 @@ def _vit(writer: SettingWriter, tree: Tree) -> None:
     if (steps := train.setting("ACCUM_ITER")) is not None:
         writer.number("accumulation.steps", steps)
         writer.tell("accumulation.present", "yes", steps)
-    if (schedule := train.setting("LR_SCHEDULER", "NAME")) is not None:
+    if (schedule := first_given(train.setting("LR_SCHEDULER", "NAME"))) is not None:
         tell_decay(writer, schedule)
-    tell_length(writer, train.setting("WARMUP_EPOCHS"), "epochs")
+    tell_length(writer, train.setting("WARMUP_EPOCHS"))
     writer.number("run.epochs", train.setting("NUM_EPOCHS"))
     writer.number("seed", tree.setting("SEED"))
 

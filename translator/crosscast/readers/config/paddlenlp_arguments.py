@@ -15,7 +15,8 @@ def tell_trainer_flags(writer: SettingWriter, settings: Settings) -> None:
     tell_trainer(inner, settings, api="paddle_cli_flags")
     weights = settings.get("fp16_opt_level")
     full = weights is not None and weights.text == "O2" and settings.is_on("fp16", "bf16")
-    untold = ("framework", "parallel.kind", *(("precision.mode",) if full else ()))
+    untold = {"framework", "parallel.kind", "activation_checkpointing"}
+    untold |= {"precision.mode"} if full else set()
     writer.facts += [f for f in inner.facts if f.field not in untold]
     if full:
         writer.tell("precision.mode", "full", weights)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import walk
@@ -16,7 +16,7 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.default_conditions import DEVICE, holds_by_default
 from crosscast.readers.python.library_calls import parts_of
-from crosscast.readers.python.origins import LIBRARIES, Who, leaves, origin
+from crosscast.readers.python.origins import Who, leaves, origin
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -38,7 +38,7 @@ _OTHER = re.compile(
     re.I,
 )
 _PLACE = re.compile(r"os\.(getcwd|uname|getlogin)\(|platform\.|gethostname|sys\.platform|getuser")
-_STANDARD = sys.stdlib_module_names
+_LIBRARIES = KNOWN | STANDARD
 _SHORT = 120
 
 
@@ -92,8 +92,7 @@ def _is_elsewhere(node: ast.expr, module: Module) -> bool:
         return root is node and bool(module.stars)
     if any(binding.module is not module for binding in bound):
         return True
-    name = module.resolve(root)
-    library = f"{name}.".startswith(LIBRARIES) or name.partition(".")[0] in _STANDARD
+    library = module.resolve(root).partition(".")[0] in _LIBRARIES
     return not library and all(binding.kind == "import" for binding in bound)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Confidence, Fact
+from crosscast.pysource.names.call_sites import is_mentioned
 from crosscast.pysource.values.value import Choice, Instance, Known, Symbol
 from crosscast.readers import words
 from crosscast.readers.fact_builder import fact_of
@@ -104,12 +105,7 @@ def _is_idle(call: Call) -> bool:
         return False
     if "__main__" not in module.source.text or module.program is None:
         return False
-    return not any(
-        function.name in [getattr(node, word, None) for word in ("id", "attr", "name", "value")]
-        for each in module.program.modules
-        for node in each.nodes
-        if isinstance(node, ast.Name | ast.Attribute | ast.alias | ast.Constant)
-    )
+    return not is_mentioned(function, module.program)
 
 
 def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:

@@ -13,7 +13,7 @@ from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import Condition, branches, reached_by
-from crosscast.readers.python.decisions import Decision, decide
+from crosscast.readers.python.decisions import PRECISION, Decision, decide
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.python.origins import origin
 
@@ -61,6 +61,7 @@ def site(
     mode: Mode = "mixed",
     default: str = "",
     also: Sequence[Condition] = (),
+    wanted: frozenset[str] = PRECISION,
 ) -> Site:
     """Return the record of a place.
 
@@ -73,10 +74,11 @@ def site(
         mode: float32 weights (`mixed`) or half ones (`full`).
         default: what `chosen` names with the defaults of flags; empty if that is not known.
         also: further conditions, under which `chosen` names the type.
+        wanted: words of the conditions that matter.
     """
     around = branches(node, module)
     found = [*around, *(test for test in also if test not in around)]
-    decision = decide(found, switch, module, unnamed=True)
+    decision = decide(found, switch, module, wanted, unnamed=True)
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))
         if who != "always":

@@ -73,7 +73,7 @@ def tell_environment(
 def tell_variable(writer: SettingWriter, setting: Setting) -> None:
     """Record the effect of a variable on the precision."""
     name = setting.name
-    if name in _REWRITE:
+    if name in _REWRITE and (setting.switch is not None or not setting.known):
         writer.tell("framework", "tensorflow", setting, origin="presence")
         writer.tell("api", "tf_env_amp", setting, origin="presence")
         if not setting.known:
@@ -90,9 +90,9 @@ def tell_variable(writer: SettingWriter, setting: Setting) -> None:
         if word := _TF32[name].get(setting.text):
             writer.tell("precision.tf32", word, setting)
     elif name == "ACCELERATE_MIXED_PRECISION":
-        writer.tell("framework", "pytorch", setting, origin="presence")
-        writer.tell("api", "accelerate", setting, origin="presence")
-        tell_precision(writer, setting)
+        if tell_precision(writer, setting):
+            writer.tell("framework", "pytorch", setting, origin="presence")
+            writer.tell("api", "accelerate", setting, origin="presence")
     elif name in ("XLA_USE_BF16", "XLA_DOWNCAST_BF16") and setting.switch:
         writer.tell("framework", "pytorch", setting, origin="presence")
         writer.tell("precision.enabled", "always", setting)

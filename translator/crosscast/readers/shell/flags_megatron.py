@@ -7,7 +7,14 @@ import re
 from crosscast.facts.fact import Fact
 from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.shell.launch import Launch
-from crosscast.readers.words import setting_of, tell_clip, tell_decay, tell_numbers, tell_warmup
+from crosscast.readers.words import (
+    product_of,
+    setting_of,
+    tell_clip,
+    tell_decay,
+    tell_numbers,
+    tell_warmup,
+)
 from crosscast.targets.library_defaults import LIBRARY_DEFAULTS
 from crosscast.targets.parameter_words import scaling_words
 
@@ -125,13 +132,13 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
             "context_parallel_size",
         )
     ]
-    parts = 1
-    for size in split:
-        parts *= int((size.number if size is not None else None) or 1)
+    parts = product_of(*split)
     processes = launch.command.processes
     world = processes.value if processes is not None else None
+    world = world if isinstance(world, int) else 0
     given = [size for size in split if size is not None]
-    if isinstance(world, int) and world % max(parts, 1) and not _by_environment(processes, given):
+    over = world % parts if parts else 0
+    if over and not _by_environment(processes, given):
         writer.warn(
             "CC928",
             f"the model is divided over {parts} processes, the launch starts {world}",
@@ -144,12 +151,12 @@ def _batch(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
     writer.by_library("accumulation.loss_divided", "accumulation.tail", "accumulation.no_sync")
     formula = "global-batch-size / (micro-batch-size * data parallel size)"
     ramp = settings.get("rampup_batch_size", "step_batch_size_schedule")
-    rows, part = whole.number, micro.number
+    rows, part = whole.number or 0, micro.number or 0
     if ramp is not None:
         writer.unknown(
             "accumulation.steps", "the batch size grows", whole, micro, ramp, text=formula
         )
-    elif isinstance(world, int) and rows and part and world % parts == 0:
+    elif world and parts and not over and rows > 0 and part > 0:
         steps, rest = divmod(rows, part * (world // parts))
         if rest and not _by_environment(processes, [whole, micro, *given]):
             writer.warn("CC928", f"{formula} is not an integer", whole)

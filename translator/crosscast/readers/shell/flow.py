@@ -108,7 +108,8 @@ def assigned_in(node: Node, text: ShellText) -> set[str]:
             case "variable_assignment", [name, *_]:
                 found.add(text.of(name).partition("[")[0])
             case "command", [*children]:
-                found.update(names_set([text.of(child).strip("\"'") for child in children]))
+                words = [child for child in children if child.type != "variable_assignment"]
+                found.update(names_set([text.of(word).strip("\"'") for word in words]))
             case (("compound_statement" | "arithmetic_expansion"), [opening, *_]) if (
                 opening.type != "{"
             ):

@@ -9,14 +9,17 @@ from crosscast.messages.source import Source
 from crosscast.readers.config.deepspeed_config import looks_like_deepspeed, tell_deepspeed
 from crosscast.readers.config.json_places import read_json
 from crosscast.readers.settings import SettingWriter
+from crosscast.readers.shell.programs import WRAPPERS
 from crosscast.readers.shell.simple_commands import Started
-from crosscast.readers.shell.text import Word
+from crosscast.readers.shell.text import Word, shown
+
+_WRITERS = frozenset({"cat", "tee"})
 
 
 def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
     """Record the facts of the DeepSpeed configurations that a script writes."""
     for command in started:
-        if command.body is None:
+        if command.body is None or not _writes(command):
             continue
         text = _text(command.body)
         if not text.lstrip().startswith("{"):
@@ -35,6 +38,12 @@ def config_in(writer: SettingWriter, started: Iterable[Started]) -> None:
         kept = [fact for fact in writer.facts if not fact.field.startswith("loss_scaling.")]
         writer.facts[:] = [*kept, *inner.facts]
         writer.diagnostics = inner.diagnostics
+
+
+def _writes(command: Started) -> bool:
+    """Whether a command passes its input on as it is: `cat`, `sudo tee`."""
+    first, *others = (shown(word).rpartition("/")[2] for word in command.words)
+    return first in _WRITERS or (first in WRAPPERS and not _WRITERS.isdisjoint(others))
 
 
 def _text(body: Word) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TRANSPARENT = frozenset(
     (
         *("program", "compound_statement", "do_group", "negated_command", "pipeline", "ERROR"),
-        "else_clause",
+        *("else_clause", "variable_assignments"),
     )
 )
 
@@ -53,10 +53,8 @@ class Runner(Commands):
             self.statements(node.children, text)
         elif kind == "command":
             self._command(node, text)
-        elif kind in ("variable_assignment", "variable_assignments"):
-            parts = [node] if kind == "variable_assignment" else node.children
-            for part in parts:
-                self._assign(part, text)
+        elif kind == "variable_assignment":
+            self._assign(node, text)
         elif kind == "declaration_command":
             self._declare(node, text)
         elif kind == "redirected_statement":

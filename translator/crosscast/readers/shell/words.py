@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from getopt import GetoptError, getopt
 
 from crosscast.readers.shell.arithmetic import changed_in
 from crosscast.readers.shell.text import Piece, ShellText, Word, text_of
 
 _SHELLS = re.compile(r"(.*/)?(ba|z|k|da)?sh")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_OPTIONS = ("d:n:O:s:tu:C:c:", "ersa:d:i:n:N:p:t:u:")
+"""Options of mapfile and of read; a colon is behind those with a value."""
 _RUNS_TEXT = re.compile(r"-\w*c\w*")
 
 
@@ -41,8 +45,15 @@ def junk_after(text: ShellText, end: int) -> list[Word]:
 def names_set(texts: Sequence[str]) -> list[str]:
     """Return the variables that a command of bash itself sets to something unknown."""
     match texts:
-        case ["read" | "getopts" | "mapfile" | "readarray", *words]:
-            return words
+        case [("read" | "mapfile" | "readarray") as name, *words]:
+            try:
+                options, names = getopt(words, _OPTIONS[name == "read"])
+            except GetoptError:
+                return []
+            names += [value for option, value in options if option == "-a"]
+            return [*filter(_NAME.fullmatch, names)] or ["REPLY" if name == "read" else "MAPFILE"]
+        case ["getopts", _, name, *_]:
+            return [name, "OPTARG", "OPTIND"]
         case ["printf", "-v", name, *_]:
             return [name]
         case ["let", *words]:

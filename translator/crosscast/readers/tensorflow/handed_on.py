@@ -22,7 +22,8 @@ _OPTIMIZER = re.compile(r"(^|[._])(optim\w*|opt)$", re.I)
 def handed_limits(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the limits that `apply_gradients(pairs, clip_norm=1.0)` of an own optimizer gets.
 
-    No optimizer of the libraries takes a fraction after the pairs: a step counter, or a name.
+    After the pairs, optimizers of TensorFlow 1 take a step counter, those of Keras a name. The
+    wrapper of transformers 2.3 took the limit there (its issue 2711), and others follow it.
     """
     for _, call in calls_of(program):
         if call.method != "apply_gradients" or call.receiver is None:

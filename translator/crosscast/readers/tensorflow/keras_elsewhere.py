@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.decisions import PRECISION, decide
+from crosscast.readers.python.decisions import PRECISION
 from crosscast.readers.python.library_calls import calls_of
-from crosscast.readers.python.precision import Site, precision_facts, site
+from crosscast.readers.python.precision import precision_facts, site
 
 if TYPE_CHECKING:
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
 
 _ELSEWHERE = re.compile(
@@ -22,6 +19,7 @@ _ELSEWHERE = re.compile(
 )
 """Other ways to enable half precision; with one of them, the wrapper does not show who decides."""
 _WORDS = PRECISION | {"scale", "scaling"}
+"""A switch for the loss scale decides about a wrapper, too."""
 _WRAPS = re.compile(r"^(keras|tensorflow)\.[\w.]*LossScaleOptimizer$")
 
 
@@ -30,13 +28,6 @@ def by_scaler(program: Program) -> Iterator[Fact]:
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
     calls = [call for name, call in calls_of(program) if _WRAPS.search(name)]
-    found = [_switched(call) for call in calls]
+    found = [site(call.node, call.module, ("float16",), wanted=_WORDS) for call in calls]
     switched = [site for site in found if site.decision.who != "always"]
     yield from precision_facts(switched[:1], "keras")
-
-
-def _switched(call: Call) -> Site:
-    """Return the record of a wrapper; a switch for the loss scale decides about it, too."""
-    found = site(call.node, call.module, ("float16",))
-    tests = branches(call.node, call.module)
-    return replace(found, decision=decide(tests, None, call.module, _WORDS, unnamed=True))

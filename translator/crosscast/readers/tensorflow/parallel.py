@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Confidence, Fact
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, last, uses
@@ -30,6 +30,7 @@ _TRAINS = frozenset(
         *("train_on_batch", "train_and_evaluate", "apply", "train"),
     }
 )
+_CONTEXT = "distribute.get_replica_context"
 _TOWER = re.compile(r"(average|combine|merge|aggregate)_(tower_)?(grads|gradients)\w*")
 
 
@@ -60,8 +61,6 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
             others.append(("library", call))
         elif call.method in _UNDER and _is_handed_in(call):
             others.append(("caller", call))
-        elif name.endswith("distribute.get_replica_context"):
-            others.append(("caller", call))  # it runs under a strategy that another file makes
     kinds = set(strategies) - {"mirrored"}
     if len(strategies) > 1 and kinds:
         calls = [c for many in strategies.values() for c in many]
@@ -75,6 +74,9 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
         others = [other for other in others if other[0] != "caller"]
     for word in dict.fromkeys(word for word, _ in others):
         yield from _said(word, [c for w, c in others if w == word], reader)
+    if not strategies and not others:  # without a strategy, the context is that of one replica
+        contexts = [c for name, c in calls_of(program) if name.endswith(_CONTEXT)]
+        yield from _said("caller", contexts, reader, "guess")
 
 
 _HOROVOD = frozenset({"init", "DistributedOptimizer", "DistributedGradientTape", "allreduce"})
@@ -128,6 +130,9 @@ def _is_chosen(name: str, call: Call, program: Program) -> bool:
     return False
 
 
-def _said(word: str, calls: list[Call], reader: str) -> Iterator[Fact]:
+def _said(
+    word: str, calls: list[Call], reader: str, confidence: Confidence = "certain"
+) -> Iterator[Fact]:
     spans = [call.module.span(call.node) for call in calls[:6]]
-    yield fact_of("parallel.kind", Known((word,)), *spans, reader=reader)
+    if spans:
+        yield fact_of("parallel.kind", Known((word,)), *spans, reader=reader, confidence=confidence)

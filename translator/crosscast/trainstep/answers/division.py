@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.values.value import Known, Value
 from crosscast.trainstep.answers.windows import (
     Answer,
     answer,
@@ -16,9 +16,11 @@ from crosscast.trainstep.answers.windows import (
     windows_of,
     with_windows,
 )
-from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.events import Event, Loop, TrainingStep, WindowTest
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import given_steps
+from crosscast.trainstep.frames.loops import RANGES
+from crosscast.trainstep.frames.object_kinds import last_name
 
 _NUMBERS = re.compile(
     r"tok|num_items|n_items|sample_size|valid|mask|weight_sum|ntok|len\(|count|num_"
@@ -85,8 +87,10 @@ def _divided(
     fitting = [e for e in mine if _fits(e, tests, step)]
     if fitting:
         return "yes", fitting
-    if mine and _takes_shares(backward):
-        return "yes", mine
+    slices = _slices(backward)
+    if mine and slices:
+        shares = [e for e in mine if _is_batch(e.detail, slices, backward.module)]
+        return ("yes", shares) if shares else ("", mine)
     words = " ".join(str(getattr(e.detail["by_text"], "value", "")) for e in mine)
     if any("times" in e.detail for e in mine) or _NUMBERS.search(words):
         return "token_normalised", mine
@@ -96,18 +100,32 @@ def _divided(
     return "no" if counted else "", mine
 
 
-def _takes_shares(backward: Event) -> bool:
-    """Whether a loss is multiplied by the rows of its slice of a batch.
+def _slices(backward: Event) -> list[ast.expr]:
+    """Return the arguments of the `range` if a loss is multiplied by the rows of its slice.
 
     As `loss * rows / batch_size` in `for start in range(0, batch_size, rows)`.
     """
     factors = getattr(backward.detail.get("multiplied"), "value", ())
-    loops = [loop for loop in backward.loops if loop.role == "micro"]
-    return isinstance(factors, tuple) and any(
-        re.search(rf"^range\(.*,.*, *{re.escape(str(factor))}\)$", loop.over)
-        for factor in factors
-        for loop in loops
-    )
+    found = (_strides(loop) for loop in backward.loops if loop.role == "micro")
+    return next((s for s in found if s and backward.module.text(s[2]) in factors), [])
+
+
+def _strides(loop: Loop) -> list[ast.expr]:
+    """Return the three arguments of `for start in range(0, batch_size, rows)`."""
+    match loop.node:
+        case ast.For(iter=ast.Call(args=[_, _, _] as given, func=called)):
+            return given if last_name(called) in RANGES else []
+    return []
+
+
+def _is_batch(division: Mapping[str, Value], slices: list[ast.expr], module: Module) -> bool:
+    """Whether a loss is divided by the rows of the batch; of unknown numbers the names decide."""
+    by, size = division["by"], Frame(module, None).value(slices[1])
+    if isinstance(by, Known) and isinstance(size, Known):
+        return by.value == size.value
+    text = getattr(division["by_text"], "value", "")
+    _, whole, part = map(module.text, slices)
+    return text == whole or (text != part and bool(_ROWS.search(text)))
 
 
 def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> bool:
@@ -122,8 +140,12 @@ def _fits(division: Event, tests: Sequence[WindowTest], step: TrainingStep) -> b
         return by.value == steps.value and by.flag == steps.flag
     if tests:
         return False
-    loops = [loop for loop in division.loops if loop.role == "micro"]
-    return any(text and text in loop.over for loop in loops)
+    module = division.module
+    return any(
+        text and text in loop.over and text not in map(module.text, _strides(loop)[2:])
+        for loop in division.loops
+        if loop.role == "micro"
+    )
 
 
 def _counts_items(backward: Event, step: TrainingStep) -> bool:

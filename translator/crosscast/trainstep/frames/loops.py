@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 
 from crosscast.pysource.syntax.nodes import keyword, walk
+from crosscast.pysource.values.arithmetic import NoValueError
+from crosscast.pysource.values.combine import derived
 from crosscast.pysource.values.value import Known
 from crosscast.trainstep.events import Loop, LoopRole
 from crosscast.trainstep.frames.frame import Frame
@@ -21,6 +23,7 @@ _PASS_THROUGH = frozenset(
     }
 )  # fmt: skip
 """Functions around an iterable that leave its items as they are."""
+RANGES = frozenset({"range", "trange", "xrange"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +91,19 @@ def counted_to(node: AnyLoop) -> ast.expr | None:
 def rounds_in_strides(node: AnyLoop, frame: Frame) -> Known | None:
     """Return the rounds of `for start in range(0, rows, size)`, if they are known."""
     match node:
-        case ast.For(iter=ast.Call(args=[first, stop, stride]) as called):
-            if last_name(called.func) not in ("range", "trange", "xrange"):
-                return None
-            ends = [_integer(each, frame) for each in (first, stop, stride)]
-            if ends[0] is None or ends[1] is None or not ends[2]:
-                return None
-            return Known(max(0, -((ends[0] - ends[1]) // ends[2])), "derived")
+        case ast.For(iter=ast.Call(args=[_, _, _] as given, func=called)):
+            if last_name(called) in RANGES:
+                ends = [frame.value(each) for each in given]
+                rounds = derived(frame.module.text(node.iter), ends, _rounds)
+                return rounds if isinstance(rounds, Known) else None
     return None
+
+
+def _rounds(first: object, stop: object, stride: object) -> int:
+    match first, stop, stride:
+        case int(), int(), int() if stride:
+            return max(0, -((first - stop) // stride))
+    raise NoValueError
 
 
 def _adds_one(node: ast.stmt, name: str) -> bool:
@@ -160,7 +168,7 @@ def _of_variable(target: ast.expr, iterable: ast.expr, frame: Frame) -> list[Cou
 
 def _of_range(target: str, iterable: ast.Call, name: str, frame: Frame) -> list[Counter]:
     arguments = iterable.args
-    if name in ("range", "trange", "xrange") and arguments:
+    if name in RANGES and arguments:
         start = _integer(arguments[0], frame) if len(arguments) > 1 else 0
         return [Counter(target, start, _length(arguments, frame), True)]
     if name == "count":
