@@ -17,6 +17,8 @@ _STEPS = r"steps?|iters?|iterations?|updates?|batch(es)?"
 _OF_STEPS = re.compile(r"warm_?up\w*_(steps?|iters?|iterations?|updates?)$", re.I)
 """Parameters that are a number of steps."""
 _COUNTS_STEPS = re.compile(rf"(?<![a-z])({_STEPS})(?![a-z])|\blen\(", re.I)
+_CONVERTS = re.compile(r"per_epoch|batch_?size", re.I)
+"""Parameters with which a function can make steps of epochs itself."""
 _IN_EPOCHS = re.compile(r"(?<![a-z])epochs?(?![a-z])", re.I)
 
 
@@ -30,6 +32,8 @@ def warmups_in_epochs(program: Program) -> Iterator[tuple[Call, ast.expr, ast.ex
             given = call.bound()
             warm = next((node for name, node in given.items() if _OF_STEPS.search(name)), None)
             if not isinstance(warm, ast.Name | ast.Attribute):
+                continue
+            if any(map(_CONVERTS.search, (*given, *call.parameters()))):
                 continue
             whole = [
                 node
