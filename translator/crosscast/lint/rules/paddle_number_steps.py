@@ -100,5 +100,6 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("step(",),
+    sources=("Paddle docs, paddle.optimizer.Optimizer, learning_rate: float or LRScheduler",),
     needs_training=False,
 )
