@@ -21,6 +21,7 @@ _MAKERS = re.compile(
 )
 _PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
 _OF_PADDLE = re.compile(r"^(paddle\.optimizer\.lr\.|paddlenlp\.|ppdiffusers\.)")
+_CONVERTS = re.compile(r"per_epoch|batch_?size", re.I)
 _DEPTH = 6
 
 
@@ -73,6 +74,12 @@ def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
                 if length in given:
                     yield call, given[length]
                     break
+
+
+def converts(call: Call) -> bool:
+    """Whether what makes a schedule is given enough to count steps of epochs itself."""
+    own = call.parameters() if ":" in call.name else ()
+    return any(_CONVERTS.search(name) for name in (*call.bound(), *own))
 
 
 def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:

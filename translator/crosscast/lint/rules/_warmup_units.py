@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.rules._schedules import spelled_out
+from crosscast.lint.rules._schedules import converts, spelled_out
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -17,8 +17,6 @@ _STEPS = r"steps?|iters?|iterations?|updates?|batch(es)?"
 _OF_STEPS = re.compile(r"warm_?up\w*_(steps?|iters?|iterations?|updates?)$", re.I)
 """Parameters that are a number of steps."""
 _COUNTS_STEPS = re.compile(rf"(?<![a-z])({_STEPS})(?![a-z])|\blen\(", re.I)
-_CONVERTS = re.compile(r"per_epoch|batch_?size", re.I)
-"""Parameters with which a function can make steps of epochs itself."""
 _IN_EPOCHS = re.compile(r"(?<![a-z])epochs?(?![a-z])", re.I)
 
 
@@ -31,9 +29,7 @@ def warmups_in_epochs(program: Program) -> Iterator[tuple[Call, ast.expr, ast.ex
         for call in module.calls:
             given = call.bound()
             warm = next((node for name, node in given.items() if _OF_STEPS.search(name)), None)
-            if not isinstance(warm, ast.Name | ast.Attribute):
-                continue
-            if any(map(_CONVERTS.search, (*given, *call.parameters()))):
+            if not isinstance(warm, ast.Name | ast.Attribute) or converts(call):
                 continue
             whole = [
                 node
