@@ -70,10 +70,9 @@ def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
             if not _MAKERS.search(name) and name.rpartition(".")[2] not in _PADDLENLP:
                 continue
             given = call.bound()
-            for length in _LENGTHS:
-                if length in given:
-                    yield call, given[length]
-                    break
+            node = next((given[length] for length in _LENGTHS if length in given), None)
+            if node is not None and not (isinstance(node, ast.Constant) and node.value is None):
+                yield call, node
 
 
 def converts(call: Call) -> bool:
