@@ -29,6 +29,7 @@ TWO = AMP.replace("    scaler.step(optimizer)\n", "    scaler.step(optimizer)\n 
     ("second", "expected"),
     [
         ("scaler.step(other)", ["CL801"]),
+        ("scaler.step(*others)", []),
         ("other_scaler.step(other)", []),
         ("scaler.step(optimizer)", []),
         ("other.step()", []),
