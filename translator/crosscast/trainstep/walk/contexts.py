@@ -31,8 +31,11 @@ _KINDS: dict[str, ContextKind] = {
     "inference_mode": "no_grad",
     "set_grad_enabled": "no_grad",
 }
-_SETTINGS = ("enabled", "enable", "dtype")
-"""Arguments of autocast that may be among starred ones."""
+_SETTINGS: dict[ContextKind, tuple[str, ...]] = {
+    "autocast": ("enabled", "enable", "dtype"),
+    "scale_loss": ("delay_unscale",),
+}
+"""Arguments that may be among starred ones."""
 _EMPTY = frozenset({"nullcontext", "suppress", "null_context", "empty_context", "ExitStack"})
 
 
@@ -154,7 +157,7 @@ def _made(
         else:
             call = module.call(node)
             detail = {key: frame.value(value) for key, value in call.bound().items()}
-            for word in _SETTINGS if kind == "autocast" and call.has_star else ():
+            for word in _SETTINGS.get(kind, ()) if call.has_star else ():
                 detail.setdefault(word, Unknown(module.text(node), "it may be among the others"))
         name = module.resolve(function)
     else:
