@@ -93,9 +93,7 @@ def can_be_met(wanted: Sequence[Wanted]) -> bool:
     atoms = {ast.unparse(node): (node, module) for node, module in atoms_of(parts)}
     if not all(map(is_plain, atoms.values())):
         return False
-    free = [
-        t for t, atom in atoms.items() if all(truth(atom, c) is None for c in cases([atom], {}))
-    ]
+    free = [text for text, atom in atoms.items() if _is_open(atom)]
     asked = {text: {*settings_in([atom])} for text, atom in atoms.items()}
     if any(asked[text] & asked[other] for text in free for other in atoms if other != text):
         return False
@@ -112,6 +110,7 @@ def can_be_met(wanted: Sequence[Wanted]) -> bool:
 
 
 def _is_open(part: Part) -> bool:
+    """Whether no case of its settings decides a condition."""
     return all(truth(part, case) is None for case in cases([part], {}))
 
 
