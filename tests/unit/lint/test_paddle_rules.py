@@ -30,6 +30,7 @@ TWO = AMP.replace("    scaler.step(optimizer)\n", "    scaler.step(optimizer)\n 
     [
         ("scaler.step(other)", ["CL801"]),
         ("scaler.step(*others)", []),
+        ("scaler.step([other])", []),
         ("other_scaler.step(other)", []),
         ("scaler.step(optimizer)", []),
         ("other.step()", []),

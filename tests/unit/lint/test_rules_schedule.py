@@ -235,6 +235,7 @@ PREPARED = swap(
         ("len(rows) // accelerator.num_processes * accelerator.num_processes", set()),
         ("len(rows) // (8 / accelerator.num_processes)", set()),
         ("None", set()),
+        ("[args.max_train_steps]", set()),
     ],
 )
 def test_lengths_with_accelerate(length: str, expected: set[str]) -> None:

@@ -71,8 +71,14 @@ def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
                 continue
             given = call.bound()
             node = next((given[length] for length in _LENGTHS if length in given), None)
-            if node is not None and not (isinstance(node, ast.Constant) and node.value is None):
+            if node is not None and _may_be_number(node):
                 yield call, node
+
+
+def _may_be_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float)
+    return not isinstance(node, ast.List | ast.Tuple | ast.Dict)
 
 
 def converts(call: Call) -> bool:

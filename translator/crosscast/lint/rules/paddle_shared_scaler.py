@@ -21,8 +21,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     groups: dict[tuple[object, str], list[Call]] = {}
     for call in (*methods(program, "step"), *methods(program, "minimize")):
-        given = call.node.args[:1]
-        if call.receiver is None or not given or isinstance(given[0], ast.Starred | ast.Constant):
+        given = call.node.args[0] if call.node.args else None
+        if call.receiver is None or not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
             continue
         function = call.module.function_of(call.node) or call.module.tree
         groups.setdefault((function, call.module.text(call.receiver)), []).append(call)
