@@ -51,6 +51,7 @@ ASKED = "use = several(args)\n    if use: model = DDP(model)"
         (USED, "if args.verbose: print(model.table)", True),
         (ASKED, "if args.cpu: print(model.table)", False),
         (ASKED, "if step % args.every == 0: print(model.table)", True),
+        (ASKED, "if args.cpu and step: print(model.table)", False),
         ("model = DDP(model)\n    if args.plain: model = Net(3)", "print(model.table)", False),
         ("wrapped = DDP(model)", "print(model.table)", False),
         ("wrapped = DDP(model)", "print(wrapped.table)", True),

@@ -118,7 +118,8 @@ for epoch in range(90):
         ("True", "epoch", False),
         ("falls", "args.decay", False),
         ("args.decay", "falls and epoch", False),
-        ("ready(args)", "epoch", False),
+        ("ready(args)", "epoch", True),
+        ("ready(args)", "args.decay", False),
     ],
 )
 def test_numbers_that_are_stepped(made: str, stepped: str, found: bool) -> None:

@@ -90,8 +90,8 @@ def can_be_met(wanted: Sequence[Wanted]) -> bool:
     A comparison of numbers is met in some case, if no other condition asks for its settings.
     """
     parts = [part for part, _ in wanted]
-    atoms = {ast.unparse(node): (node, module) for node, module in atoms_of(parts)}
-    if not all(map(is_plain, atoms.values())):
+    atoms = {ast.unparse(node): (node, module) for node, module in _atoms_of(parts)}
+    if not all(map(_is_plain, atoms.values())):
         return False
     free = [text for text, atom in atoms.items() if _is_open(atom)]
     asked = {text: {*settings_in([atom])} for text, atom in atoms.items()}
@@ -114,17 +114,17 @@ def _is_open(part: Part) -> bool:
     return all(truth(part, case) is None for case in cases([part], {}))
 
 
-def atoms_of(parts: Iterable[Part]) -> Iterator[Part]:
+def _atoms_of(parts: Iterable[Part]) -> Iterator[Part]:
     """Yield the conditions that others are made of by `and`, `or` and `not`."""
     for node, module in parts:
         if is_combination(node):
             inner = node.values if isinstance(node, ast.BoolOp) else [node.operand]
-            yield from atoms_of((each, module) for each in inner)
+            yield from _atoms_of((each, module) for each in inner)
         else:
             yield node, module
 
 
-def is_plain(part: Part) -> bool:
+def _is_plain(part: Part) -> bool:
     """Whether a condition asks settings that nothing assigns and counters of loops alone.
 
     Another variable may be true only where one of the other conditions is met.
@@ -136,12 +136,20 @@ def is_plain(part: Part) -> bool:
             case ast.Attribute() | ast.Call():
                 return False
             case ast.Name() if node.id != "__name__" and _made(node, module) is None:
-                if not is_counter(node, module):
+                if not _is_counter(node, module):
                     return False
     return True
 
 
-def is_counter(node: ast.AST, module: Module) -> bool:
+def comes_round(part: Part) -> bool:
+    """Whether a condition is met in some rounds of a loop, whatever the settings are."""
+    return _is_plain(part) and all(
+        any(_is_counter(each, module) for each in ast.walk(node))
+        for node, module in _atoms_of([part])
+    )
+
+
+def _is_counter(node: ast.AST, module: Module) -> bool:
     """Whether a node is the variable of a loop."""
     found = definitions(node, module) if isinstance(node, ast.Name) else ()
     return bool(found) and all(binding.kind == "loop" for binding in found)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import DDP, changed
-from crosscast.lint.rules._supposed import can_be_met, is_counter, is_plain
+from crosscast.lint.rules._supposed import can_be_met, comes_round
 from crosscast.lint.rules._wrapper_names import NAMES, WRAPPERS
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
@@ -85,15 +85,9 @@ def _can_happen(node: ast.Attribute, module: Module, made: Sequence[Condition]) 
         return False
     shared = {(test.text, test.holds) for test in made}
     others = [test for test in own if (test.text, test.holds) not in shared]
-    if not made or all(map(_asks_counters, others)):
+    if not made or all(comes_round((test.node, test.module)) for test in others):
         return True
     return can_be_met([((test.node, test.module), test.holds) for test in (*made, *around)])
-
-
-def _asks_counters(test: Condition) -> bool:
-    """Whether a condition is met in some rounds of a loop, whatever the settings are."""
-    part = (test.node, test.module)
-    return is_plain(part) and any(is_counter(node, test.module) for node in ast.walk(test.node))
 
 
 _RIGHT = changed(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._paddle import AMP, program_of
-from crosscast.lint.rules._supposed import can_be_met
+from crosscast.lint.rules._supposed import can_be_met, comes_round
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
@@ -54,7 +54,10 @@ def _number(call: Call) -> str | None:
     wanted = [((test.node, test.module), test.holds) for test in around]
     for text, option in value.options:
         node = _parsed(text) if _is_number(option) else None
-        if node is not None and can_be_met([((node, call.module), True), *wanted]):
+        if node is None:
+            continue
+        always = all(comes_round(part) for part, _ in wanted)
+        if always or can_be_met([((node, call.module), True), *wanted]):
             return f" where {text}"
     return None
 
