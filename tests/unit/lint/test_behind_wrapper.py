@@ -25,6 +25,9 @@ def main(args, loader, rank):
 ALWAYS = "model = DDP(model)"
 SOME = "if args.several: model = DDP(model, device_ids=[rank])"
 
+USED = "use = args.several\n    if use: model = DDP(model)"
+ASKED = "use = several(args)\n    if use: model = DDP(model)"
+
 
 @pytest.mark.parametrize(
     ("wrap", "use", "found"),
@@ -43,6 +46,13 @@ SOME = "if args.several: model = DDP(model, device_ids=[rank])"
         (SOME, "if not args.several: print(model.table)", False),
         (SOME, "if rank < 0: print(model.table)", False),
         (SOME, "print(x.table)", False),
+        (SOME, "if not (args.several and step): print(model.table)", True),
+        (USED, "if not args.several: print(model.table)", False),
+        (USED, "if args.verbose: print(model.table)", True),
+        (ASKED, "if args.cpu: print(model.table)", False),
+        (ASKED, "if step % args.every == 0: print(model.table)", True),
+        (ASKED, "if args.cpu and step: print(model.table)", False),
+        ("model = DDP(model)\n    if args.plain: model = Net(3)", "print(model.table)", False),
         ("wrapped = DDP(model)", "print(model.table)", False),
         ("wrapped = DDP(model)", "print(wrapped.table)", True),
         ("model = DDP(model); model = Proxy(model)", "print(model.table)", False),

@@ -55,6 +55,10 @@ def before(statement: str, *lines: str) -> tuple[str, str]:
         [before("fake = self", "self.critic.clear_gradients()")],
         [("score.mean()", "score.detach().mean()")],
         [("near - score.mean()", "near")],
+        [before("loss_g = ", "score = score.detach()")],
+        [before("score =", "fake = fake.detach()")],
+        [("self.critic(fake)\n", "self.critic(fake.data)\n")],
+        [before("loss_g.backward", "loss_g = self.near(real)")],
         [("self.critic(fake)\n", "self.judge(fake)\n")],
         [("parameters=self.critic.parameters()", "parameters=weights")],
         [before("score =", "freeze(self.critic)")],
@@ -69,6 +73,12 @@ def before(statement: str, *lines: str) -> tuple[str, str]:
 )
 def test_gradients_that_nothing_leaves(changes: list[tuple[str, str]]) -> None:
     assert "CL120" not in codes(swap(GAN, *changes))
+
+
+def test_values_that_are_handed_on() -> None:
+    both = swap(GAN, before("loss_g =", "score, other = score * 2, real"))
+    assert "CL120" in codes(swap(both, before("loss_g.b", "loss_g += other.mean()")))
+    assert "CL120" in codes(GAN.replace("fake", "self.fake"))
 
 
 def test_weights_that_are_made_trainable() -> None:

@@ -359,6 +359,7 @@ model.fit(x, y)
     [
         (SET, "softmax", "", ["CL715"]),
         (SET, "softmax", ', dtype="float32"', []),
+        (SET, "softmax", ", **last", []),
         (SET, "relu", "", []),
         ("", "softmax", "", []),
         (SET.replace("mixed_float16", "mixed_bfloat16"), "softmax", "", []),

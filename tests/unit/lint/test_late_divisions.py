@@ -36,6 +36,8 @@ def test_a_loss_divided_behind_backward() -> None:
             ),
         ),
         (("            loss = loss / num_accumulations", "            loss = loss / len(rows)"),),
+        (("        if num_accumulations > 1", "        loss, _ = both()\n        if rows"),),
+        (("        if num_accumulations > 1", "        for loss in parts: pass\n        if rows"),),
         (
             (
                 "        loss.backward()\n",

@@ -50,6 +50,8 @@ trainer = Accumulating(network, tf.keras.optimizers.Adam(1e-3), 4)
 
 def test_a_quotient_is_no_loss_scale() -> None:
     assert found(train=KEPT) == [("CL708", "train.py", 23)]
+    annotated = KEPT.replace("scaled_loss = loss", "scaled_loss: tf.Tensor = loss")
+    assert found(train=annotated) == [("CL708", "train.py", 23)]
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,16 @@ def test_a_quotient_is_no_loss_scale() -> None:
         ("loss / self.parts", "loss * self.factor"),
         ("scaled_loss = loss / self.parts", "scaled_loss = loss / self.unscaled"),
         (" / self.parts\n", " / self.parts\n            scaled_loss = scale(scaled_loss)\n"),
+        (" / self.parts\n", " / self.parts\n            scaled_loss, _ = both(loss)\n"),
+        (
+            "        with tf",
+            "        with made() as scaled_loss:\n            pass\n        with tf",
+        ),
+        (
+            "        for total",
+            "        for scaled_loss in self.all:\n            pass\n        for total",
+        ),
+        (" / self.parts\n", " / self.parts\n            scaled_loss *= self.factor\n"),
         ("class Accumulating:", "class Accumulating(Trainer):"),
         ("trainer =", "network.compile(optimizer='adam', loss='mse')\ntrainer ="),
         ("self.optimizer = optimizer", "self.optimizer = wrapped.optimizer"),

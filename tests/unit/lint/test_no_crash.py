@@ -1,7 +1,8 @@
-"""Files that were never meant for lint: no failure, and nothing found where nothing trains."""
+"""Files that were never meant for lint, and odd arguments: no failure, nothing found wrongly."""
 
 from __future__ import annotations
 
+import ast
 import json
 import random
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from crosscast.lint.engine import lint_sources
+from crosscast.lint.registry import all_rules
 from crosscast.messages.source import Source
 from crosscast.sources.files import Text, read_text
 from crosscast.sources.prefilter import may_train
@@ -19,6 +21,9 @@ from tiers import cases
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = cases([100, 300], quick=[100], reason="three times as many installed files")
+SAMPLES = cases([60, 2000], quick=[60], reason="thirty times as many changed examples of rules")
+OTHERS = ("[0, 'a']", "[]", "{'a': [1]}", "None", "3", "'word'", "unknown", "f(x)[0]", "*unknown")
+"""What arguments are replaced by."""
 LARGE = 60_000
 """Characters; larger files are left to benchmarks/lint_installed.py, for the time they take."""
 MOST = 3000
@@ -82,6 +87,37 @@ def test_the_project_itself() -> None:
                 for diagnostic in found
                 if diagnostic.code[:3] != "CL9"
             ] == [], path
+
+
+def another_argument(text: str, chance: random.Random) -> str:
+    """Return a program with one argument of a call replaced by something of another kind."""
+    tree = ast.parse(text)
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [call for call in found if call.args or call.keywords]
+    if not calls:
+        return text
+    call = chance.choice(calls)
+    other = chance.choice(OTHERS)
+    new, starred = ast.parse(other.lstrip("*"), mode="eval").body, other[0] == "*"
+    place = chance.randrange(len(call.args) + len(call.keywords))
+    if place < len(call.args):
+        call.args[place] = ast.Starred(new) if starred else new
+    else:
+        word = call.keywords[place - len(call.args)]
+        word.arg, word.value = None if starred else word.arg, new
+    return ast.unparse(tree)
+
+
+@pytest.mark.parametrize("number", SAMPLES)
+def test_arguments_of_another_kind(number: int) -> None:
+    chance = random.Random(2)
+    rules = [rule for rule in all_rules().values() if rule.language == "python"]
+    examples = [rule.right for rule in rules]
+    examples += [rule.wrong for rule in rules if rule.name != "not-python-3"]
+    for _ in range(number):
+        text = another_argument(chance.choice(examples), chance)
+        found = lint_sources([Source("train.py", text)])
+        assert [finding for finding in found if not finding.is_finding] == [], text
 
 
 STRANGE = {

@@ -105,6 +105,7 @@ optimization(loss=create(), learning_rate=args.learning_rate)
         (("return loss", "other_loss = loss * args.loss_scaling; return other_loss"), True),
         (("args.learning_rate)", "args.learning_rate, loss_scaling=args.loss_scaling)"), False),
         (("loss=create()", "args, loss=create()"), False),
+        (("loss=create()", "**vars(args), loss=create()"), False),
         (("loss *= args.loss_scaling", "loss *= args.loss_weight"), False),
     ],
 )

@@ -29,6 +29,8 @@ TWO = AMP.replace("    scaler.step(optimizer)\n", "    scaler.step(optimizer)\n 
     ("second", "expected"),
     [
         ("scaler.step(other)", ["CL801"]),
+        ("scaler.step(*others)", []),
+        ("scaler.step([other])", []),
         ("other_scaler.step(other)", []),
         ("scaler.step(optimizer)", []),
         ("other.step()", []),
@@ -200,6 +202,7 @@ optimizer.minimize(loss)
     [
         ("use_fp16=True, loss_scaling=1.0", ["CL805"]),
         ("use_fp16=True, loss_scaling=128.0", []),
+        ("use_fp16=True, loss_scaling=1.0, **others", []),
         ("use_fp16=False, loss_scaling=1.0", []),
         ("use_fp16=args.use_fp16, loss_scaling=1.0", []),
         ("use_fp16=True, init_loss_scaling=1.0, use_dynamic_loss_scaling=True", []),

@@ -79,6 +79,7 @@ parser.add_argument("--decay", action="store_true")
 parser.add_argument("--kind", default="adamw")
 args = parser.parse_args()
 
+falls = args.decay
 schedule = args.rate
 if {made}:
     schedule = paddle.optimizer.lr.StepDecay(args.rate, step_size=30)
@@ -115,6 +116,10 @@ for epoch in range(90):
         ("args.decay", "not isinstance(schedule, float)", False),
         ("args.decay", "hasattr(schedule, 'step')", False),
         ("True", "epoch", False),
+        ("falls", "args.decay", False),
+        ("args.decay", "falls and epoch", False),
+        ("ready(args)", "epoch", True),
+        ("ready(args)", "args.decay", False),
     ],
 )
 def test_numbers_that_are_stepped(made: str, stepped: str, found: bool) -> None:

@@ -7,6 +7,7 @@ import pytest
 from .lint_results import codes
 
 LOOP = """
+import losses
 import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
@@ -14,6 +15,7 @@ class Trainer:
     def __init__(self, model, args):
         self.optimizer = torch.optim.Adam(model.parameters())
         self.schedule = {made}
+        self.judge = losses.DiceLoss()
 
     def fit(self, epochs, best=0):
         for epoch in range(epochs):
@@ -52,6 +54,8 @@ def looks(made: str, metric: str, given: str, then: str = "pass") -> bool:
         ("ReduceLROnPlateau(self.optimizer, mode='max' if args.up else 'min')", "val_acc", False),
         ("ReduceLROnPlateau(self.optimizer, mode=args.mode)", "val_acc", False),
         ("ReduceLROnPlateau(self.optimizer, **args.plateau)", "val_acc", False),
+        ("ReduceLROnPlateau(self.optimizer, mode=['min'])", "val_acc", False),
+        ("ReduceLROnPlateau(self.optimizer, *['min'])", "val_acc", True),
         ("StepLR(self.optimizer, 3)", "val_acc", False),
     ],
 )
@@ -75,6 +79,13 @@ def test_one_of_several_schedules() -> None:
         ("val_acc = measure()", "val_acc", "if val_acc < best: best = val_acc", False),
         ("val_acc = -measure()", "val_acc", "pass", False),
         ("val_acc = 1 - measure()", "val_acc", "pass", False),
+        ("dice = DiceLoss()(x, y)", "dice", "pass", False),
+        ("dice = losses.DiceLoss()(x, y).item()", "dice", "pass", False),
+        ("dice = self.judge(x, y)", "dice", "pass", False),
+        ("dice = float(dice_loss(x, y)) / 3", "dice", "pass", False),
+        ("parts = []; parts.append(dice_loss(x)); dice = np.mean(parts)", "dice", "pass", False),
+        ("dice = DiceScore()(x, y)", "dice", "pass", True),
+        ("dice = measure(self.loss)", "dice", "pass", True),
     ],
 )
 def test_by_what_is_kept_as_the_best(metric: str, given: str, then: str, found: bool) -> None:

@@ -49,6 +49,8 @@ def test_a_clip_without_a_scaler_is_right() -> None:
         ),
     )
     assert codes(branch) == {"CL206", "CL306"}
+    open_ = swap(branch, ("dtype=torch.float16", "dtype=torch.float16, **settings"))
+    assert codes(open_) == {"CL306"}
     switched = swap(branch, ("dtype=torch.float16", "dtype=torch.float16, enabled=use_amp"))
     assert codes(switched) == {"CL306"}
 

@@ -242,6 +242,8 @@ BARE = swap(
     [
         ('torch.autocast("cuda", dtype=torch.float16)', {"CL206"}),
         ('torch.autocast("cuda")', {"CL206"}),
+        ('torch.autocast("cuda", **settings)', set()),
+        ('torch.autocast("cuda", **{"dtype": torch.float16})', {"CL206"}),
         ("torch.cuda.amp.autocast()", {"CL206"}),
         ("torch.cuda.amp.autocast(enabled=use_amp)", {"CL206"}),
         ('torch.autocast("cuda", dtype=torch.bfloat16)', set()),

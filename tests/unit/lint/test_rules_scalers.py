@@ -111,8 +111,9 @@ def test_apex_windows() -> None:
         ),
     )
     assert codes(waiting) == {"CL213"}
-    delayed = swap(waiting, ("loss, optimizer)", "loss, optimizer, delay_unscale=not last)"))
-    assert codes(delayed) == set()
+    for given in ("delay_unscale=not last", "**options"):
+        delayed = swap(waiting, ("loss, optimizer)", f"loss, optimizer, {given})"))
+        assert codes(delayed) == set()
 
 
 def test_names_of_apex() -> None:

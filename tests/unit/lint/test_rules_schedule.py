@@ -234,6 +234,8 @@ PREPARED = swap(
         ("1 + 3 * math.ceil(len(rows) / (8 * accelerator.num_processes * 4))", {"CL505"}),
         ("len(rows) // accelerator.num_processes * accelerator.num_processes", set()),
         ("len(rows) // (8 / accelerator.num_processes)", set()),
+        ("None", set()),
+        ("[args.max_train_steps]", set()),
     ],
 )
 def test_lengths_with_accelerate(length: str, expected: set[str]) -> None:
@@ -253,6 +255,14 @@ def test_lengths_with_accelerate(length: str, expected: set[str]) -> None:
 def test_lengths_that_are_kept_in_settings(before: str, expected: set[str]) -> None:
     text = swap(PREPARED, ("schedule = get", f"{before}\nschedule = get"), ("LENGTH", "args.total"))
     assert codes(text) == expected
+
+
+def test_a_length_that_a_function_gets() -> None:
+    made = 'schedule = get_scheduler("cosine", optimizer, num_training_steps=LENGTH)\n'
+    own = f"def build(optimizer, total):\n    {made.replace('schedule =', 'return')}\n"
+    for factor, expected in (("2", {"CL505"}), ("accelerator.num_processes", set())):
+        called = f"{own}schedule = build(optimizer, updates * {factor})\n"
+        assert codes(swap(PREPARED, (made, called), ("LENGTH", "total"))) == expected
 
 
 def test_settings_that_are_computed_too_late() -> None:

@@ -83,6 +83,16 @@ def test_a_length_behind_a_name() -> None:
     assert codes(named) == ["CL503"]
 
 
+def test_a_schedule_that_counts_the_steps_of_an_epoch() -> None:
+    made = "torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs)"
+    own = "own.get_cosine_schedule(optimizer, total_steps=epochs{})"
+    assert codes(swap(TORCH, (made, own.format("")))) == ["CL503"]
+    told = own.format(", steps_per_epoch=len(loader)")
+    assert codes(swap(TORCH, (made, told))) == []
+    cycle = "torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=epochs)"
+    assert codes(swap(TORCH, (made, cycle))) == ["CL503"]
+
+
 BY_LAMBDA = """\
 def share(at):
     return (1 - float(at) / float(args.epochs)) ** 0.9

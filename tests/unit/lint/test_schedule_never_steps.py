@@ -76,6 +76,8 @@ def test_may_advance(line: str) -> None:
     [
         ("", True),
         ("\n    def report(self):\n        return self.rate.get_last_lr()\n", True),
+        ("\n    def resume(self, state):\n        self.rate.load_state_dict(state)\n", True),
+        ("\n    def resume(self, state):\n        return self.rate.load_state_dict\n", False),
         ("\n    def end(self):\n        self.rate.step()\n", False),
         ("\n    def parts(self):\n        return self.optimizer, self.rate\n", False),
         ("\ndef end(trainer):\n    trainer.rate.step()\n", False),
@@ -96,6 +98,12 @@ def test_one_of_two_schedules() -> None:
     second = "    second.step()\n"
     made = "second = paddle.optimizer.lr.NoamDecay(8, 4)\nrate ="
     assert "CL512" not in codes(PADDLE.replace("rate =", made, 1) + second)
+
+
+def test_states_that_are_restored() -> None:
+    for method in ("set_state_dict", "set_dict"):
+        assert "CL512" in codes(PADDLE.replace("optimizer =", f"rate.{method}(state)\noptimizer ="))
+        assert "CL512" not in codes(f"{PADDLE}    rate.{method}(state)\n")
 
 
 def test_libraries_and_other_classes() -> None:

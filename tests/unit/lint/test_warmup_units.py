@@ -50,3 +50,32 @@ def test_a_warmup_in_epochs() -> None:
 )
 def test_warmups_in_steps(pairs: list[tuple[str, str]]) -> None:
     assert "CL503" not in codes(swap(WARM, *pairs))
+
+
+OWN = """\
+def make(optimizer, warmup_steps, total_steps, steps_per_epoch=1):
+    return Schedule(optimizer, warmup_steps * steps_per_epoch, total_steps)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("warmup_steps=args.warm, total_steps=args.max_steps", True),
+        ("warmup_steps=args.warm, steps_per_epoch=len(loader)", False),
+        ("warmup_steps=args.warm, epochs=args.epochs, batch_size=args.batches", False),
+        ("warmup_steps=args.warm, total_steps=args.max_steps, batch_size=8", False),
+    ],
+)
+def test_schedules_that_convert(given: str, found: bool) -> None:
+    call = "get_cosine_schedule_with_warmup(optimizer, args.warm, args.max_steps)"
+    text = swap(WARM, (call, f"elsewhere.make(optimizer, {given})"))
+    assert ("CL503" in codes(text)) is found
+
+
+def test_a_parameter_that_is_not_given() -> None:
+    call = "get_cosine_schedule_with_warmup(optimizer"
+    text = swap(WARM, ("parser =", f"{OWN}parser ="), (call, "make(optimizer"))
+    assert "CL503" not in codes(text)
+    alone = swap(text, (", steps_per_epoch=1", ""), (" * steps_per_epoch", ""))
+    assert "CL503" in codes(alone)

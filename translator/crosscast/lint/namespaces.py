@@ -190,7 +190,7 @@ def _handed(call: ast.Call, module: Module, program: Program, use: Use) -> None:
     record = module.call(call)
     name = module.text(call.func)
     if record.name == "vars" or name == "vars":
-        if not _is_only_displayed(call, module):
+        if not is_only_displayed(call, module):
             use.escapes.append("vars")
         return
     if name in ("getattr", "hasattr", "setattr", "delattr") or name in _HARMLESS:
@@ -203,7 +203,7 @@ def _handed(call: ast.Call, module: Module, program: Program, use: Use) -> None:
         use.escapes.append(name)
 
 
-def _is_only_displayed(call: ast.Call, module: Module) -> bool:
+def is_only_displayed(call: ast.Call, module: Module) -> bool:
     """Whether `vars(args)` is only displayed: in a displaying call, or a loop of such calls."""
     here: ast.AST | None = module.parent(call)
     while here is not None and not isinstance(here, ast.stmt):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.lint.rules._schedules import makers, spelled_out
+from crosscast.lint.rules._schedules import converts, makers, spelled_out
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
@@ -83,6 +83,8 @@ def _without_float(node: ast.expr) -> ast.expr:
 
 def counts_epochs(call: Call, node: ast.expr) -> bool:
     """Whether a length has the name of a number of epochs, and is nothing else."""
+    if converts(call):
+        return False
     module = call.module.owner_of(node)
     named = _EPOCHS.fullmatch(module.text(node))
     return bool(named) and not _COUNTS_MORE.search(spelled_out(node, module))

@@ -18,6 +18,7 @@ _TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)\w+")
 _RATES = frozenset({"get_last_lr", "get_lr", "last_lr", "get_cur_lr"})
 _READS = frozenset({"last_epoch", "base_lrs", "base_lr", "lr_lambdas", "state_dict", "verbose"})
 """What can be asked of a schedule without advancing it."""
+_RESTORES = frozenset({"load_state_dict", "set_state_dict", "set_dict"})
 _SHOWS = frozenset({"print", "info", "debug", "warning", "log", "format", "str", "repr", "type"})
 _RECORDS = _SHOWS | {"add_scalar", "append", "write"}
 
@@ -76,10 +77,12 @@ def _use(node: ast.expr, module: Module) -> ScheduleUse:
     if isinstance(around, ast.Attribute) and isinstance(around.ctx, ast.Load):
         if around.attr in _RATES:
             return "shown" if _is_shown(around, module) else "rate"
-        if around.attr in ("step", "set_state_dict") and isinstance(
-            module.parent(around), ast.Call
-        ):
-            return "step" if around.attr == "step" else "restored"
+        if isinstance(module.parent(around), ast.Call):
+            if around.attr == "step":
+                return "step"
+            if around.attr in _RESTORES:  # in a loop, the states may be those of its rounds
+                looped = module.enclosing(around, ast.For, ast.While) is not None
+                return "other" if looped else "restored"
         return "read" if around.attr in _READS else "other"
     if isinstance(around, ast.FormattedValue):
         return "shown"

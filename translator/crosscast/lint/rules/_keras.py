@@ -122,29 +122,36 @@ def _quotients(program: Program) -> set[str]:
     for module in program.modules:
         for node in module.nodes:
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    is_quotient = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
-                    plain = is_quotient and not _SCALES.search(module.text(value))
-                    (divided if plain else other).add(name)
+                case ast.Name(id=name, ctx=ast.Store()):
+                    (divided if _is_share(node, module) else other).add(name)
                 case (
                     ast.arg(arg=name)
                     | ast.keyword(arg=str(name))
                     | ast.Attribute(attr=name)
                     | ast.FunctionDef(name=name)
-                    | ast.AugAssign(target=ast.Name(id=name))
                 ):
                     other.add(name)
     return divided - other
 
 
-def compiles_functions(program: Program) -> bool:
-    """Whether a program uses `tf.function`, so that something of it runs as a graph."""
-    return any(
-        identifier(node) == "function" and canonical(module.resolve(node)) == "tensorflow.function"
-        for module in program.modules
-        for node in module.nodes
-        if isinstance(node, ast.Name | ast.Attribute)
-    )
+def _is_share(target: ast.Name, module: Module) -> bool:
+    """Whether a name is assigned nothing but a quotient, without a word about scaling."""
+    match module.parent(target):
+        case (
+            ast.Assign(value=ast.BinOp(op=ast.Div()) as value)
+            | ast.AnnAssign(value=ast.BinOp(op=ast.Div()) as value)
+        ):
+            return not _SCALES.search(module.text(value))
+    return False
+
+
+def compiling_names(program: Program) -> Iterator[tuple[ast.expr, Module]]:
+    """Yield where a program names `tf.function`, so that something of it runs as a graph."""
+    for module in program.modules:
+        for node in (*module.every(ast.Name), *module.every(ast.Attribute)):
+            named = identifier(node) == "function"
+            if named and canonical(module.resolve(node)) == "tensorflow.function":
+                yield node, module
 
 
 def words_of(module: Module) -> Iterator[str]:

@@ -21,6 +21,7 @@ _MAKERS = re.compile(
 )
 _PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
 _OF_PADDLE = re.compile(r"^(paddle\.optimizer\.lr\.|paddlenlp\.|ppdiffusers\.)")
+_CONVERTS = re.compile(r"per_epoch|batch_?size", re.I)
 _DEPTH = 6
 
 
@@ -69,10 +70,21 @@ def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
             if not _MAKERS.search(name) and name.rpartition(".")[2] not in _PADDLENLP:
                 continue
             given = call.bound()
-            for length in _LENGTHS:
-                if length in given:
-                    yield call, given[length]
-                    break
+            node = next((given[length] for length in _LENGTHS if length in given), None)
+            if node is not None and _may_be_number(node):
+                yield call, node
+
+
+def _may_be_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float)
+    return not isinstance(node, ast.List | ast.Tuple | ast.Dict)
+
+
+def converts(call: Call) -> bool:
+    """Whether what makes a schedule is given enough to count steps of epochs itself."""
+    own = call.parameters() if ":" in call.name else ()
+    return any(_CONVERTS.search(name) for name in (*call.bound(), *own))
 
 
 def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:

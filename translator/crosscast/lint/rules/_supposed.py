@@ -1,9 +1,12 @@
-"""What expressions are worth if settings have certain values: `args.dtype` is "bfloat16"."""
+"""What expressions are worth if settings have certain values: `args.dtype` is "bfloat16".
+
+And whether some values of the settings meet several conditions together.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -17,9 +20,11 @@ MADE = object()
 """An object that was made: true, and not None."""
 Part = tuple[ast.expr, Module]
 """An expression and where it stands."""
+Wanted = tuple[Part, bool]
+"""A condition and whether it must be met."""
 
 _HOPS = 8
-_MOST = 64
+_MOST = 256
 """Most cases that are tried."""
 
 
@@ -32,7 +37,7 @@ def worth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> obje
         hops: most names to follow.
     """
     node, module = part
-    text = _name_of(node, module)
+    text = _name_of(node)
     if text in supposed:
         return supposed[text]
 
@@ -68,8 +73,8 @@ def worth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> obje
 def truth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> bool | None:
     """Return whether a condition is met; None if that does not follow from what is supposed."""
     node, module = part
-    if _name_of(node, module) in supposed:
-        return bool(supposed[_name_of(node, module)])
+    if _name_of(node) in supposed:
+        return bool(supposed[_name_of(node)])
     if is_combination(node):
         return of_combination(node, lambda each: truth((each, module), supposed, hops))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -79,12 +84,97 @@ def truth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> bool
     return None if found is UNSURE else bool(found)
 
 
+def can_be_met(wanted: Sequence[Wanted]) -> bool:
+    """Whether some case of settings that nothing assigns surely meets all conditions.
+
+    A comparison of numbers is met in some case, if no other condition asks for its settings.
+    """
+    parts = [part for part, _ in wanted]
+    atoms = {ast.unparse(node): (node, module) for node, module in _atoms_of(parts)}
+    if not all(map(_is_plain, atoms.values())):
+        return False
+    free = [text for text, atom in atoms.items() if _is_open(atom)]
+    asked = {text: {*settings_in([atom])} for text, atom in atoms.items()}
+    if any(asked[text] & asked[other] for text in free for other in atoms if other != text):
+        return False
+    decided = [atom for text, atom in atoms.items() if text not in free]
+    names = settings_in(decided)
+    compared = [
+        (node, module)
+        for module in dict.fromkeys(module for _, module in parts)
+        for node in module.every(ast.Compare)
+        if _name_of(node.left) in names
+    ]
+    possible = cases(decided, {}, free=free, compared=compared)
+    return any(all(truth(part, c) is holds for part, holds in wanted) for c in possible)
+
+
+def _is_open(part: Part) -> bool:
+    """Whether no case of its settings decides a condition."""
+    return all(truth(part, case) is None for case in cases([part], {}))
+
+
+def _atoms_of(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the conditions that others are made of by `and`, `or` and `not`."""
+    for node, module in parts:
+        if is_combination(node):
+            inner = node.values if isinstance(node, ast.BoolOp) else [node.operand]
+            yield from _atoms_of((each, module) for each in inner)
+        else:
+            yield node, module
+
+
+def _is_plain(part: Part) -> bool:
+    """Whether a condition asks settings that nothing assigns and counters of loops alone.
+
+    Another variable may be true only where one of the other conditions is met.
+    """
+    for node, module in _followed(part):
+        match node:
+            case ast.Attribute(value=ast.Name(), attr=word) if not _is_assigned(word, module):
+                pass
+            case ast.Attribute() | ast.Call():
+                return False
+            case ast.Name() if node.id != "__name__" and _made(node, module) is None:
+                if not _is_counter(node, module):
+                    return False
+    return True
+
+
+def comes_round(part: Part) -> bool:
+    """Whether a condition is met in some rounds of a loop, whatever the settings are."""
+    return _is_plain(part) and all(
+        any(_is_counter(each, module) for each in ast.walk(node))
+        for node, module in _atoms_of([part])
+    )
+
+
+def _is_counter(node: ast.AST, module: Module) -> bool:
+    """Whether a node is the variable of a loop."""
+    found = definitions(node, module) if isinstance(node, ast.Name) else ()
+    return bool(found) and all(binding.kind == "loop" for binding in found)
+
+
+def _is_assigned(word: str, module: Module) -> bool:
+    return any(
+        each.attr == word and isinstance(each.ctx, ast.Store)
+        for where in (module.program.modules if module.program is not None else [module])
+        for each in where.every(ast.Attribute)
+    )
+
+
 def settings_in(parts: Sequence[Part]) -> list[str]:
     """Return the settings that expressions depend on, in order, followed through names."""
     return list(dict.fromkeys(name for part in parts for name in _settings(part, _HOPS)))
 
 
-def cases(parts: Sequence[Part], fixed: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+def cases(
+    parts: Sequence[Part],
+    fixed: Mapping[str, object],
+    *,
+    free: Sequence[str] = (),
+    compared: Sequence[Part] | None = None,
+) -> Iterator[Mapping[str, object]]:
     """Yield the cases of the settings that conditions depend on: on, off, or what they may equal.
 
     Nothing is yielded where there are too many.
@@ -92,9 +182,14 @@ def cases(parts: Sequence[Part], fixed: Mapping[str, object]) -> Iterator[Mappin
     Args:
         parts: the conditions.
         fixed: settings whose values are the same in all cases.
+        free: what else is true or false, whatever the settings are.
+        compared: further comparisons with texts, one of which each setting is then that is
+            compared with any; without them, a setting may be something else.
     """
-    names = [name for name in settings_in(parts) if name not in fixed]
-    values = [(True, False, *texts_for(name, parts)) for name in names]
+    names = [*free, *(name for name in settings_in(parts) if name not in fixed)]
+    texts = [texts_for(name, [*parts, *(compared or ())]) for name in names]
+    closed = compared is not None
+    values = [each if each and closed else [True, False, *each] for each in texts]
     if prod(map(len, values)) <= _MOST:
         for chosen in product(*values):
             yield {**fixed, **dict(zip(names, chosen, strict=True))}
@@ -105,19 +200,25 @@ def texts_for(name: str, parts: Sequence[Part]) -> list[str]:
     found: list[str] = []
     for node, module in (inner for part in parts for inner in _followed(part)):
         match node:
-            case ast.Compare(left=left, comparators=others) if _name_of(left, module) == name:
+            case ast.Compare(left=left, comparators=others) if _name_of(left) == name:
                 found += [text for other in others for text in _texts(other)]
-            case ast.Subscript(value=table, slice=key) if _name_of(key, module) == name:
+            case ast.Subscript(value=table, slice=key) if _name_of(key) == name:
                 found += [text for each, _ in _table(table, module) for text in _texts(each)]
     return list(dict.fromkeys(found))
 
 
-def _name_of(node: ast.expr, module: Module) -> str:
+def _name_of(node: ast.expr) -> str:
     match node:
-        case ast.Name() | ast.Attribute() | ast.Subscript(slice=ast.Constant()):
-            return module.text(node).removeprefix("self.")
+        case (
+            ast.Name()
+            | ast.Attribute()
+            | ast.Subscript(slice=ast.Constant())
+            | ast.Compare()
+            | ast.BinOp()
+        ):
+            return ast.unparse(node).removeprefix("self.")
         case ast.Call(func=ast.Name(id="getattr"), args=[home, ast.Constant(value=str(name)), *_]):
-            return f"{module.text(home)}.{name}".removeprefix("self.")
+            return f"{ast.unparse(home)}.{name}".removeprefix("self.")
     return ""
 
 
@@ -132,9 +233,9 @@ def _settings(part: Part, hops: int) -> Iterator[str]:
             if made is not None:
                 yield from _settings(made, hops - 1)
             elif not _is_library(node, module):
-                yield _name_of(node, module)
+                yield _name_of(node)
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(), *_]):
-            yield _name_of(node, module)
+            yield _name_of(node)
         case ast.Call(func=ast.Name(id="bool" | "getattr"), args=[*_, inner]):
             yield from _settings((inner, module), hops)
         case ast.Call():
@@ -146,12 +247,16 @@ def _settings(part: Part, hops: int) -> Iterator[str]:
 
 
 def _followed(part: Part) -> Iterator[Part]:
-    """Yield an expression, its parts, and those of what its names are defined as, each once."""
+    """Yield an expression, its parts, and those of what its names are defined as, each once.
+
+    Nothing is yielded for `args` of `args.dtype`.
+    """
     waiting, seen = [part], {part[0]}
     while waiting:
         node, module = waiting.pop()
+        owners = {each.value for each in ast.walk(node) if isinstance(each, ast.Attribute)}
         for inner in ast.walk(node):
-            if not isinstance(inner, ast.expr):
+            if not isinstance(inner, ast.expr) or (inner in owners and isinstance(inner, ast.Name)):
                 continue
             yield inner, module
             made = _made(inner, module) if isinstance(inner, ast.Name | ast.Attribute) else None

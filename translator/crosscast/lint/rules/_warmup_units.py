@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.rules._schedules import spelled_out
+from crosscast.lint.rules._schedules import converts, spelled_out
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -29,7 +29,7 @@ def warmups_in_epochs(program: Program) -> Iterator[tuple[Call, ast.expr, ast.ex
         for call in module.calls:
             given = call.bound()
             warm = next((node for name, node in given.items() if _OF_STEPS.search(name)), None)
-            if not isinstance(warm, ast.Name | ast.Attribute):
+            if not isinstance(warm, ast.Name | ast.Attribute) or converts(call):
                 continue
             whole = [
                 node

@@ -82,4 +82,5 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("autocast", "auto_cast"),
+    sources=("PyTorch docs, torch.autocast: should wrap the forward pass and the loss",),
 )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import DDP, changed
-from crosscast.lint.rules._joint_conditions import atoms, can_be_met, is_plain, texts_compared
+from crosscast.lint.rules._supposed import can_be_met, comes_round
 from crosscast.lint.rules._wrapper_names import NAMES, WRAPPERS
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.readers.python.conditions import Condition, conditions
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
@@ -27,11 +28,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     for module in program.modules if program is not None and wrapped else ():
         set_here = {e.attr for e in module.every(ast.Attribute) if isinstance(e.ctx, ast.Store)}
         asked: dict[Call, list[ast.Attribute]] = {}
+        made: dict[Call, list[Condition]] = {}
         for node in module.every(ast.Attribute):
             if node.attr in NAMES | set_here or node.attr.startswith("_"):
                 continue
             wrap = next((w for w in _reaching(node.value, module) if w.node in wrapped), None)
-            if wrap is not None and _can_happen(node, module, wrap):
+            if wrap is None:
+                continue
+            if wrap not in made:
+                made[wrap] = conditions(wrap.node, module)
+            if _can_happen(node, module, made[wrap]):
                 asked.setdefault(wrap, []).append(node)
         for wrap, nodes in asked.items():
             names = list(dict.fromkeys(node.attr for node in nodes))
@@ -50,48 +56,38 @@ def _reaching(node: ast.expr, module: Module) -> Iterator[Call]:
     """Yield the calls of the same function whose results a variable may have."""
     if not isinstance(node, ast.Name):
         return
-    function = module.function_of(node)
-    for binding in definitions(node, module):
+    function, found = module.function_of(node), definitions(node, module)
+    for binding in found:
         value = binding.value
         if binding.kind != "assign" or not isinstance(value, ast.Call) or binding.path:
             continue
-        again = [
-            each
-            for each in module.every(ast.Name)
-            if each.id == node.id and isinstance(each.ctx, ast.Store)
-            if value.lineno < each.lineno <= node.lineno and module.function_of(each) is function
-            if not _keeps(module.parent(each), node.id)
-        ]
-        if module.function_of(value) is function and not again:
+        later = found[found.index(binding) + 1 :]
+        again = [each for each in later if module.function_of(each.node) is function]
+        if module.function_of(value) is function and all(_keeps(each, node.id) for each in again):
             yield module.call(value)
 
 
-def _keeps(statement: ast.AST | None, name: str) -> bool:
+def _keeps(binding: Binding, name: str) -> bool:
     """Whether an assignment changes nothing: `model = model`, left by a conversion."""
-    match statement:
-        case ast.Assign(value=ast.Name(id=same)):
+    match binding.value:
+        case ast.Name(id=same):
             return same == name
     return False
 
 
-def _can_happen(node: ast.Attribute, module: Module, wrap: Call) -> bool:
+def _can_happen(node: ast.Attribute, module: Module, made: Sequence[Condition]) -> bool:
     """Whether the attribute is asked in a case in which the wrapper was certainly made."""
-    around, made = conditions(node, module), conditions(wrap.node, wrap.module)
+    around = conditions(node, module)
     own = [test for test in around if test.node not in {each.node for each in made}]
     if any(word in test.text for test in own for word in _ASKS):
         return False
     if module.enclosing(node, ast.Try) is not None:
         return False
     shared = {(test.text, test.holds) for test in made}
-    open_ones = [test for test in own if (test.text, test.holds) not in shared]
-    if made and not all(_is_plain(test) for test in open_ones):
-        return False
-    wanted = [(test.node, test.holds) for test in (*made, *around)]
-    return not made or can_be_met(wanted, texts_compared(module.nodes))
-
-
-def _is_plain(test: Condition) -> bool:
-    return all(is_plain(atom, test.module) for atom in atoms(test.node))
+    others = [test for test in own if (test.text, test.holds) not in shared]
+    if not made or all(comes_round((test.node, test.module)) for test in others):
+        return True
+    return can_be_met([((test.node, test.module), test.holds) for test in (*made, *around)])
 
 
 _RIGHT = changed(

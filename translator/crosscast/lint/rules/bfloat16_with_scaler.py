@@ -12,7 +12,7 @@ from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._keras import program_of, words_of
 from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
 from crosscast.lint.rules._scalers import enabled_by_default, scaler_calls, tests_around
-from crosscast.lint.rules._supposed import Part, cases, settings_in, texts_for, truth, worth
+from crosscast.lint.rules._supposed import Part, Wanted, cases, settings_in, texts_for, truth, worth
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
@@ -66,7 +66,7 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
     return found.pop() if len(found) == 1 else ""
 
 
-def _scaler_on(scaled: Event, made: Sequence[Call]) -> list[Condition]:
+def _scaler_on(scaled: Event, made: Sequence[Call]) -> list[Wanted]:
     """Return the conditions under which a loss is scaled."""
     found = [(part, holds) for part, holds in _guards(scaled) if not _is_about_data(part, scaled)]
     for call in made:
@@ -76,12 +76,12 @@ def _scaler_on(scaled: Event, made: Sequence[Call]) -> list[Condition]:
     return found
 
 
-def _switches(call: Call) -> list[Condition]:
+def _switches(call: Call) -> list[Wanted]:
     given = [call.bound().get(word) for word in ("enabled", "enable")]
     return [((node, call.module.owner_of(node)), True) for node in given if node is not None]
 
 
-def _setting(event: Event, context: Context, scaled: Sequence[Condition]) -> str:
+def _setting(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
     """Return the setting with which a forward pass is in bfloat16 while the scaler is on."""
     found = _one_switch(event, context, scaled)
     dtype, on = _region(event, context)
@@ -98,7 +98,7 @@ def _setting(event: Event, context: Context, scaled: Sequence[Condition]) -> str
     return ""
 
 
-def _one_switch(event: Event, context: Context, scaled: Sequence[Condition]) -> str:
+def _one_switch(event: Event, context: Context, scaled: Sequence[Wanted]) -> str:
     """Return what switches the scaler on, if it switches on autocast in bfloat16, too."""
     dtype, on = _region(event, context)
     if dtype is None or not scaled or _type(dtype, {}) != "bfloat16":
@@ -111,7 +111,7 @@ def _one_switch(event: Event, context: Context, scaled: Sequence[Condition]) -> 
     return ", ".join(named) if always else ""
 
 
-def _region(event: Event, context: Context) -> tuple[Part | None, list[Condition]]:
+def _region(event: Event, context: Context) -> tuple[Part | None, list[Wanted]]:
     """Return the type of a region of autocast, and the conditions under which it is one."""
     if not isinstance(context.node, ast.Call):
         return None, []
@@ -138,11 +138,11 @@ def _type(part: Part, case: Mapping[str, object]) -> str:
     return TYPES.get(word, "")
 
 
-def _are_met(conditions: Sequence[Condition], case: Mapping[str, object]) -> bool:
+def _are_met(conditions: Sequence[Wanted], case: Mapping[str, object]) -> bool:
     return all(truth(part, case) is holds for part, holds in conditions)
 
 
-def _guards(event: Event) -> list[Condition]:
+def _guards(event: Event) -> list[Wanted]:
     return [
         ((node, event.module.owner_of(guard.node)), guard.holds)
         for guard in event.guards
@@ -206,8 +206,6 @@ def _context(event: Event) -> bool:
     return dtype_of(context, defaults=True) == "bfloat16"
 
 
-Condition = tuple[Part, bool]
-"""An expression and what it has to be."""
 _HALF = re.compile(r"(?<!b)float16|fp16|half")
 
 _BARE = changed(

@@ -10,6 +10,7 @@ from crosscast.lint.namespaces import Use, use_of
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._stored_switches import stored_switches
 from crosscast.lint.rules._type_switches import type_switches
+from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
@@ -64,13 +65,11 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     use = use_of(program)
     small = {name.lower() for name in use.read if name.isupper()}
-    reported = {event.span for event in not_wired(subject)}  # reported by accumulation-not-wired
     for flag in flags:
         topic = topic_of(flag.name)
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
         if (
-            flag.span in reported
-            or flag.dest in use.read
+            flag.dest in use.read
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)
             or _may_refuse_values(flag)
@@ -80,6 +79,8 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue  # `config = get_config(args)`, and `config.TRAIN.CLIP_GRAD` is read
         if any(_READS_STEP.search(escape) or not benign.search(escape) for escape in use.escapes):
             continue
+        if ACCUMULATES.search(flag.dest) and flag.span in {e.span for e in not_wired(subject)}:
+            continue  # reported by accumulation-not-wired
         yield Finding(
             span=flag.span,
             message=f"{flag.name} has no effect: it is parsed but never used",

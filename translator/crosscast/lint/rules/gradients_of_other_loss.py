@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import compatible, eager_steps
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.value_flow import value_in
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
 _PASSES = {"stop_gradient": False, "requires_grad": True, "trainable": True}
 """Attributes of parameters, and the value that lets gradients through."""
 _FREEZES = re.compile(r"freez|toggle|requires_grad|trainable", re.I)
-_CUT = frozenset({"detach", "detach_", "item", "numpy", "no_grad"})
+_CUT = frozenset({"detach", "detach_", "item", "numpy", "data"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -137,37 +139,19 @@ def _may_freeze(module: Module) -> bool:
 def _reaches(forward: Event, event: Event) -> bool:
     """Whether what a model returns gets into an argument or the loss of an event."""
     module = forward.module
-    function = module.function_of(forward.node) or module.tree
-    first = module.statement_of(forward.node)
-    if event.module is not module or first is None:
-        return False
-    names = {*_targets(first)}
-    for node in walk(function):
-        if not isinstance(node, ast.Assign | ast.AugAssign):
+    waiting: list[ast.AST] = [event.node] if event.module is module else []
+    seen: set[ast.AST] = set()
+    while waiting:
+        here = waiting.pop()
+        if here is forward.node and here is not event.node:
+            return True
+        if here in seen or (isinstance(here, ast.Attribute) and here.attr in _CUT):
             continue
-        between = first.lineno < node.lineno < event.span.line
-        if between and _reads(node.value, names, module):
-            names |= {*_targets(node)}
-    return isinstance(event.node, ast.Call) and _reads(event.node, names, module)
-
-
-def _targets(node: ast.stmt | None) -> Iterator[str]:
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, ast.AugAssign):
-        targets = [node.target]
-    for target in targets:
-        yield from (e.id for e in ast.walk(target) if isinstance(e, ast.Name))
-
-
-def _reads(node: ast.expr, names: set[str], module: Module) -> bool:
-    """Whether a value is made of some names, none of them cut from the graph."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and each.id in names:
-            around = module.parent(each)
-            if not (isinstance(around, ast.Attribute) and around.attr in _CUT):
-                return True
+        seen.add(here)
+        waiting += ast.iter_child_nodes(here)
+        if isinstance(here, ast.Name | ast.Attribute):
+            made = [each for each in definitions(here, module) if each.module is module]
+            waiting += filter(None, map(value_in, made))
     return False
 
 
@@ -208,4 +192,5 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("clear_grad", "zero_grad"),
+    sources=("PyTorch docs, torch.Tensor.backward: accumulates gradients in the leaves",),
 )

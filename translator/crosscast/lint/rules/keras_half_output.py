@@ -25,7 +25,8 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not policies or any("float32" in m.source.text for m in program.modules):
         return
     for name, call in calls_of(program):
-        if _LAYER.fullmatch(name) and "dtype" not in call.bound() and _is_softmax(name, call):
+        typed = "dtype" in call.bound() or call.has_star
+        if _LAYER.fullmatch(name) and not typed and _is_softmax(name, call):
             policy = policies[0]
             yield Finding(
                 span=call.module.span(call.node),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
@@ -44,8 +45,17 @@ _OF_GRAPHS = re.compile(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find loops that apply gradients themselves while mixed_float16 is set, or may be."""
     program = program_of(subject)
-    if program is None:
-        return
+    if program is not None:
+        yield from unscaled_loops(program)
+
+
+@lru_cache(maxsize=1)
+def unscaled_loops(program: Program) -> tuple[Finding, ...]:
+    """Return what this rule finds in a program; CL718 says nothing of it a second time."""
+    return tuple(_unscaled(program))
+
+
+def _unscaled(program: Program) -> Iterator[Finding]:
     certain = half_policies(program)
     policies = certain or possible_half_policies(program)
     if certain and any(scales_by_hand(program)):

@@ -31,6 +31,7 @@ from crosscast.lint.rules._windows import (
     library_divides,
 )
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
@@ -97,7 +98,7 @@ def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
         ]
         if not isinstance(loss, ast.Name) or any(ACCUMULATES.search(text) for text in texts):
             continue
-        for late, by in _divisions_behind(event, loss.id):
+        for late, by in _divisions_behind(event, loss):
             if id(late) not in divisions and ACCUMULATES.search(by):
                 yield Finding(
                     span=event.span,
@@ -108,9 +109,10 @@ def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
                 )
 
 
-def _divisions_behind(event: Event, loss: str) -> Iterator[tuple[ast.stmt, str]]:
+def _divisions_behind(event: Event, loss: ast.Name) -> Iterator[tuple[ast.stmt, str]]:
     """Yield the divisions of a loss that follow a backward pass in its block, with the divisor."""
     module = event.module
+    made = {*definitions(loss, module)}
     statement = module.statement_of(event.node)
     around = module.parent(statement) if statement is not None else None
     for block in (getattr(around, "body", ()), getattr(around, "orelse", ())):
@@ -119,18 +121,16 @@ def _divisions_behind(event: Event, loss: str) -> Iterator[tuple[ast.stmt, str]]
         behind = block[block.index(statement) + 1 :]
         for node in (inner for part in behind for inner in (part, *getattr(part, "body", ()))):
             match node:
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.Div(), value=by):
+                case ast.AugAssign(target=ast.Name() as old, op=ast.Div(), value=by):
                     pass
                 case ast.Assign(
                     targets=[ast.Name(id=name)],
-                    value=ast.BinOp(left=ast.Name(id=old), op=ast.Div(), right=by),
-                ) if old == name:
+                    value=ast.BinOp(left=ast.Name() as old, op=ast.Div(), right=by),
+                ) if old.id == name:
                     pass
-                case ast.Assign(targets=[ast.Name(id=name)]) if name == loss:
-                    return
                 case _:
                     continue
-            if name == loss:
+            if old.id == loss.id and {*definitions(old, module)} <= made:
                 yield node, module.text(by)
 
 

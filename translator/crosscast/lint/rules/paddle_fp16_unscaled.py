@@ -25,6 +25,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         fixed = words.get("loss_scaling") or words.get("init_loss_scaling")
         if switch is None or fixed is None or certain_truth(switch, call.module) is not True:
             continue
+        if call.has_star:
+            continue
         dynamic = words.get("use_dynamic_loss_scaling")
         if dynamic is not None and plain(value_of(dynamic, call.module)) is not False:
             continue

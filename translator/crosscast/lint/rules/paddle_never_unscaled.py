@@ -92,8 +92,9 @@ def _only_tests_or_shows(node: ast.AST, module: Module) -> bool:
 def _is_handed_on(namespace: ast.expr, program: Program) -> bool:
     """Whether code that is not given gets all settings, and may train with them."""
     text = ast.unparse(namespace)
+    texts = {text, f"vars({text})", f"{text}.__dict__"}
     return any(
-        text in [module.text(given) for given in (*call.node.args, *_words(call.node))]
+        not texts.isdisjoint(map(module.text, (*call.node.args, *_words(call.node))))
         and program.function(call) is None
         and program.constructor(call) is None
         and _TRAINS.search(module.text(call.node.func))

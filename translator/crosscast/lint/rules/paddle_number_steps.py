@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._joint_conditions import atoms, can_be_met, is_plain, texts_compared
 from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.rules._supposed import can_be_met, comes_round
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
@@ -51,13 +51,13 @@ def _number(call: Call) -> str | None:
     around = conditions(call.node, call.module)
     if any(word in test.text for test in around for word in _TESTS):
         return None
-    texts = texts_compared(call.module.nodes)
-    wanted = [(test.node, test.holds) for test in around]
-    if not all(is_plain(atom, call.module) for node, _ in wanted for atom in atoms(node)):
-        return None
+    wanted = [((test.node, test.module), test.holds) for test in around]
     for text, option in value.options:
         node = _parsed(text) if _is_number(option) else None
-        if node is not None and can_be_met([(node, True), *wanted], texts):
+        if node is None:
+            continue
+        always = all(comes_round(part) for part, _ in wanted)
+        if always or can_be_met([((node, call.module), True), *wanted]):
             return f" where {text}"
     return None
 
@@ -103,5 +103,6 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("step(",),
+    sources=("Paddle docs, paddle.optimizer.Optimizer, learning_rate: float or LRScheduler",),
     needs_training=False,
 )

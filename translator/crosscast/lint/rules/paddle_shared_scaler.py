@@ -21,7 +21,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     groups: dict[tuple[object, str], list[Call]] = {}
     for call in (*methods(program, "step"), *methods(program, "minimize")):
-        if call.receiver is None or not call.node.args:
+        given = call.node.args[0] if call.node.args else None
+        if call.receiver is None or not isinstance(given, ast.Name | ast.Attribute | ast.Subscript):
             continue
         function = call.module.function_of(call.node) or call.module.tree
         groups.setdefault((function, call.module.text(call.receiver)), []).append(call)

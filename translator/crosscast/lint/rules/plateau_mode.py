@@ -13,9 +13,10 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.pysource.values.value import Choice, Instance, Known
-from crosscast.readers.python.library_calls import calls_of, parts_of
+from crosscast.readers.python.library_calls import calls_of, last, parts_of
+from crosscast.readers.python.value_flow import flow_of
 from crosscast.sources.subject import Subject
 
 _STEPPED = (
@@ -39,6 +40,8 @@ _LESS = frozenset(
 """Words of metrics of which less is better; those of `dice_loss` decide."""
 _TURNED = frozenset({"neg", "negative", "minus", "inverse", "inv", "one"})
 """Words of values that were turned round."""
+_SAME = frozenset({"float", "item", "mean", "sum", "cpu", "detach", "numpy", "average", "array"})
+"""Functions and methods that return what they get, or means of it."""
 _BETTER = {"min": "less", "max": "more"}
 
 
@@ -108,8 +111,8 @@ def _mode(made: Call) -> str:
     if node is None:
         return "min" if made.name in _STEPPED else ""
     value = evaluate(node, made.module)
-    known = isinstance(value, Known) and not value.flag and value.value in _BETTER
-    return str(value.value) if isinstance(value, Known) and known else ""
+    text = value.value if isinstance(value, Known) and not value.flag else None
+    return text if isinstance(text, str) and text in _BETTER else ""
 
 
 def _direction(given: ast.expr, module: Module) -> str:
@@ -149,7 +152,30 @@ def _named(metric: ast.expr, module: Module) -> str:
     words = parts_of(name)
     if words & _TURNED or _is_turned(metric, module):
         return ""
-    return "less" if words & _LESS else "more" if words & _MORE else ""
+    if words & _LESS:
+        return "less"
+    return "more" if words & _MORE and not _is_loss(metric, module) else ""
+
+
+def _is_loss(metric: ast.expr, module: Module) -> bool:
+    """Whether a metric has the value of a loss: `dice = DiceLoss()(scores, targets)`."""
+    calls = [
+        where.call(node)
+        for node, where in flow_of(metric, module, _hands_on)
+        if isinstance(node, ast.Call)
+    ]
+    names = [name for call in calls for name in (call.method, *map(_called, call.names))]
+    texts = [call.module.text(call.node.func) for call in calls if not call.method]
+    return any(parts_of(name) & _LESS for name in (*names, *texts))
+
+
+def _called(name: str) -> str:
+    return last(name.removesuffix(".__call__"))
+
+
+def _hands_on(call: ast.Call, module: Module) -> bool:
+    """Whether a call returns what it is given, or a mean of it."""
+    return identifier(call.func) in _SAME
 
 
 def _is_turned(metric: ast.expr, module: Module) -> bool:

@@ -148,4 +148,5 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("__name__",),
+    sources=("Keras documentation, ReduceLROnPlateau: a callback that is given to fit",),
 )

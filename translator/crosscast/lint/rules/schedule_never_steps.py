@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         kept = kept_name(call) if _SCHEDULE.fullmatch(name) else None
         if kept is None or is_inherited(kept, call):
             continue
-        if set(uses_of(kept, call)) <= {"shown", "read", "rate", "optimizer"}:
+        if set(uses_of(kept, call)) <= {"shown", "read", "rate", "restored", "optimizer"}:
             yield Finding(
                 span=call.module.span(call.node),
                 message=f"nothing advances {call.module.text(kept)}: the learning rate stays at "

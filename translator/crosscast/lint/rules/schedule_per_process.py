@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCELERATE, changed
@@ -18,6 +18,7 @@ from crosscast.lint.rules._schedules import (
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.sources.subject import Subject
 
 _DEPTH = 24
@@ -51,7 +52,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not ticks:
             continue
         for call, node in makers(program):
-            if _processes_in(node, call.module) == {"over"}:
+            processes = _processes_in(node, call.module)
+            if processes == {"over"}:
                 yield Finding(
                     span=call.module.span(node),
                     message=f"{call.module.text(node)} is divided by the number of processes, but "
@@ -62,7 +64,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                     severity=Severity.WARNING,
                 )
                 continue
-            if split:
+            if split or "times" in processes:
                 continue
             text = spelled_out(node, call.module)
             if any(word in text for word in ("num_processes", "world_size", "len(")):
@@ -95,14 +97,19 @@ def _processes_in(node: ast.expr, module: Module, depth: int = 0) -> set[str]:
         case ast.Call(args=arguments):
             return {word for one in arguments for word in _processes_in(one, module, depth + 1)}
         case ast.Name() | ast.Attribute():
-            made = [b for b in definitions(node, module) if b.kind == "assign" and b.value]
-            return {
-                word
-                for binding in made
-                if binding.value is not None and not binding.path
-                for word in _processes_in(binding.value, binding.module, depth + 1)
-            }
+            values = [value for b in definitions(node, module) for value in _values(b)]
+            return {word for one, m in values for word in _processes_in(one, m, depth + 1)}
     return set()
+
+
+def _values(binding: Binding) -> Iterable[tuple[ast.expr, Module]]:
+    """Return what a name is assigned, or what calls give for a parameter."""
+    program = binding.module.program
+    if binding.kind == "parameter" and program is not None:
+        return program.arguments_for(binding, getattr(binding.node, "arg", ""))
+    if binding.kind != "assign" or binding.value is None or binding.path:
+        return ()
+    return [(binding.value, binding.module)]
 
 
 RULE = Rule(

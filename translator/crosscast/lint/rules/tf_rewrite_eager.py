@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of, words_of
+from crosscast.lint.rules._keras import compiling_names, program_of, words_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
-from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.tensorflow.rewrite import rewrites_by_call
 from crosscast.sources.subject import Subject
 
@@ -71,17 +71,13 @@ def _is_eager(tape: Call, program: Program) -> bool:
 def _compiles(program: Program, tapes: list[Call]) -> Iterator[bool]:
     """Yield for every use of `tf.function` whether a tape may run in it."""
     around = _callers(program, tapes)
-    for module in program.modules:
-        for node in module.nodes:
-            if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != "function":
-                continue
-            if canonical(module.resolve(node)) == "tensorflow.function":
-                parent = module.parent(node)
-                decorated = module.parent(parent) if isinstance(parent, ast.Call) else parent
-                own = isinstance(decorated, ast.FunctionDef) and (
-                    node in decorated.decorator_list or parent in decorated.decorator_list
-                )
-                yield not own or decorated in around
+    for node, module in compiling_names(program):
+        parent = module.parent(node)
+        decorated = module.parent(parent) if isinstance(parent, ast.Call) else parent
+        own = isinstance(decorated, ast.FunctionDef) and (
+            node in decorated.decorator_list or parent in decorated.decorator_list
+        )
+        yield not own or decorated in around
 
 
 def _callers(program: Program, tapes: list[Call]) -> set[Function]:

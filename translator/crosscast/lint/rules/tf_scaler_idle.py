@@ -11,13 +11,13 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import (
     LOOP,
-    compiles_functions,
+    compiling_names,
     program_of,
     scales_losses,
 )
 from crosscast.lint.rules._loop import literals
 from crosscast.lint.rules._unset_switches import unset_switch
-from crosscast.lint.rules.keras_loop_not_scaled import check as loops_not_scaled
+from crosscast.lint.rules.keras_loop_not_scaled import unscaled_loops
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.conditions import branches, conditions_of
@@ -54,7 +54,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if never and all(switch is not None for _, switch in never) and scaler_calls(program):
         yield from _never_scaled(never[0][0], never[0][1])
         return
-    if any(loops_not_scaled(subject)):
+    if unscaled_loops(program):
         return
     seen: set[ast.AST] = set()
     handed, unscaled_tape = _wrapped_names(program), _no_tape_scales(program)
@@ -73,7 +73,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         if source is None or _is_other_mode(call.node, call.module):
             continue
         if wrapper == _REWRITE:
-            if not compiles_functions(program):
+            if not any(compiling_names(program)):
                 continue  # nothing is rewritten
             wrapper = "the optimizer of the graph rewrite"
         if _is_without_wrapper(*source, program):

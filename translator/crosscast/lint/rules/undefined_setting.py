@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from crosscast.lint.namespaces import is_only_displayed
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules.undefined_flag import is_plain, near
 from crosscast.messages.diagnostics import Severity
@@ -18,6 +19,8 @@ from crosscast.sources.subject import Subject
 
 _PARSE = "argparse.ArgumentParser.parse_args"
 _SHOWS = frozenset({"print", "info", "debug", "str", "repr", "isinstance", "type", "len"})
+_READS = frozenset({"items", "keys", "values", "copy"})
+"""Methods of dictionaries that add nothing."""
 _HIDES = frozenset({"Namespace", "exec", "globals", "locals"})
 """Functions that may give settings which no line names."""
 
@@ -123,12 +126,11 @@ def _is_filled(node: ast.Attribute, made: Call, module: Module) -> bool:
 
 def _is_copied(call: Call) -> bool:
     """Whether the settings are only written somewhere: `yaml.dump(vars(args), file)`."""
-    around = call.module.parent(call.node)
     if call.method != "vars":
         return False
-    if isinstance(around, ast.Attribute):
-        return around.attr in ("items", "keys", "values", "copy")
-    return isinstance(around, ast.Call) and call.node in around.args
+    around = call.module.parent(call.node)
+    read = isinstance(around, ast.Attribute) and around.attr in _READS
+    return read or is_only_displayed(call.node, call.module)
 
 
 def _repeats(node: ast.AST, module: Module) -> bool:

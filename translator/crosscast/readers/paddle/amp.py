@@ -133,13 +133,14 @@ def _cast(name: str, call: Call) -> Site:
 
 def _compared_types(call: Call) -> Iterator[str]:
     """Yield the types that conditions of a cast compare its type with: `dtype in ("bfloat16",)`."""
-    module, chosen = call.module, call.bound().get("dtype")
-    switch = call.bound().get(_switch(call))
-    tests = [test.node for test in branches(call.node, module)]
-    for node in (each for test in (*tests, switch) if test is not None for each in walk(test)):
+    chosen, switch = call.bound().get("dtype"), call.bound().get(_switch(call))
+    tests = [(test.node, test.module) for test in branches(call.node, call.module)]
+    if switch is not None:
+        tests.append((switch, call.module.owner_of(switch)))
+    for node, where in ((each, where) for test, where in tests for each in walk(test)):
         if chosen is None or not isinstance(node, ast.Compare):
             continue
-        if module.text(node.left) == module.text(chosen):
+        if where.text(node.left) == call.module.owner_of(chosen).text(chosen):
             for word in (each for other in node.comparators for each in walk(other)):
                 if isinstance(word, ast.Constant) and isinstance(word.value, str):
                     yield from types_in(Known(word.value))

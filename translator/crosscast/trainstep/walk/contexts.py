@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from crosscast.pysource.values.value import Value
+from crosscast.pysource.values.value import Unknown, Value
 from crosscast.trainstep.events import Context, ContextKind, Guard
 from crosscast.trainstep.frames.frame import Frame, Reference, canonical
 from crosscast.trainstep.frames.loops import LoopHead
@@ -31,6 +31,11 @@ _KINDS: dict[str, ContextKind] = {
     "inference_mode": "no_grad",
     "set_grad_enabled": "no_grad",
 }
+_SETTINGS: dict[ContextKind, tuple[str, ...]] = {
+    "autocast": ("enabled", "enable", "dtype"),
+    "scale_loss": ("delay_unscale",),
+}
+"""Arguments that may be among starred ones."""
 _EMPTY = frozenset({"nullcontext", "suppress", "null_context", "empty_context", "ExitStack"})
 
 
@@ -152,6 +157,8 @@ def _made(
         else:
             call = module.call(node)
             detail = {key: frame.value(value) for key, value in call.bound().items()}
+            for word in _SETTINGS.get(kind, ()) if call.has_star else ():
+                detail.setdefault(word, Unknown(module.text(node), "it may be among the others"))
         name = module.resolve(function)
     else:
         name = module.resolve(node)
