@@ -63,7 +63,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL508": ("CONFIG_CONFLICT",),
     "CL509": ("SCHED_LENGTH_MISMATCH",),
     "CL510": ("SCHED_LENGTH_MISMATCH", "OFF_BY_ONE_WINDOW"),
-    "CL511": ("CONFIG_CONFLICT",),
+    "CL511": ("CONFIG_CONFLICT", "SCHED_BOUNDARIES"),
     "CL512": ("DEAD_FLAG",),
     "CL513": ("CONFIG_CONFLICT",),
     "CL514": ("DEAD_FLAG",),
@@ -99,5 +99,6 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL811": ("DEAD_FLAG",),
     "CL812": ("CONFIG_CONFLICT",),
     "CL813": ("SCHED_BOUNDARIES", "CONFIG_CONFLICT"),
+    "CL814": ("CONFIG_CONFLICT",),
 }
 """A code that is missing here matches nothing."""

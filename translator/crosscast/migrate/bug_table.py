@@ -178,6 +178,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL811", "schedule.name", "the optimizer has the schedule"),
         _bug("CL812", "schedule.name", "the schedule is the one in the recipe", by_user=True),
         _bug("CL813", "optimizer.lr", "every parameter has the rate in the recipe", by_user=True),
+        _bug("CL814", "precision.mode", "the model is decorated before it is wrapped"),
         _bug("CL901", "", "the current API is used"),
         _bug("CL902", "", "the current API is used"),
         _bug("CL903", "", "the current API is used"),

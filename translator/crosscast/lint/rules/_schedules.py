@@ -75,11 +75,11 @@ def _is_rate_of_optimizer(expression: ast.expr, made: tuple[str, ...], module: M
         return False
     text, place = module.text(expression), module.function_of(expression)
     for call in module.calls:
-        if any(_TAKES_RATE.fullmatch(name) for name in call.names):
-            rate = call.bound().get("learning_rate")
-            if rate is not None and module.text(rate) == text:
-                if isinstance(rate, ast.Attribute) or module.function_of(rate) is place:
-                    return True
+        takes = any(_TAKES_RATE.fullmatch(name) for name in call.names)
+        rate = call.bound().get("learning_rate") if takes else None
+        here = isinstance(rate, ast.Attribute) or (rate and module.function_of(rate) is place)
+        if rate is not None and here and module.text(rate) == text:
+            return True
     return False
 
 
