@@ -69,6 +69,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL514": ("DEAD_FLAG",),
     "CL515": ("CONFIG_CONFLICT",),
     "CL516": ("SCHED_LENGTH_MISMATCH", "OPTIMIZER_NOT_STEPPED", "CONFIG_CONFLICT"),
+    "CL519": ("DEAD_FLAG", "CONFIG_CONFLICT"),
     "CL601": ("NO_SYNC_MISSING",),
     "CL608": ("CONFIG_CONFLICT",),
     "CL908": ("SYNTAX_ERROR",),

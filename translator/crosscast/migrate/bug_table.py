@@ -136,6 +136,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL514", "optimizer.learning_rate", "the rate is the one in the recipe", by_user=True),
         _bug("CL515", "schedule.name", "the schedule is the one in the recipe", by_user=True),
         _bug("CL516", "", "every optimizer is stepped once per update"),
+        _bug("CL519", "", "parameters are only changed by their optimizer"),
         _bug("CL601", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL602", _SPREAD, "gradients are averaged over processes once per window"),
         _bug("CL603", _DATA, "every process has different rows"),

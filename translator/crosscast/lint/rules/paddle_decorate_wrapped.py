@@ -93,8 +93,8 @@ RULE = Rule(
     topic="paddle",
     severity=Severity.WARNING,
     title="decorate gets a model that is already wrapped",
-    why="With level O2, `paddle.amp.decorate` refuses the result of `paddle.DataParallel`. What "
-    "works on one device stops on several.",
+    why="With level O2 on a GPU, `paddle.amp.decorate` refuses the result of "
+    "`paddle.DataParallel`. What works on one device stops on several.",
     wrong=changed(_RIGHT, (_DECORATED + _WRAPPED, _WRAPPED + _DECORATED)),
     right=_RIGHT,
     check=check,
