@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._gradient_paths import CUT, model_of, targets_of
 from crosscast.lint.rules._loop import compatible, eager_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
@@ -17,7 +18,6 @@ from crosscast.trainstep.events import Event, TrainingStep
 _PASSES = {"stop_gradient": False, "requires_grad": True, "trainable": True}
 """Attributes of parameters, and the value that lets gradients through."""
 _FREEZES = re.compile(r"freez|toggle|requires_grad|trainable", re.I)
-_CUT = frozenset({"detach", "detach_", "item", "numpy", "no_grad"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -42,8 +42,8 @@ def _leaks(step: TrainingStep, subject: str) -> Iterator[Finding]:
     """Find what the loss of the other optimizer leaves for one."""
     own = [event for event in step.inside("step") if event.subject == subject]
     other = [event for event in step.inside("step") if event.subject != subject]
-    model = _model_of(own[0])
-    if not model or model == _model_of(other[0]):
+    model = model_of(own[0])
+    if not model or model == model_of(other[0]):
         return
     mine, theirs = _backward(step, own, other), _backward(step, other, own)
     clears = [e for e in step.events if e.kind == "zero_grad" and e.subject in (subject, model)]
@@ -60,7 +60,7 @@ def _leaks(step: TrainingStep, subject: str) -> Iterator[Finding]:
         before = begin < forward.order < theirs[0].order
         if forward.subject != model or not before or forward.context("no_grad") is not None:
             continue
-        sources = [e for e in step.inside("forward") if e.subject == _model_of(other[0])]
+        sources = [e for e in step.inside("forward") if e.subject == model_of(other[0])]
         if not any(_reaches(source, forward) for source in sources):
             continue
         if any(compatible(forward, each) and _reaches(forward, each) for each in theirs):
@@ -87,7 +87,7 @@ def _is_between(order: int, first: int, last: int) -> bool:
 
 def _known(step: TrainingStep, model: str) -> set[str]:
     """Return the optimizers that step, and their models."""
-    models = {_model_of(event) for event in step.inside("step")}
+    models = {model_of(event) for event in step.inside("step")}
     return {event.subject for event in step.inside("step")} | models | {model}
 
 
@@ -109,20 +109,6 @@ def _hidden(step: TrainingStep) -> bool:
     return bool(step.unfollowed) or bool(step.inside("leave"))
 
 
-def _model_of(event: Event) -> str:
-    """Return the only model that an optimizer was made for, as the source writes it."""
-    module = event.module
-    names = {
-        module.text(call.func.value)
-        for node in module.every(ast.Assign)
-        if event.subject in map(module.text, node.targets)
-        for call in ast.walk(node.value)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-        if call.func.attr == "parameters"
-    }
-    return names.pop() if len(names) == 1 else ""
-
-
 def _may_freeze(module: Module) -> bool:
     """Whether something may keep gradients away from a model that a loss runs through."""
     for node in module.every(ast.Assign):
@@ -141,24 +127,14 @@ def _reaches(forward: Event, event: Event) -> bool:
     first = module.statement_of(forward.node)
     if event.module is not module or first is None:
         return False
-    names = {*_targets(first)}
+    names = {*targets_of(first)}
     for node in walk(function):
         if not isinstance(node, ast.Assign | ast.AugAssign):
             continue
         between = first.lineno < node.lineno < event.span.line
         if between and _reads(node.value, names, module):
-            names |= {*_targets(node)}
+            names |= {*targets_of(node)}
     return isinstance(event.node, ast.Call) and _reads(event.node, names, module)
-
-
-def _targets(node: ast.stmt | None) -> Iterator[str]:
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign):
-        targets = node.targets
-    elif isinstance(node, ast.AugAssign):
-        targets = [node.target]
-    for target in targets:
-        yield from (e.id for e in ast.walk(target) if isinstance(e, ast.Name))
 
 
 def _reads(node: ast.expr, names: set[str], module: Module) -> bool:
@@ -166,7 +142,7 @@ def _reads(node: ast.expr, names: set[str], module: Module) -> bool:
     for each in ast.walk(node):
         if isinstance(each, ast.Name) and each.id in names:
             around = module.parent(each)
-            if not (isinstance(around, ast.Attribute) and around.attr in _CUT):
+            if not (isinstance(around, ast.Attribute) and around.attr in CUT):
                 return True
     return False
 

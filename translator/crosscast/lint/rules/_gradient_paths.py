@@ -1,0 +1,36 @@
+"""Which model an optimizer has, and what cuts values off from the gradients."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from crosscast.trainstep.events import Event
+
+CUT = frozenset({"detach", "detach_", "item", "numpy", "no_grad"})
+"""What is asked of a tensor where only its values are wanted."""
+
+
+def model_of(event: Event) -> str:
+    """Return the only model that an optimizer was made for, as the source writes it."""
+    module = event.module
+    names = {
+        module.text(call.func.value)
+        for node in module.every(ast.Assign)
+        if event.subject in map(module.text, node.targets)
+        for call in ast.walk(node.value)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        if call.func.attr == "parameters"
+    }
+    return names.pop() if len(names) == 1 else ""
+
+
+def targets_of(node: ast.stmt | None) -> Iterator[str]:
+    """Yield the variables that an assignment gives a value."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign):
+        targets = [node.target]
+    for target in targets:
+        yield from (e.id for e in ast.walk(target) if isinstance(e, ast.Name))
