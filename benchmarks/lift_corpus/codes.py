@@ -93,7 +93,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL801": ("SCALER_UPDATE_PER_OPT",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),
-    "CL804": ("LOSS_SCALE_MISSING",),
+    "CL804": ("LOSS_SCALE_MISSING", "DEAD_FLAG"),
     "CL805": ("LOSS_SCALE_MISSING",),
     "CL808": ("ACCUM_NOT_WIRED",),
     "CL809": ("DEAD_FLAG",),
