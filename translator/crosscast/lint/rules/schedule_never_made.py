@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAKES = re.compile(
     r"keras\.callbacks\.(ReduceLROnPlateau|LearningRateScheduler)"
     r"|keras\.optimizers\.schedules\.[A-Z]\w+|torch\.optim\.lr_scheduler\.[A-Z]\w+"
-    r"|paddle\.optimizer\.lr\.[A-Z]\w+"
+    r"|paddle\.optimizer\.lr\.[A-Z]\w+|paddle\.fluid\.layers\.(\w+\.)?\w+_decay"
 )
 _OPTIMIZER = re.compile(r"(keras|tensorflow\w*|torch|paddle)\.(\w+\.)*optim\w*\.[A-Z]\w+$")
 _OTHER = re.compile(r"sched|plateau|(lr|learning_?rate|rate)_?(decay|fn|lambda)|decay_?steps", re.I)
@@ -32,7 +32,7 @@ _TRAINS = frozenset({"fit", "apply_gradients", "minimize"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find functions of a main program that make its schedule from settings and are not used."""
+    """Find functions of a main program that make its schedules from settings and are not used."""
     program = subject.program
     main = next((m for m in program.modules if _is_main(m)), None) if program else None
     if program is None or main is None:
@@ -40,20 +40,24 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not any(_OPTIMIZER.match(name) for name, _ in calls_of(program)):
         return  # what another file makes may have a schedule of its own
     made = [(call, main.function_of(call.node)) for n, call in calls_of(program) if _MAKES.match(n)]
-    makers = {function for call, function in made if call.module is main}
-    if len(makers) != 1 or any(call.module is not main for call, _ in made):
+    functions = [function for _, function in made if function is not None]
+    if not made or len(functions) != len(made) or any(call.module is not main for call, _ in made):
         return
-    function = makers.pop()
-    if function is None or not _is_unused(function, main, program):
+    makers = list(dict.fromkeys(functions))
+    if not all(_is_unused(function, main, program) for function in makers):
         return
-    trained = [c for c in main.calls if c.method in _TRAINS and not _within(c, function)]
-    if not trained or not _reads_settings(function) or _has_other(function, program):
+    trained = [c for c in main.calls if c.method in _TRAINS and not _within(c, makers)]
+    reads = all(_reads_settings(function) for function in makers)
+    if not trained or not reads or _has_other(makers, program):
         return
+    names = " and ".join(function.name for function in makers)
+    one = len(makers) == 1
     yield Finding(
         span=main.span(made[0][0].node),
-        message=f"nothing calls {function.name}, which makes the only schedule: the learning rate "
-        "stays the same, whatever the settings of the schedule are",
-        hint=f"use what {function.name} returns, or delete it with its settings",
+        message=f"nothing calls {names}, which {'makes' if one else 'make'} the only "
+        f"{'schedule' if one else 'schedules'}: the learning rate stays the same, whatever the "
+        "settings of the schedule are",
+        hint=f"use what {names} {'returns' if one else 'return'}, or delete it with its settings",
         related=(main.span(trained[0].node),),
     )
 
@@ -104,9 +108,9 @@ def _reads_settings(function: Function) -> bool:
     return False
 
 
-def _has_other(function: Function, program: Program) -> bool:
+def _has_other(makers: Sequence[Function], program: Program) -> bool:
     """Whether another call may make a schedule, or anything else changes a rate."""
-    inside = set(walk(function))
+    inside = {node for function in makers for node in walk(function)}
     for module in program.modules:
         for node in module.nodes:
             if node in inside:
@@ -123,8 +127,8 @@ def _has_other(function: Function, program: Program) -> bool:
     return False
 
 
-def _within(call: Call, function: Function) -> bool:
-    return call.module.function_of(call.node) is function
+def _within(call: Call, makers: Sequence[Function]) -> bool:
+    return call.module.function_of(call.node) in makers
 
 
 _RIGHT = """\
