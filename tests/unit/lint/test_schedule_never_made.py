@@ -78,3 +78,7 @@ def test_several_functions_that_nothing_calls() -> None:
         SEVERAL.replace("    plain().", "    slow(read()).minimize(loss)\n    plain().")
     )
     assert not found(SEVERAL.replace("Adam(0.001)", "Adam(fluid.layers.noam_decay(8, 9))"))
+    by_name = SEVERAL.replace("def main(", "def eval(text):\n    return text\n\n\ndef main(")
+    looked_up = by_name.replace("    plain().", '    eval("slow()")\n    plain().')
+    assert found(looked_up)
+    assert not found(looked_up.replace("def eval(", "def test("))

@@ -80,8 +80,9 @@ def _is_unused(function: Function, module: Module, program: Program) -> bool:
                     return False
                 case ast.Constant(value=str(text)) if text == function.name:
                     return False
-                case ast.Name(id="globals" | "getattr" | "eval"):
-                    return False
+                case ast.Name(id="globals" | "getattr" | "eval" as name):
+                    if name not in each.functions:
+                        return False
                 case ast.ImportFrom(names=names):
                     if any(alias.name == function.name for alias in names):
                         return False
