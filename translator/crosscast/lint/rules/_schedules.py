@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rules._loop import made_by, receiver
 from crosscast.lint.rules._windows import ACCUMULATES
@@ -64,7 +64,7 @@ def is_paddle_schedule(event: Event) -> bool:
     return bool(names) and _is_rate_of_optimizer(expression, names, event.module)
 
 
-def _is_rate_of_optimizer(expression: ast.expr, made: tuple[str, ...], module: Module) -> bool:
+def _is_rate_of_optimizer(expression: ast.expr, made: Sequence[str], module: Module) -> bool:
     """Whether an optimizer of Paddle has it as its rate, which is a number or a schedule.
 
     The class may be one of a file that was not given, but none that has its own way to advance.

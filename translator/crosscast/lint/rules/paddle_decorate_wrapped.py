@@ -47,8 +47,8 @@ def _wrappers(node: ast.expr, module: Module, hops: int = 0) -> Iterator[Call]:
     if hops > _HOPS or module.program is None:
         return
     if isinstance(node, ast.List | ast.Tuple):
-        for each in node.elts:
-            yield from _wrappers(each, module, hops + 1)
+        for element in node.elts:
+            yield from _wrappers(element, module, hops + 1)
     if isinstance(node, ast.Call):
         call = module.call(node)
         if any(canonical(name) == _WRAPPER for name in call.names):

@@ -36,15 +36,15 @@ def _reported(name: str, node: ast.AST, module: Module) -> Iterator[Finding]:
     """Report a lost value where the program calls the function that computes it, else there."""
     program, function = module.program, module.function_of(node)
     sites = program.sites(module, function) if program is not None and function else ()
-    places = [(site.module.span(site.node), (module.span(node),)) for site in sites]
-    for span, related in places or [(module.span(node), ())]:
+    line = module.span(node)
+    for span in [site.module.span(site.node) for site in sites] or [line]:
         yield Finding(
             span=span,
             message=f"no parameter changes: the new value is bound to {name}, a variable of the "
             "loop, which nothing reads",
             hint="change the parameter in place, without gradients: `set_value` in Paddle, "
             "`copy_` in PyTorch",
-            related=related,
+            related=() if span == line else (line,),
         )
 
 
