@@ -219,6 +219,14 @@ def decayed(decays: Callable[[str], bool]) -> dict[str, float]:
     return {"weight": layer.weight.item(), "bias": layer.bias.item()}
 
 
+def augmented() -> list[bool]:
+    """Return whether `+=` and `*=` leave a variable at the tensor that it was."""
+    first = second = start = paddle.ones([1])
+    first += 1.0
+    second *= 2.0
+    return [first is start, second is start]
+
+
 def with_factor(factor: float) -> float:
     """Return how far a step of rate 0.5 moves a weight that has a rate in `optimize_attr`."""
     weight = make_weight()
@@ -252,6 +260,7 @@ def optimizer_facts() -> dict[str, Any]:
         "suffixes": sorted(suffixes),
         "powers": powers,
         "with_factor": with_factor(0.25),
+        "kept_by_augment": augmented(),
     }
 
 

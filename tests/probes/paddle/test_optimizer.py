@@ -36,6 +36,10 @@ def test_rates_of_parameters_are_factors(facts: dict[str, Any]) -> None:
     assert facts["with_factor"] == pytest.approx(0.5 * 0.25)  # CL813
 
 
+def test_augmented_assignments_make_new_tensors(facts: dict[str, Any]) -> None:
+    assert facts["kept_by_augment"] == [False, False]  # CL304, CL519
+
+
 def test_names_of_moments(facts: dict[str, Any]) -> None:
     names = ["_beta1_pow_acc_0", "_beta2_pow_acc_0", "_moment1_0", "_moment2_0"]
     assert facts["suffixes"] == names

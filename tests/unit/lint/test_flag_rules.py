@@ -193,6 +193,14 @@ def test_names_of_libraries_read_no_flag() -> None:
     assert found(program(flag, "self.amp")) == []
 
 
+def test_flags_of_the_optimizer() -> None:
+    flag = 'parser.add_argument("--momentum", type=float, default=0.9)'
+    assert found(program(flag)) == [("CL912", "--momentum")]
+    assert found(program(flag, "use(args.momentum)")) == []
+    assert found(program(flag, "make_optimizer(args)")) == []
+    assert found(program(flag.replace("default", "help='not used', default"))) == []
+
+
 def test_a_file_of_flags_alone_says_nothing() -> None:
     text = program(CLIP)
     without_loop = text[: text.index("def train")] + text[text.index("parser =") :]
@@ -210,6 +218,14 @@ def test_a_file_of_flags_alone_says_nothing() -> None:
         ("--gradient-accumulation-steps", "accumulation"),
         ("--lr-scheduler", "schedule"),
         ("--warmup", "schedule"),
+        ("--decay-factor", "schedule"),
+        ("--weight-decay", "optimizer"),
+        ("--optim", "optimizer"),
+        ("--optimizer_type", "optimizer"),
+        ("--adam_beta2", "optimizer"),
+        ("--optimizer-file", None),
+        ("--ema-momentum", None),
+        ("--beta2", None),
         ("--clip-duration", None),
         ("--example", None),
         ("--eval_amp", None),

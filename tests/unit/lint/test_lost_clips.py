@@ -37,7 +37,9 @@ clip_gradients(model.parameters(), 1.0)
         ("for p in parameters: p.grad.set_value(p.grad * coef)", False),
         ("for g in gradients: g.multiply_(coef)", False),
         ("for g in gradients: g = g.multiply_(coef)", False),
-        ("for g in gradients: g *= coef", False),
+        ("for g in gradients: g *= coef", True),
+        ("for g in gradients: g += coef", False),
+        ("for g in gradients: g *= coef; out.append(g)", False),
         ("for g in gradients: paddle.assign(g * coef, output=g); g = g * coef", False),
         ("for g in gradients: g = g * coef; out.append(g)", False),
         ("for g in gradients: out.append(g); g = g * coef", False),
@@ -66,3 +68,8 @@ def test_a_clip_of_another_file_is_found_where_it_is_called() -> None:
     ]
     found = [each for each in lint_sources(sources) if each.code == "CL304"]
     assert [(each.span.file, each.span.line) for each in found if each.span] == [("train.py", 3)]
+
+
+def test_where_a_product_changes_the_gradient_itself() -> None:
+    text = CLIP.format(loop="for g in gradients: g *= coef")
+    assert "CL304" not in codes(text.replace("paddle", "torch"))

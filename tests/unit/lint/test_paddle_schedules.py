@@ -182,3 +182,47 @@ def test_rates_in_the_place_of_factors(value: str, found: bool) -> None:
     assert ("CL813" in codes(text)) is found
     assert "CL813" not in codes(text.replace("learning_rate=args.rate", "learning_rate=1.0"))
     assert "CL813" not in codes(text.replace('["learning_rate"]', '["weight"]'))
+
+
+EARLY = """
+import paddle
+from project.rates import Falling
+
+model = paddle.nn.Linear(4, 2)
+schedule = Falling(0.1, 1000)
+optimizer = paddle.optimizer.Adam(schedule, parameters=model.parameters())
+for x, y in loader:
+    paddle.nn.functional.mse_loss(model(x), y).backward()
+    schedule.step()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+OWN = "class Falling(Base):\n    def step(self):\n        pass\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("", "", True),
+        ("    schedule.step()\n    optimizer.step()\n", "    optimizer.step()\n", False),
+        (
+            "    schedule.step()\n    optimizer.step()\n",
+            "    optimizer.step()\n    schedule.step()\n",
+            False,
+        ),
+        ("Adam(schedule,", "Adam(0.1,", False),
+        ("Adam(schedule,", "Adam(0.1, grad_clip=schedule,", False),
+        ("from project.rates import Falling\n", f"from project import Base\n{OWN}", False),
+        (
+            "from project.rates import Falling\n",
+            f"from project import Base\n{OWN.partition('def')[0]}pass\n",
+            True,
+        ),
+        ("    schedule.step()\n    optim", "    schedule.step(x)\n    optim", False),
+    ],
+)
+def test_a_schedule_of_an_unseen_class_is_what_an_optimizer_has_as_its_rate(
+    old: str, new: str, found: bool
+) -> None:
+    assert old in EARLY
+    assert ("CL501" in codes(EARLY.replace(old, new) if old else EARLY)) is found

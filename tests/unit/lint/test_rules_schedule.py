@@ -360,6 +360,19 @@ def test_filters_of_decay() -> None:
     assert codes(both) == set()
     unclear = swap(PADDLE, ('["bias", "norm"]', "words"), ("if not any", "if any"))
     assert codes(unclear) == set()
+    listed = "[p.name for n, p in model.named_parameters() if any(w in n for w in no_decay)]"
+    inline = swap(
+        PADDLE, ("decayed = [", "no_decay = ['bias']\nother = ["), ("in decayed", f"in {listed}")
+    )
+    assert codes(inline) == {"CL506"}
+    assert (
+        codes(swap(inline, ("if any(w in n for w in no_", "if not any(w in n for w in no_")))
+        == set()
+    )
+    head = swap(inline, ("if any(", "if any(w in n for w in ['head']) and any("))
+    assert codes(head) == {"CL506"}
+    assert codes(swap(head, ("and any(", "and not any("))) == set()
+    assert codes(swap(head, ("and any(", "or any("))) == set()
     function = swap(
         PADDLE,
         (

@@ -39,3 +39,46 @@ def test_a_method_that_callers_may_use() -> None:
     )
     assert not found(text)
     assert found(RULE.wrong)
+
+
+SEVERAL = """
+import paddle.fluid as fluid
+
+
+def slow(settings):
+    values = [settings["rate"] * share for share in settings["lr_decay"]]
+    return fluid.optimizer.SGD(fluid.layers.piecewise_decay(settings["edges"], values))
+
+
+def fast(settings):
+    values = [settings["rate"] * share for share in settings["lr_decay"]]
+    return fluid.optimizer.RMSProp(fluid.layers.piecewise_decay(settings["edges"], values))
+
+
+def plain():
+    return fluid.optimizer.Adam(0.001)
+
+
+def main(loss):
+    plain().minimize(loss)
+
+
+if __name__ == "__main__":
+    main(make_loss())
+"""
+
+
+def test_several_functions_that_nothing_calls() -> None:
+    results = lint_sources([Source("train.py", SEVERAL)])
+    messages = [each.message for each in results if each.code == "CL721"]
+    assert [message.partition(":")[0] for message in messages] == [
+        "nothing calls slow and fast, which make the only schedules"
+    ]
+    assert not found(
+        SEVERAL.replace("    plain().", "    slow(read()).minimize(loss)\n    plain().")
+    )
+    assert not found(SEVERAL.replace("Adam(0.001)", "Adam(fluid.layers.noam_decay(8, 9))"))
+    by_name = SEVERAL.replace("def main(", "def eval(text):\n    return text\n\n\ndef main(")
+    looked_up = by_name.replace("    plain().", '    eval("slow()")\n    plain().')
+    assert found(looked_up)
+    assert not found(looked_up.replace("def eval(", "def test("))

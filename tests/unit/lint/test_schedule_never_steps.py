@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.engine import lint_sources
+from crosscast.messages.source import Source
+
 from .lint_results import codes
 
 PADDLE = """
@@ -111,3 +114,23 @@ def test_libraries_and_other_classes() -> None:
     assert "CL512" not in codes(PADDLE.replace("    optimizer.step()\n", ""))
     warm = "warm = paddle.optimizer.lr.LinearWarmup(rate, 10, 0.0, 1e-3)\noptimizer ="
     assert "CL512" not in codes(PADDLE.replace("optimizer =", warm, 1) + "    warm.step()\n")
+
+
+def test_what_optimizers_are_called() -> None:
+    named = PADDLE.replace("optimizer.step", "opt_g.step").replace("optimizer.cl", "opt_g.cl")
+    for name in ("optG", "stepper", "opt_g"):
+        text = named.replace("opt_g", name).replace("optimizer = ", f"{name} = ")
+        assert "CL512" in codes(text)
+    unknown = named.replace("opt_g", "stepper").replace("optimizer = ", "unknown = ")
+    assert "CL512" not in codes(unknown)
+
+
+def test_a_schedule_of_paddle_that_nobody_uses() -> None:
+    number = PADDLE.replace("learning_rate=rate", "learning_rate=1e-3")
+    found = lint_sources([Source("train.py", number)])
+    assert [each.message for each in found if each.code == "CL512"] == [
+        "nothing advances rate, and no optimizer has it: the learning rate is another one, which "
+        "does not change"
+    ]
+    assert "CL512" not in codes(f"{number}    use(rate)\n")
+    assert codes(f"{number}    rate.step()\n") == {"CL811"}

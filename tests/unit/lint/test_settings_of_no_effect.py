@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.engine import lint_sources
+from crosscast.messages.source import Source
+
 from .lint_results import codes
 
 GROUPS = """
@@ -107,6 +110,51 @@ def build(cfg, model):
 )
 def test_schedules_that_stay_where_they_are(arguments: str, found: bool) -> None:
     assert ("CL511" in codes(COSINE.format(arguments))) is found
+
+
+POLYNOMIAL = """
+import argparse
+import keras
+import paddle
+parser = argparse.ArgumentParser()
+parser.add_argument("--low", type=float, default=5e-5)
+parser.add_argument("--high", type=float, default=1e-2)
+args = parser.parse_args()
+plan = {0}
+optimizer = paddle.optimizer.SGD(plan, parameters=model.parameters())
+"""
+PADDLES = "paddle.optimizer.lr.PolynomialDecay"
+
+
+@pytest.mark.parametrize(
+    ("made", "ending"),
+    [
+        (f"{PADDLES}(1e-4, decay_steps=9)", "starts at 0.0001: the learning rate never changes"),
+        (f"{PADDLES}(2e-5, 9, power=1.0)", "starts at 2e-05: the learning rate rises"),
+        (
+            f"{PADDLES}(args.low, 9)",
+            "starts at 5e-05 by default (args.low): the learning rate rises",
+        ),
+        (
+            "keras.optimizers.schedules.PolynomialDecay(5e-5, 9)",
+            "starts at 5e-05: the learning rate rises",
+        ),
+        (f"{PADDLES}(2e-5, 9, 0.0)", ""),
+        (f"{PADDLES}(2e-5, 9, end_lr=1e-6)", ""),
+        (f"{PADDLES}(args.high, 9)", ""),
+        (f"{PADDLES}(unknown, 9)", ""),
+        (f"{PADDLES}(2e-5, 9, **more)", ""),
+        (f"{PADDLES}(2e-5, *more)", ""),
+        ("paddle.optimizer.lr.LinearWarmup(2e-5, 9)", ""),
+        ("ours.PolynomialDecay(2e-5, 9)", ""),
+        ("torch.optim.lr_scheduler.PolynomialLR(2e-5, 9)", ""),
+    ],
+)
+def test_decays_that_end_above_their_start_if_nothing_is_given(made: str, ending: str) -> None:
+    found = lint_sources([Source("train.py", POLYNOMIAL.format(made))])
+    messages = [each.message for each in found if each.code == "CL511"]
+    assert bool(messages) is bool(ending)
+    assert all(message.endswith(ending) for message in messages)
 
 
 CALL = """

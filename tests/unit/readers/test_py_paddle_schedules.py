@@ -111,3 +111,63 @@ def test_a_schedule_that_is_made_after_the_optimizer(made: str, name: str) -> No
 def test_a_number_that_is_stepped_is_no_schedule() -> None:
     text = CONVERTED.format(made="schedule = 0.001")
     assert "schedule.name" not in values_of(text)
+
+
+FLUID = """
+import paddle.fluid as fluid
+from paddle.fluid.optimizer import Adam
+
+with fluid.dygraph.guard():
+    rate = fluid.{schedule}
+    optimizer = {optimizer}
+    for x, y in loader():
+        loss = model(x, y)
+        loss.backward()
+        optimizer.minimize(loss)
+        model.clear_gradients()
+"""
+GIVEN = "Adam(rate, parameter_list=model.parameters())"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "optimizer", "per"),
+    [
+        ("layers.exponential_decay(0.1, 1000, 0.99)", GIVEN, "step"),
+        ("dygraph.NoamDecay(512, 4000)", GIVEN, "step"),
+        ("dygraph.StepDecay(0.1, 30)", GIVEN, None),
+        ("layers.exponential_decay(0.1, 1000, 0.99)", GIVEN.replace("rate", "0.1"), None),
+    ],
+)
+def test_schedules_of_fluid_that_advance_by_themselves(
+    schedule: str, optimizer: str, per: str | None
+) -> None:
+    found = values_of(FLUID.format(schedule=schedule, optimizer=optimizer))
+    assert found.get("schedule.stepped_per") == per
+
+
+OWN = """
+import paddle
+
+def factor(step):
+    if step < warmup_steps:
+        return step / warmup_steps
+    return {factor}
+
+rate = paddle.optimizer.lr.LambdaDecay(0.1, factor)
+optimizer = paddle.optimizer.Adam(rate, parameters=model.parameters())
+"""
+
+
+def test_a_power_of_a_number_is_no_polynomial() -> None:
+    falling = values_of(OWN.format(factor="math.pow(1 - step / total, args.end)"))
+    assert falling["schedule.name"] == "polynomial"
+    steps = values_of(OWN.format(factor="math.pow(0.1, sum(edge <= step for edge in edges))"))
+    assert steps.get("schedule.name") != "polynomial"
+
+
+def test_clips_under_their_later_names_in_fluid() -> None:
+    text = OWN.format(factor="1.0").replace(
+        "parameters=", "grad_clip=paddle.fluid.clip.ClipGradByValue(2.5), parameters="
+    )
+    found = values_of(text)
+    assert (found["clipping.kind"], found["clipping.value"]) == ("value", 2.5)

@@ -104,3 +104,20 @@ def test_gradients_that_are_cleared_once_only() -> None:
         "            optimizer.step()\n",
     )
     assert words(facts(once, ""))["zero_grad.where"] == "before_forward"
+
+
+BEHIND = """
+import paddle
+
+for rows in loader:
+    model(rows).backward()
+    optimizer.step()
+    optimizer.{name}.step()
+    optimizer.clear_grad()
+"""
+
+
+def test_a_schedule_that_is_reached_through_its_optimizer() -> None:
+    found = words(facts(BEHIND.format(name="_learning_rate"), ""))
+    assert found["schedule.stepped_per"] == "step"
+    assert "schedule.stepped_per" not in words(facts(BEHIND.format(name="_accumulators"), ""))

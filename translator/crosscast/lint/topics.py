@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Topic = Literal["precision", "scaling", "accumulation", "clipping", "schedule"]
+Topic = Literal["precision", "scaling", "accumulation", "clipping", "schedule", "optimizer"]
 
 _WORDS: dict[Topic, str] = {
     "scaling": r"loss_?scal|scale_loss|(^|_)(init|initial|static|dynamic|min|max)_(loss_)?scale$"
@@ -14,9 +14,11 @@ _WORDS: dict[Topic, str] = {
     r"|max_(grad_)?norm|grad_norm$",
     "accumulation": r"accum|grad(ient)?_merge|merge_steps|^update_freq$|virtual_batch",
     "schedule": r"warm_?up|lr_(sched|decay|policy|step|gamma|power|min)|(lr|learning_rate)_sched"
-    r"|^sched|scheduler|decay_(steps|rate|epochs)|^min_lr$|^lr_?min$",
+    r"|^sched|scheduler|decay_(steps|rate|epochs|factor)|^min_lr$|^lr_?min$",
     "precision": r"fp16|bf16|float16|(^|_)(amp|half|apex)(_|$)|mixed_?prec|^precision$|opt_level"
     r"|(^|_)tf32",
+    "optimizer": r"^(weight_?decay|wd|momentum|optim(izer)?(_?(type|name))?"
+    r"|adam_?(beta_?[12]|eps(ilon)?))$",
 }
 _NOT = re.compile(
     r"eval|infer|test|clip_(model|path|score|text|len|skip|dur|sec|video|size)|export"

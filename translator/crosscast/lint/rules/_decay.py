@@ -113,17 +113,26 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
     match node:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return negated(_of_test(inner, module))
-        case ast.Compare(ops=[ast.In() | ast.NotIn() as op], comparators=[ast.Name() as names]):
-            home = module.scope_of(names).lookup(names.id)
-            values = [b.value for b in home.bindings.get(names.id, ())] if home else []
-            if len(values) != 1 or not isinstance(values[0], ast.ListComp | ast.SetComp):
-                return None
-            tests = [test for part in values[0].generators for test in part.ifs]
+        case ast.Compare(ops=[ast.In() | ast.NotIn() as op], comparators=[names]):
+            listed = _comprehension(names, module)
+            tests = [test for part in listed.generators for test in part.ifs] if listed else []
             found = _of_test(tests[0], module) if len(tests) == 1 else None
             return is_met(found, isinstance(op, ast.In))
+        case ast.BoolOp(op=ast.And(), values=parts):
+            known = {found for part in parts if (found := _of_test(part, module)) is not None}
+            return known.pop() if len(known) == 1 else None
         case ast.Call(func=ast.Name(id="any")):
             return True if _NORMS.search(_spelled(node, module)) else None
     return None
+
+
+def _comprehension(node: ast.expr, module: Module) -> ast.ListComp | ast.SetComp | None:
+    """Return the list of names that stands there, or the only one that a name has."""
+    if isinstance(node, ast.Name):
+        home = module.scope_of(node).lookup(node.id)
+        values = [b.value for b in home.bindings.get(node.id, ())] if home else []
+        return _comprehension(values[0], module) if len(values) == 1 and values[0] else None
+    return node if isinstance(node, ast.ListComp | ast.SetComp) else None
 
 
 def _spelled(node: ast.Call, module: Module) -> str:

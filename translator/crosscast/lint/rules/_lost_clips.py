@@ -10,6 +10,7 @@ from crosscast.messages.diagnostics import Span
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.library_calls import uses
 
 _CLIPS = re.compile(r"clip", re.I)
 _FACTOR = re.compile(r"clip|coef|scale|norm|ratio", re.I)
@@ -22,10 +23,11 @@ def lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
 
     That is the call of the function that clips them, or the line itself where nothing calls it.
     """
+    rebinds = uses(program, "paddle")
     for module in program.modules:
         for loop in module.every(ast.For):
             function = module.function_of(loop)
-            lost = _lost(loop, function, module) if function is not None else None
+            lost = _lost(loop, function, module, rebinds) if function is not None else None
             if lost is None or function is None or not _CLIPS.search(function.name):
                 continue
             name, line = lost
@@ -36,14 +38,26 @@ def lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
                 yield module.span(line), name, None
 
 
-def _lost(loop: ast.For, function: Function, module: Module) -> tuple[str, ast.Assign] | None:
-    """Return the unused name that the last statement of a loop assigns a product to."""
+def _lost(
+    loop: ast.For, function: Function, module: Module, rebinds: bool
+) -> tuple[str, ast.stmt] | None:
+    """Return the unused name that the last statement of a loop assigns a product to.
+
+    Args:
+        loop: a loop of the function.
+        function: that clips, by its name.
+        module: of both.
+        rebinds: whether `g *= x` makes a new tensor, as in Paddle.
+    """
     last = loop.body[-1]
     while isinstance(last, ast.If) and not last.orelse:
         last = last.body[-1]
     match last:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_product(value, name):
             pass
+        case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value) if rebinds:
+            if not _is_product(ast.BinOp(target, op, value), name):
+                return None
         case _:
             return None
     if not _holds_gradients(name, loop, module):

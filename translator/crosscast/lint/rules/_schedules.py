@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rules._loop import made_by, receiver
 from crosscast.lint.rules._windows import ACCUMULATES
@@ -20,6 +20,7 @@ _MAKERS = re.compile(
     r"get_\w*schedule(r|_with_\w+)?$|OneCycleLR$|CosineAnnealingLR$|LinearLR$|PolynomialLR$"
 )
 _PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWarmup")
+_TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)[A-Z]\w+")
 _OF_PADDLE = re.compile(r"^(paddle\.optimizer\.lr\.|paddlenlp\.|ppdiffusers\.)")
 _CONVERTS = re.compile(r"per_epoch|batch_?size", re.I)
 _DEPTH = 6
@@ -59,7 +60,28 @@ def is_paddle_schedule(event: Event) -> bool:
     if not isinstance(called, ast.Attribute) or called.attr != "step":
         return False
     names = [name for name in made_by(event, expression) if not name.startswith("argparse.")]
-    return bool(names) and all(_OF_PADDLE.match(name) for name in names)
+    if names and all(_OF_PADDLE.match(name) for name in names):
+        return True
+    return bool(names) and _is_rate_of_optimizer(expression, names, event.module)
+
+
+def _is_rate_of_optimizer(expression: ast.expr, made: Sequence[str], module: Module) -> bool:
+    """Whether an optimizer of Paddle has it as its rate, which is a number or a schedule.
+
+    The class may be one of a file that was not given, but none that has its own way to advance.
+    """
+    program = module.program
+    scopes = [program.class_named(name) for name in made] if program is not None else []
+    if program is None or any(s is not None and program.has_attribute(s, "step") for s in scopes):
+        return False
+    text, place = module.text(expression), module.function_of(expression)
+    for call in module.calls:
+        takes = any(_TAKES_RATE.fullmatch(name) for name in call.names)
+        rate = call.bound().get("learning_rate") if takes else None
+        here = isinstance(rate, ast.Attribute) or (rate and module.function_of(rate) is place)
+        if rate is not None and here and module.text(rate) == text:
+            return True
+    return False
 
 
 def makers(program: Program) -> Iterator[tuple[Call, ast.expr]]:

@@ -218,6 +218,7 @@ def _expected(topic: str | None) -> str:
         "accumulation": "larger windows",
         "clipping": "clipped gradients",
         "schedule": "another learning rate",
+        "optimizer": "other updates",
     }.get(topic or "", "something")
 
 

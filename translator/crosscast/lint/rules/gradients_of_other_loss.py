@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._gradient_paths import CUT, model_of
 from crosscast.lint.rules._loop import compatible, eager_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
@@ -19,7 +20,6 @@ from crosscast.trainstep.events import Event, TrainingStep
 _PASSES = {"stop_gradient": False, "requires_grad": True, "trainable": True}
 """Attributes of parameters, and the value that lets gradients through."""
 _FREEZES = re.compile(r"freez|toggle|requires_grad|trainable", re.I)
-_CUT = frozenset({"detach", "detach_", "item", "numpy", "data"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -44,8 +44,8 @@ def _leaks(step: TrainingStep, subject: str) -> Iterator[Finding]:
     """Find what the loss of the other optimizer leaves for one."""
     own = [event for event in step.inside("step") if event.subject == subject]
     other = [event for event in step.inside("step") if event.subject != subject]
-    model = _model_of(own[0])
-    if not model or model == _model_of(other[0]):
+    model = model_of(own[0])
+    if not model or model == model_of(other[0]):
         return
     mine, theirs = _backward(step, own, other), _backward(step, other, own)
     clears = [e for e in step.events if e.kind == "zero_grad" and e.subject in (subject, model)]
@@ -62,7 +62,7 @@ def _leaks(step: TrainingStep, subject: str) -> Iterator[Finding]:
         before = begin < forward.order < theirs[0].order
         if forward.subject != model or not before or forward.context("no_grad") is not None:
             continue
-        sources = [e for e in step.inside("forward") if e.subject == _model_of(other[0])]
+        sources = [e for e in step.inside("forward") if e.subject == model_of(other[0])]
         if not any(_reaches(source, forward) for source in sources):
             continue
         if any(compatible(forward, each) and _reaches(forward, each) for each in theirs):
@@ -89,7 +89,7 @@ def _is_between(order: int, first: int, last: int) -> bool:
 
 def _known(step: TrainingStep, model: str) -> set[str]:
     """Return the optimizers that step, and their models."""
-    models = {_model_of(event) for event in step.inside("step")}
+    models = {model_of(event) for event in step.inside("step")}
     return {event.subject for event in step.inside("step")} | models | {model}
 
 
@@ -109,20 +109,6 @@ def _is_handed_on(step: TrainingStep, names: tuple[str, ...]) -> bool:
 def _hidden(step: TrainingStep) -> bool:
     """Whether code that is not understood may clear gradients, or the loop ends early."""
     return bool(step.unfollowed) or bool(step.inside("leave"))
-
-
-def _model_of(event: Event) -> str:
-    """Return the only model that an optimizer was made for, as the source writes it."""
-    module = event.module
-    names = {
-        module.text(call.func.value)
-        for node in module.every(ast.Assign)
-        if event.subject in map(module.text, node.targets)
-        for call in ast.walk(node.value)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-        if call.func.attr == "parameters"
-    }
-    return names.pop() if len(names) == 1 else ""
 
 
 def _may_freeze(module: Module) -> bool:
@@ -145,7 +131,7 @@ def _reaches(forward: Event, event: Event) -> bool:
         here = waiting.pop()
         if here is forward.node and here is not event.node:
             return True
-        if here in seen or (isinstance(here, ast.Attribute) and here.attr in _CUT):
+        if here in seen or (isinstance(here, ast.Attribute) and here.attr in CUT):
             continue
         seen.add(here)
         waiting += ast.iter_child_nodes(here)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAKES = re.compile(
     r"keras\.callbacks\.(ReduceLROnPlateau|LearningRateScheduler)"
     r"|keras\.optimizers\.schedules\.[A-Z]\w+|torch\.optim\.lr_scheduler\.[A-Z]\w+"
-    r"|paddle\.optimizer\.lr\.[A-Z]\w+"
+    r"|paddle\.optimizer\.lr\.[A-Z]\w+|paddle\.fluid\.layers\.(\w+\.)?\w+_decay"
 )
 _OPTIMIZER = re.compile(r"(keras|tensorflow\w*|torch|paddle)\.(\w+\.)*optim\w*\.[A-Z]\w+$")
 _OTHER = re.compile(r"sched|plateau|(lr|learning_?rate|rate)_?(decay|fn|lambda)|decay_?steps", re.I)
@@ -33,7 +33,7 @@ _TRAINS = frozenset({"fit", "apply_gradients", "minimize"})
 
 
 def check(subject: Subject) -> Iterator[Finding]:
-    """Find functions of a main program that make its schedule from settings and are not used."""
+    """Find functions of a main program that make its schedules from settings and are not used."""
     program = subject.program
     main = next((m for m in program.modules if _is_main(m)), None) if program else None
     if program is None or main is None:
@@ -41,20 +41,24 @@ def check(subject: Subject) -> Iterator[Finding]:
     if not any(_OPTIMIZER.match(name) for name, _ in calls_of(program)):
         return  # what another file makes may have a schedule of its own
     made = [(call, main.function_of(call.node)) for n, call in calls_of(program) if _MAKES.match(n)]
-    makers = {function for call, function in made if call.module is main}
-    if len(makers) != 1 or any(call.module is not main for call, _ in made):
+    functions = [function for _, function in made if function is not None]
+    if not made or len(functions) != len(made) or any(call.module is not main for call, _ in made):
         return
-    function = makers.pop()
-    if function is None or not _is_unused(function, main, program):
+    makers = list(dict.fromkeys(functions))
+    if not all(_is_unused(function, main, program) for function in makers):
         return
-    trained = [c for c in main.calls if c.method in _TRAINS and not _within(c, function)]
-    if not trained or not _reads_settings(function) or _has_other(function, program):
+    trained = [c for c in main.calls if c.method in _TRAINS and not _within(c, makers)]
+    reads = all(_reads_settings(function) for function in makers)
+    if not trained or not reads or _has_other(makers, program):
         return
+    names = " and ".join(function.name for function in makers)
+    one = len(makers) == 1
     yield Finding(
         span=main.span(made[0][0].node),
-        message=f"nothing calls {function.name}, which makes the only schedule: the learning rate "
-        "stays the same, whatever the settings of the schedule are",
-        hint=f"use what {function.name} returns, or delete it with its settings",
+        message=f"nothing calls {names}, which {'makes' if one else 'make'} the only "
+        f"{'schedule' if one else 'schedules'}: the learning rate stays the same, whatever the "
+        "settings of the schedule are",
+        hint=f"use what {names} {'returns' if one else 'return'}, or delete it with its settings",
         related=(main.span(trained[0].node),),
     )
 
@@ -70,9 +74,10 @@ def _is_unused(function: Function, module: Module, program: Program) -> bool:
     """Whether a plain function of a file is named nowhere, and nothing may call it unnamed."""
     if function.decorator_list or function not in module.tree.body:
         return False
-    unnamed = (n for each in program.modules for n in each.nodes if isinstance(n, ast.Name))
-    if any(name.id in ("globals", "getattr", "eval") for name in unnamed):
-        return False
+    for each in program.modules:
+        unnamed = {"globals", "getattr", "eval"} - each.functions.keys()
+        if any(isinstance(node, ast.Name) and node.id in unnamed for node in each.nodes):
+            return False
     return not is_mentioned(function, program)
 
 
@@ -96,9 +101,9 @@ def _reads_settings(function: Function) -> bool:
     return False
 
 
-def _has_other(function: Function, program: Program) -> bool:
+def _has_other(makers: Sequence[Function], program: Program) -> bool:
     """Whether another call may make a schedule, or anything else changes a rate."""
-    inside = set(walk(function))
+    inside = {node for function in makers for node in walk(function)}
     for module in program.modules:
         for node in module.nodes:
             if node in inside:
@@ -115,8 +120,8 @@ def _has_other(function: Function, program: Program) -> bool:
     return False
 
 
-def _within(call: Call, function: Function) -> bool:
-    return call.module.function_of(call.node) is function
+def _within(call: Call, makers: Sequence[Function]) -> bool:
+    return call.module.function_of(call.node) in makers
 
 
 _RIGHT = """\

@@ -27,6 +27,7 @@ _SETTINGS = re.compile(
 )
 _ADVANCES = frozenset({"step", "step_update", "step_batch", "step_epoch", "fit"})
 _NOT_SCHEDULES = re.compile(r"optim|scaler|\bopt\b|_opt\b|\bopt_|prof|engine|adam|sgd", re.I)
+_OPTIMIZER = re.compile(r"torch\.optim\.(?!lr_scheduler)|paddle\.optimizer\.(?!lr\.)")
 _BEHIND = re.compile(r"^_learning_rate$|^_lr$|^lr_?sched\w*$|^_?schedulers?$")
 """Attributes of optimizers and trainers under which a schedule can be reached."""
 
@@ -41,13 +42,22 @@ def check(subject: Subject) -> Iterator[Finding]:
         kept = kept_name(call) if _SCHEDULE.fullmatch(name) else None
         if kept is None or is_inherited(kept, call):
             continue
-        if set(uses_of(kept, call)) <= {"shown", "read", "rate", "restored", "optimizer"}:
+        uses = set(uses_of(kept, call))
+        if uses <= {"shown", "read", "rate", "restored", "optimizer"}:
+            text = call.module.text(kept)
+            step = f"`{text}.step({_METRIC.get(last(name), '')})`"
+            alone = name.startswith("paddle.") and not uses & {"rate", "optimizer"}
             yield Finding(
                 span=call.module.span(call.node),
-                message=f"nothing advances {call.module.text(kept)}: the learning rate stays at "
-                "the first one of the schedule",
-                hint="advance it after the step of the optimizer: "
-                f"`{call.module.text(kept)}.step({_METRIC.get(last(name), '')})`",
+                message=f"nothing advances {text}, and no optimizer has it: the learning rate is "
+                "another one, which does not change"
+                if alone
+                else f"nothing advances {text}: the learning rate stays at the first one of the "
+                "schedule",
+                hint=f"pass `learning_rate={text}` to the optimizer, and advance it after its "
+                f"step: {step}"
+                if alone
+                else f"advance it after the step of the optimizer: {step}",
                 related=(updates[0].span,),
             )
 
@@ -71,8 +81,12 @@ def _by_another_name(program: Program) -> bool:
 def _may_be_schedule(owner: ast.expr, module: Module) -> bool:
     while isinstance(owner, ast.Subscript):
         owner = owner.value
-    named = isinstance(owner, ast.Name | ast.Attribute)
-    return not named or not _NOT_SCHEDULES.search(module.text(owner))
+    if not isinstance(owner, ast.Name | ast.Attribute):
+        return True
+    made = module.resolve_all(owner)
+    if made and all(_OPTIMIZER.match(name) for name in made):
+        return False
+    return not _NOT_SCHEDULES.search(module.text(owner))
 
 
 _RIGHT = changed(

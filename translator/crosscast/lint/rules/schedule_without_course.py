@@ -23,6 +23,9 @@ _ENDS = {
     "keras.": {"PolynomialDecay": ("initial_learning_rate", "end_learning_rate")},
 }
 """Library to schedules that go from one rate to another, and the arguments for both."""
+_FLOORED = ("paddle.optimizer.lr.PolynomialDecay", "optimizers.schedules.PolynomialDecay")
+"""Schedules that end at a rate of their own if no other is given."""
+_FLOOR = 1e-4
 _HOPS = 8
 
 
@@ -35,6 +38,8 @@ def check(subject: Subject) -> Iterator[Finding]:
         if ends is None:
             continue
         first, floor = (call.bound().get(argument) for argument in ends)
+        if first is not None and floor is None and name.endswith(_FLOORED):
+            yield from _above_the_start(first, ends[1], call)
         if first is not None and floor is not None and _are_same(first, floor, call):
             yield Finding(
                 span=call.module.span(floor),
@@ -43,6 +48,33 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="pass the rate that the schedule should end at",
                 related=(call.module.span(first),),
             )
+
+
+def _above_the_start(first: ast.expr, end: str, call: Call) -> Iterator[Finding]:
+    """Find a schedule that starts no higher than at the rate where it ends by default."""
+    start = evaluate(first, call.module)
+    if not isinstance(start, Known) or type(start.value) not in (int, float) or _has_more(call):
+        return
+    assert isinstance(start.value, int | float)
+    if 0 < start.value <= _FLOOR:
+        where = f" by default ({start.flag})" if start.flag else ""
+        then = "never changes" if start.value == _FLOOR else "rises"
+        yield Finding(
+            span=call.module.span(call.node),
+            message=f"{end} is {_FLOOR} if it is not given, and the schedule starts at "
+            f"{start.value:g}{where}: the learning rate {then}",
+            hint=f"pass {end}=0.0, or the rate that the schedule should end at",
+        )
+
+
+def _has_more(call: Call) -> bool:
+    """Whether a call has arguments that are not written out."""
+    given = (*call.node.args, *call.node.keywords)
+    return any(isinstance(each, ast.Starred) or _is_unpacked(each) for each in given)
+
+
+def _is_unpacked(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg is None
 
 
 def _are_same(first: ast.expr, floor: ast.expr, call: Call) -> bool:
@@ -87,9 +119,11 @@ RULE = Rule(
     severity=Severity.WARNING,
     title="A schedule that ends at the rate it starts from",
     why="A decay from a rate to the same rate is a constant. The run has the schedule in its "
-    "configuration and its logs, but trains without one.",
+    "configuration and its logs, but trains without one. `PolynomialDecay` of Paddle and Keras "
+    "ends at 1e-4 if no other rate is given: a start below that makes the rate rise.",
     wrong=_EXAMPLE.replace("eta_min=1e-5", "eta_min=rate"),
     right=_EXAMPLE,
     check=check,
-    hints=("eta_min", "end_lr", "end_learning_rate"),
+    hints=("eta_min", "end_lr", "end_learning_rate", "PolynomialDecay"),
+    sources=("Paddle 3.3.1, optimizer/lr.py", "Keras 3, PolynomialDecay"),
 )

@@ -59,6 +59,14 @@ CLIPS = {
     "ClipGradByValue": "value",
     "GradientClipByValue": "value",
 }
+_BY_UPDATES = frozenset(
+    {
+        *("noam_decay", "exponential_decay", "natural_exp_decay", "inverse_time_decay"),
+        *("polynomial_decay", "piecewise_decay", "cosine_decay", "linear_lr_warmup"),
+        *("NoamDecay", "ExponentialDecay", "NaturalExpDecay", "InverseTimeDecay"),
+        *("PolynomialDecay", "PiecewiseDecay", "CosineDecay", "LinearLrWarmup"),
+    }
+)
 _FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
 
 
@@ -134,11 +142,23 @@ def _decayed(optimizer: OptimizerCall, decay: DecayByHand) -> Iterator[Fact]:
 
 
 def _stepped(optimizer: OptimizerCall, static: bool) -> str:
-    """Return what advances the schedule if the graph does it; empty if the program does."""
+    """Return what advances the schedule if it is not the program; empty if the program does.
+
+    In `fluid`, those counted in updates advance whenever an optimizer asks for the rate.
+    """
     node = optimizer.call.bound().get("learning_rate")
-    if node is None or not static:
+    if node is None or ".fluid." not in optimizer.name:
         return ""
-    return "step" if "paddle.fluid" in optimizer.name or ".fluid." in optimizer.name else ""
+    return "step" if static or _counts_updates(node, optimizer.call) else ""
+
+
+def _counts_updates(rate: ast.expr, call: Call) -> bool:
+    """Whether a rate is a schedule of `fluid` that advances by itself."""
+    for node, where in chase(rate, call.module):
+        name = canonical(where.call(node).name) if isinstance(node, ast.Call) else ""
+        if name.startswith("paddle.fluid.") and last(name) in _BY_UPDATES:
+            return True
+    return False
 
 
 def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:

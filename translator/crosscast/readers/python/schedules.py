@@ -56,7 +56,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _FORMULAS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("cosine", re.compile(r"\bcos\(")),
     ("inverse_sqrt", re.compile(r"\brsqrt\(|\*\* ?\(?-0?\.5")),
-    ("polynomial", re.compile(r"\bpow\(|\*\* ?(power|self\._?power)")),
+    ("polynomial", re.compile(r"\bpow\((?! ?[\d.]+ ?,)|\*\* ?(power|self\._?power)")),
     (
         "linear",
         re.compile(

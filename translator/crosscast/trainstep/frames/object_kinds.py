@@ -68,7 +68,8 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"optim_?wrapper", "wrapper"),
     (r"clip(per)?$|clipper", "clipper"),
     (
-        r"sched|lr_sche|^lr$|_lr$|lr_decay|warmup|lr_policy|lr_adjust|annealer|lr_updater|^lrs$",
+        r"sched|lr_sche|^lr$|_lr$|lr_decay|warmup|lr_policy|lr_adjust|annealer|lr_updater|^lrs$"
+        r"|^_learning_rate$",
         "schedule",
     ),
     (r"scaler|loss_?scale|dynamic_scale", "scaler"),

@@ -53,6 +53,9 @@ _DYGRAPH = {
     "amp_guard": "enable custom_white_list custom_black_list",
 }
 _CLIPS = {
+    "ClipGradByGlobalNorm": "clip_norm group_name",
+    "ClipGradByNorm": "clip_norm",
+    "ClipGradByValue": "max min",
     "GradientClipByGlobalNorm": "clip_norm group_name",
     "GradientClipByNorm": "clip_norm",
     "GradientClipByValue": "max min",
