@@ -122,6 +122,11 @@ def policy_sites(program: Program) -> Iterator[Site]:
             yield site(call.node, call.module, found, chosen=node)
 
 
+def policy_calls(program: Program) -> Iterator[Call]:
+    """Yield the calls that create a policy object."""
+    yield from (call for _, call in matching(program, _POLICY))
+
+
 def _policy_name(value: Value | None) -> Value | None:
     """Return the name of a policy, given as an object or a string."""
     if isinstance(value, Instance) and value.call is not None:
