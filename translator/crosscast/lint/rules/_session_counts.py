@@ -9,6 +9,7 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.tensorflow.gradient_sums import GradientSum
 from crosscast.readers.tensorflow.session_runs import runs_of
+from crosscast.readers.tensorflow.still_counters import is_zero
 from crosscast.readers.tensorflow.sum_windows import SumWindow, increases
 
 if TYPE_CHECKING:
@@ -21,18 +22,7 @@ def starts_at_zero(counter: ast.expr, module: Module) -> bool:
     created = [b.value for b in definitions(counter, module) if b.kind == "assign" and b.value]
     if not created:
         return isinstance(counter, ast.Attribute) and counter.attr == "iterations"
-    return all(_is_zero(value) for value in created)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=0 | 0.0):
-            return True
-        case ast.Call(args=[first, *_]):
-            return _is_zero(first)
-        case ast.Call(keywords=keywords):
-            return any(k.arg == "initial_value" and _is_zero(k.value) for k in keywords)
-    return False
+    return all(is_zero(value) for value in created)
 
 
 def first_of_sessions(window: SumWindow, total: GradientSum) -> str:

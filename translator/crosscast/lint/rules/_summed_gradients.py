@@ -229,6 +229,24 @@ def misaligned_sums(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def never_applied(subject: Subject) -> Iterator[Finding]:
+    """Find sums that wait for a counter which nothing advances."""
+    seen: set[ast.AST] = set()
+    for total, length in windowed_sums(subject):
+        window = window_of(total)
+        if window is None or not window.never or window.test in seen:
+            continue
+        seen.add(window.test)
+        counter = window.module.text(window.counter)
+        yield Finding(
+            span=window.module.span(window.test),
+            message=f"with {length} above 0 this is never true: {counter} begins at 0, and "
+            "nothing advances it",
+            hint=f"add 1 to {counter} for every micro-batch, and set it to 0 after the update",
+            related=(total.module.span(total.node),),
+        )
+
+
 def _is_graph(module: Module) -> bool:
     """Whether the order of operations is that of a graph, not that of the text."""
     text = module.source.text
