@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
 from crosscast.lint.rules._keras import accumulating, program_of
-from crosscast.lint.rules._session_counts import first_of_sessions, starts_at_zero
+from crosscast.lint.rules._session_counts import (
+    first_of_graph,
+    first_of_sessions,
+    starts_at_zero,
+)
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
@@ -213,7 +217,7 @@ def misaligned_sums(subject: Subject) -> Iterator[Finding]:
         if window is None or window.test in seen:
             continue
         if _is_graph(window.module):
-            first, again = first_of_sessions(window, total), ""
+            first, again = first_of_sessions(window, total) or first_of_graph(window, total), ""
         else:
             first = _first_length(window, length)
             again = _advanced_by_update(window, total) if not first else ""
