@@ -89,6 +89,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL720": ("OPTIMIZER_NOT_STEPPED",),
     "CL721": ("DEAD_FLAG",),
     "CL722": ("DEAD_FLAG",),
+    "CL723": ("OVERFLOW_STILL_STEPS",),
     "CL801": ("SCALER_UPDATE_PER_OPT",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),
