@@ -90,6 +90,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL721": ("DEAD_FLAG",),
     "CL722": ("DEAD_FLAG",),
     "CL723": ("OVERFLOW_STILL_STEPS",),
+    "CL724": ("OPTIMIZER_NOT_STEPPED",),
     "CL801": ("SCALER_UPDATE_PER_OPT",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),
