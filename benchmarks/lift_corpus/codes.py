@@ -91,6 +91,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL722": ("DEAD_FLAG",),
     "CL723": ("OVERFLOW_STILL_STEPS",),
     "CL724": ("OPTIMIZER_NOT_STEPPED",),
+    "CL725": ("SCHED_LENGTH_MISMATCH",),
     "CL801": ("SCALER_UPDATE_PER_OPT",),
     "CL802": ("LOSS_SCALE_MISSING",),
     "CL803": ("LOSS_SCALE_MISSING",),

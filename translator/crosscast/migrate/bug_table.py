@@ -168,6 +168,7 @@ BUGS: Mapping[str, Bug] = {
         _bug("CL722", _MIXED, "the model computes in the half type", keep=_FLOAT32),
         _bug("CL723", _SCALING, "an overflow skips the step and lowers the loss scale"),
         _bug("CL724", "", "every parameter that the recipe names is trained", by_user=True),
+        _bug("CL725", "schedule.name", "a continued run goes on with its schedule"),
         _bug("CL801", _SCALING, "there is one optimizer with one loss scale"),
         _bug("CL802", _SCALING, "the loss scale stays on", keep=_NO_SCALE, correct=_DYNAMIC),
         _bug("CL803", _SCALING, "the loss is scaled from the first window on"),
