@@ -76,7 +76,10 @@ def test_other_places() -> None:
         ("model.layers[0].trainable = True", "other.trainable = True"),
         ("model.layers[0].trainable = False\n", ""),
         ("@tf.function\n", ""),
-        ("import tensorflow as tf\n", "import tensorflow as tf\ntf.config.run_functions_eagerly(1)\n"),
+        (
+            "import tensorflow as tf\n",
+            "import tensorflow as tf\ntf.config.run_functions_eagerly(1)\n",
+        ),
         ("train_step(inputs, targets)\n\n\ntrain", "train_step(inputs, float(epochs))\n\n\ntrain"),
         ("def train_step(inputs, targets)", "def train_step(inputs, targets, model)"),
     ],

@@ -50,9 +50,9 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _hides_overflow(node: ast.AST, module: Module) -> bool:
     """Whether an expression replaces what is not finite by 0: `tf.where(is_finite(g), g, 0)`."""
     match node:
-        case ast.Call(
-            func=function, args=[ast.Call(func=test, args=[of]), kept, other]
-        ) if identifier(function) == "where":
+        case ast.Call(func=function, args=[ast.Call(func=test, args=[of]), kept, other]) if (
+            identifier(function) == "where"
+        ):
             pass
         case _:
             return False

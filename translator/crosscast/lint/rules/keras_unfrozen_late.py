@@ -156,10 +156,7 @@ def _is_late(place: ast.Attribute, runs: set[ast.AST], module: Module) -> bool:
             return True
         child, here = here, module.parent(here)
     return (
-        test is None
-        and here is not None
-        and _is_between(child, here, runs)
-        and _is_frozen(module)
+        test is None and here is not None and _is_between(child, here, runs) and _is_frozen(module)
     )
 
 

@@ -68,8 +68,7 @@ def _is_scaled(clip: Call, scale: Call, calls: list[Call]) -> bool:
     out = [
         call
         for call in calls
-        if call.method == _UNSCALES
-        and not (in_keras_3 and _is_of_keras_2(call.node, call.module))
+        if call.method == _UNSCALES and not (in_keras_3 and _is_of_keras_2(call.node, call.module))
     ]
     if any(_before(event, clip) for event in out):
         return False
