@@ -86,9 +86,8 @@ def _is_part(place: ast.Attribute, model: ast.expr, module: Module) -> bool:
     """Whether a model, or a part of it, becomes trainable: also a layer of a loop."""
     owner: ast.expr = place.value
     around = module.enclosing(place, ast.For)
-    if isinstance(owner, ast.Name) and isinstance(around, ast.For):
-        if module.text(around.target) == owner.id:
-            owner = around.iter
+    if isinstance(around, ast.For) and module.text(around.target) == module.text(owner):
+        owner = around.iter
     text, of = module.text(owner), module.text(model)
     if isinstance(model, ast.Attribute) and module.class_of(place) is not module.class_of(model):
         return False
