@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of, words_of
+from crosscast.lint.rules._keras import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import text_value
+from crosscast.readers.tensorflow.eager_steps import words_of
 from crosscast.readers.tensorflow.keras import policy_calls
 from crosscast.sources.subject import Subject
 
