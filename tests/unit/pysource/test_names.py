@@ -43,7 +43,6 @@ from .conftest import Build, last_use
         ("from numpy import *\ntorch.optim.SGD(p)", ""),
         ("from utils import *\nnn.SGD(p)", ""),
         ("torch.optim.SGD(p)", ""),
-        ("torch.optim.SGD(p)", ""),
         ("float(x)", "float"),
         ("def float(x): pass\nfloat(x)", "main.py:float"),
         ("for SGD in things:\n  SGD(p)", ""),

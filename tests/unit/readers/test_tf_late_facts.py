@@ -102,3 +102,29 @@ def test_a_rewrite_without_a_graph_leaves_the_type_open() -> None:
     eager = REWRITTEN.replace("@tf.function\n", "")
     assert values(eager, "precision.compute_dtype") == []
     assert values(eager, "precision.dtypes") == [("float16",)]
+
+
+ASKED = """\
+import tensorflow as tf
+
+schedule = tf.keras.optimizers.schedules.CosineDecay(0.1, 1000)
+lr_schedule = WarmupScheduler(schedule, 0.01, 100)
+optimizer = tf.keras.mixed_precision.experimental.LossScaleOptimizer(
+    tf.keras.optimizers.SGD(lr_schedule), 128
+)
+for inputs, targets in dataset:
+    with tf.GradientTape() as tape:
+        loss = optimizer.get_scaled_loss(tf.reduce_mean(tf.square(model(inputs) - targets)))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    gradients = optimizer.get_unscaled_gradients(gradients)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    print(lr_schedule(optimizer.iterations))
+"""
+
+
+def test_a_rate_that_is_only_asked_for() -> None:
+    assert "steps" not in values(ASKED, "schedule.on_skip")
+    moved = ASKED.replace(
+        "print(lr_schedule(optimizer.iterations))", "lr_schedule(optimizer, step)"
+    )
+    assert "steps" in values(moved, "schedule.on_skip")

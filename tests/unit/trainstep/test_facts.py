@@ -346,3 +346,11 @@ def test_the_number_of_slices(over: str, steps: int | None) -> None:
         "    opt.step()\n"
     )
     assert words(facts(text)).get("accumulation.steps") == steps
+
+
+def test_the_first_batch_is_not_the_last() -> None:
+    test = "(i + 1) % args.accum == 0"
+    last = ACCUMULATED.replace(test, f"{test} or num_steps == i + 1")
+    assert words(facts(last))["accumulation.tail"] == "stepped"
+    first = ACCUMULATED.replace(test, f"{test} or num_steps == 0")
+    assert words(facts(first)).get("accumulation.tail") != "stepped"
