@@ -309,7 +309,8 @@ def _optimizers(entry: Entry, prediction: Prediction, totals: Totals, alone: boo
         left.remove(found)
         family = prediction.settled["optimizer.family", found].fact
         if not decidable:
-            concrete = family.known and family.value not in VAGUE
+            right = (*VAGUE, *label.get("family_accept", ()))  # what the caller gives by default
+            concrete = family.known and family.value not in right
             if concrete and prediction.claims("optimizer.family", found):
                 totals.overclaims += 1
                 where = prediction.lines("optimizer.", subject=found)

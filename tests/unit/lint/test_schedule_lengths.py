@@ -172,6 +172,7 @@ model.fit(rows, epochs=EPOCHS)
         ("decay_steps=EPOCHS", "decay_steps=1000", []),
         ("CosineDecay(1e-3, decay_steps=EPOCHS)", "ExponentialDecay(1e-3, EPOCHS, 0.9)", []),
         ("EPOCHS = 30", "EPOCHS = 30 * steps", []),
+        ("Adam(rate)", "Adam(tf.keras.callbacks.LearningRateScheduler(rate))", []),
     ],
 )
 def test_schedules_of_keras(old: str, new: str, expected: list[str]) -> None:

@@ -66,6 +66,7 @@ def test_a_configuration_of_an_unknown_program() -> None:
         ("gradAccumIters", "gradient_accumulation_steps"),
         ("accumulate-grad-batches", "gradient_accumulation_steps"),
         ("accum_iter", "gradient_accumulation_steps"),
+        ("gradient_accumulation_factor", "gradient_accumulation_steps"),
         ("grad_accum_dtype", "grad_accum_dtype"),
         ("accumulate", "accumulate"),
         ("accum_time", "accum_time"),
@@ -293,3 +294,10 @@ def test_where_something_is_read_nothing_is_given_away() -> None:
         "make_optimizer(model, warmup_steps=10)\n"
     )
     assert told(t__py=CALL + step)["schedule.name"] == "step"
+
+
+def test_a_window_of_no_micro_batches_is_left_open() -> None:
+    text = CONFIG.replace("gradient_accumulation_steps: 4", "gradient_accumulation_factor: 0")
+    facts = told(train__yaml=text)
+    assert facts["accumulation.present"] == "yes"
+    assert "0 is no number of micro-batches" in str(facts["accumulation.steps"])

@@ -367,3 +367,11 @@ def test_slices_of_a_batch_of_known_size_by_their_share(size: str, divided: str 
         "    opt.step()\n"
     )
     assert words(facts(text)).get("accumulation.loss_divided") == divided
+
+
+def test_the_first_batch_is_not_the_last() -> None:
+    test = "(i + 1) % args.accum == 0"
+    last = ACCUMULATED.replace(test, f"{test} or num_steps == i + 1")
+    assert words(facts(last))["accumulation.tail"] == "stepped"
+    first = ACCUMULATED.replace(test, f"{test} or num_steps == 0")
+    assert words(facts(first)).get("accumulation.tail") != "stepped"

@@ -91,7 +91,7 @@ Get = Callable[..., Setting | None]
 
 _COUNTS = frozenset(
     (
-        *("n", "num", "number", "no", "of", "every", "freq"),
+        *("n", "num", "number", "no", "of", "every", "freq", "factor"),
         *("step", "steps", "iter", "iters", "batch", "batches", "updates"),
     )
 )
@@ -191,7 +191,10 @@ def _word(setting: Setting | None) -> Setting | None:
 def _window(writer: SettingWriter, steps: Setting | None) -> None:
     if steps is None or (steps.known and steps.number is None):
         return
-    writer.number("accumulation.steps", steps)
+    if not steps.known or steps.number:
+        writer.number("accumulation.steps", steps)
+    else:  # 0 is no length: the program computes it, or leaves it out
+        writer.unknown("accumulation.steps", "0 is no number of micro-batches", steps)
     writer.tell("accumulation.present", "yes", steps)
 
 

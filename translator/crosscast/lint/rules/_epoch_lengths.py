@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rules._schedules import converts, makers, spelled_out
-from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import identifier, keyword
@@ -38,8 +38,16 @@ def advanced(program: Program) -> Iterator[tuple[Call, ast.expr]]:
 
 
 def advanced_by_keras(program: Program) -> Iterator[tuple[Call, ast.expr]]:
-    """Yield the schedules of Keras with their lengths."""
-    yield from _lengths(program, "keras.", dict.fromkeys(_KERAS, "decay_steps"))
+    """Yield the schedules of Keras with their lengths, but those that a callback advances."""
+    by_epoch = {
+        part
+        for name, call in calls_of(program)
+        if last(name) == "LearningRateScheduler" and call.node.args
+        for part, _ in chase(call.node.args[0], call.module)
+    }
+    for call, node in _lengths(program, "keras.", dict.fromkeys(_KERAS, "decay_steps")):
+        if call.node not in by_epoch:
+            yield call, node
 
 
 def _lengths(

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.outdated_apis import older
-from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import calls_of, canonical, last
+from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.tensorflow.eager_steps import words_of
 from crosscast.readers.tensorflow.keras import policy_sites, scaler_calls, scales_by_hand
 from crosscast.readers.tensorflow.keras_optimizers import is_given, optimizer_calls
+from crosscast.readers.tensorflow.late_policies import half_policies as half_sites
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -66,14 +68,7 @@ def is_keras_3(program: Program) -> bool:
 
 def half_policies(program: Program) -> list[Site]:
     """Return the calls that certainly set `mixed_float16` for the whole program."""
-    return [
-        site
-        for site in policy_sites(program)
-        if site.dtypes == ("float16",)
-        and site.mode == "mixed"
-        and site.possible
-        and "policy" in site.module.text(site.node).partition("(")[0]
-    ]
+    return half_sites(list(policy_sites(program)))
 
 
 def possible_half_policies(program: Program) -> list[Site]:
@@ -143,28 +138,6 @@ def _is_share(target: ast.Name, module: Module) -> bool:
         ):
             return not _SCALES.search(module.text(value))
     return False
-
-
-def compiling_names(program: Program) -> Iterator[tuple[ast.expr, Module]]:
-    """Yield where a program names `tf.function`, so that something of it runs as a graph."""
-    for module in program.modules:
-        for node in (*module.every(ast.Name), *module.every(ast.Attribute)):
-            named = identifier(node) == "function"
-            if named and canonical(module.resolve(node)) == "tensorflow.function":
-                yield node, module
-
-
-def words_of(module: Module) -> Iterator[str]:
-    """Yield the names and short strings of a module, without comments and docstrings."""
-    for node in module.nodes:
-        for name in ("id", "attr", "arg", "name"):
-            word = getattr(node, name, None)
-            if isinstance(word, str):
-                yield word
-        match node:
-            case ast.Constant(value=str(text)) if len(text) < 80:
-                if not isinstance(module.parent(node), ast.Expr):
-                    yield text
 
 
 def function_calls(function: Function | ast.AST, module: Module) -> list[Call]:

@@ -24,8 +24,8 @@ _REPLICAS = re.compile(r"num_replicas_in_sync|replica|shard|world_size|num_gpus"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaLength:
-    """A length of a schedule that divides rows by the batch of one replica."""
+class LengthInBatches:
+    """A length of a schedule that divides rows by the size of a batch."""
 
     call: Call
     """What creates the schedule."""
@@ -36,15 +36,15 @@ class ReplicaLength:
     batch: str
 
 
-def lengths_of_replicas(program: Program) -> Iterator[ReplicaLength]:
+def lengths_of_replicas(program: Program) -> Iterator[LengthInBatches]:
     """Yield one such length for every quotient, if only the global batch is used for the data."""
     batches = set(_local_batches(program))
     if len(batches) != 1:
         return
     batch = next(iter(batches))
     seen: set[ast.AST] = set()
-    for call, node in _lengths(program):
-        parts = flow_of(node, call.module, _counts)
+    for call, node in lengths(program):
+        parts = flow_of(node, call.module, counted)
         words = (identifier(p) for p, _ in parts if isinstance(p, ast.Name | ast.Attribute))
         if any(_REPLICAS.search(word) for word in words):
             continue
@@ -53,12 +53,12 @@ def lengths_of_replicas(program: Program) -> Iterator[ReplicaLength]:
                 case ast.BinOp(op=ast.FloorDiv() | ast.Div(), right=right):
                     if module.text(right) == batch and part not in seen:
                         seen.add(part)
-                        yield ReplicaLength(
+                        yield LengthInBatches(
                             call=call, node=node, quotient=part, module=module, batch=batch
                         )
 
 
-def _counts(call: ast.Call, _: Module) -> bool:
+def counted(call: ast.Call, _: Module) -> bool:
     """Whether a call computes a number from its arguments, unlike one that loads data."""
     return identifier(call.func) in ("int", "float", "round", "ceil", "floor", "max", "min", "cast")
 
@@ -75,13 +75,13 @@ def _local_batches(program: Program) -> Iterator[str]:
                 ):
                     continue
                 text = module.text(batch)
-                sizes = list(_sizes(module))
-                local = any(module.text(size) == text for size in sizes)
-                if not local and any(_comes_from(size, product, module) for size in sizes):
+                used = list(sizes(module))
+                local = any(module.text(size) == text for size in used)
+                if not local and any(_comes_from(size, product, module) for size in used):
                     yield text
 
 
-def _sizes(module: Module) -> Iterator[ast.expr]:
+def sizes(module: Module) -> Iterator[ast.expr]:
     """Yield the sizes of batches of data: `rows.batch(n)`, `load(batch_size=n)`."""
     for call in module.calls:
         if call.method == "batch" and call.node.args:
@@ -93,7 +93,7 @@ def _comes_from(size: ast.expr, product: ast.AST, module: Module) -> bool:
     return any(part is product for part, _ in flow_of(size, module))
 
 
-def _lengths(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+def lengths(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the lengths that schedules advanced by every update get."""
     for name, call in calls_of(program):
         library = canonical(name).startswith("keras.optimizers.schedules.")

@@ -9,6 +9,7 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.tensorflow.gradient_sums import GradientSum
 from crosscast.readers.tensorflow.session_runs import runs_of
+from crosscast.readers.tensorflow.still_counters import is_zero
 from crosscast.readers.tensorflow.sum_windows import SumWindow, increases
 
 if TYPE_CHECKING:
@@ -21,18 +22,7 @@ def starts_at_zero(counter: ast.expr, module: Module) -> bool:
     created = [b.value for b in definitions(counter, module) if b.kind == "assign" and b.value]
     if not created:
         return isinstance(counter, ast.Attribute) and counter.attr == "iterations"
-    return all(_is_zero(value) for value in created)
-
-
-def _is_zero(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=0 | 0.0):
-            return True
-        case ast.Call(args=[first, *_]):
-            return _is_zero(first)
-        case ast.Call(keywords=keywords):
-            return any(k.arg == "initial_value" and _is_zero(k.value) for k in keywords)
-    return False
+    return all(is_zero(value) for value in created)
 
 
 def first_of_sessions(window: SumWindow, total: GradientSum) -> str:
@@ -62,6 +52,49 @@ def first_of_sessions(window: SumWindow, total: GradientSum) -> str:
     return f"{length} - 1 micro-batches"
 
 
+def first_of_graph(window: SumWindow, total: GradientSum) -> str:
+    """Return the first window in words, if an operation advances the counter behind the test.
+
+    `tf.cond(tf.equal(count % n, 0), ...)` reads 0 in the first run of the graph.
+    """
+    module, counter, applied = window.module, window.counter, total.applied
+    match module.parent(window.test):
+        case (
+            ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=0)])
+            | ast.Call(func=ast.Attribute(attr="equal"), args=[_, ast.Constant(value=0)])
+        ):
+            pass
+        case _:
+            return ""
+    if not isinstance(counter, ast.Name) or applied is None or _counts_updates(applied):
+        return ""
+    if not _is_global_step(counter, module) and not starts_at_zero(counter, module):
+        return ""
+    advanced = list(increases(counter, module))
+    if len(advanced) != 1 or _is_awaited(window.test, module):
+        return ""
+    statement = module.statement_of(advanced[0])
+    same = module.function_of(advanced[0]) is module.function_of(window.test)
+    behind = statement is not None and statement.lineno > window.test.lineno  # type: ignore[attr-defined]
+    return "1 micro-batch" if same and behind else ""
+
+
+def _is_global_step(counter: ast.Name, module: Module) -> bool:
+    """Whether a name is the step of a graph, which begins at 0."""
+    match [binding.value for binding in definitions(counter, module)]:
+        case [ast.Call(func=function)]:
+            return identifier(function) in ("get_global_step", "get_or_create_global_step")
+    return False
+
+
+def _is_awaited(test: ast.AST, module: Module) -> bool:
+    """Whether a test waits for other operations: `with tf.control_dependencies([advanced]):`."""
+    around = module.enclosing(test, ast.With)
+    return isinstance(around, ast.With) and "control_dependencies" in module.text(
+        around.items[0].context_expr
+    )
+
+
 def _variable_of(counter: ast.expr, module: Module) -> ast.expr | None:
     """Return the variable that a session was asked for: `n = session.run(count)`."""
     bound = definitions(counter, module)
@@ -75,7 +108,9 @@ def _variable_of(counter: ast.expr, module: Module) -> ast.expr | None:
 
 def _counts_updates(applied: Call) -> bool:
     """Whether the update advances a counter of its own."""
-    return len(applied.node.args) > 1 or any(k.arg == "global_step" for k in applied.node.keywords)
+    given = [*applied.node.args[1:2]]
+    given += [k.value for k in applied.node.keywords if k.arg == "global_step"]
+    return not all(isinstance(value, ast.Constant) and value.value is None for value in given)
 
 
 def _is_before(run: Call, window: SumWindow) -> bool:

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
 from crosscast.lint.rules._keras import accumulating, program_of
-from crosscast.lint.rules._session_counts import first_of_sessions, starts_at_zero
+from crosscast.lint.rules._session_counts import (
+    first_of_graph,
+    first_of_sessions,
+    starts_at_zero,
+)
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Value
@@ -213,7 +217,7 @@ def misaligned_sums(subject: Subject) -> Iterator[Finding]:
         if window is None or window.test in seen:
             continue
         if _is_graph(window.module):
-            first, again = first_of_sessions(window, total), ""
+            first, again = first_of_sessions(window, total) or first_of_graph(window, total), ""
         else:
             first = _first_length(window, length)
             again = _advanced_by_update(window, total) if not first else ""
@@ -227,6 +231,24 @@ def misaligned_sums(subject: Subject) -> Iterator[Finding]:
                 f"{length} micro-batches",
                 related=(related.module.span(related.node),) if related is not None else (),
             )
+
+
+def never_applied(subject: Subject) -> Iterator[Finding]:
+    """Find sums that wait for a counter which nothing advances."""
+    seen: set[ast.AST] = set()
+    for total, length in windowed_sums(subject):
+        window = window_of(total)
+        if window is None or not window.never or window.test in seen:
+            continue
+        seen.add(window.test)
+        counter = window.module.text(window.counter)
+        yield Finding(
+            span=window.module.span(window.test),
+            message=f"with {length} above 0 this is never true: {counter} begins at 0, and "
+            "nothing advances it",
+            hint=f"add 1 to {counter} for every micro-batch, and set it to 0 after the update",
+            related=(total.module.span(total.node),),
+        )
 
 
 def _is_graph(module: Module) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCELERATE, changed
 from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._unused_flags import asked_by, launches, unused_flags
 from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps
 from crosscast.messages.diagnostics import Severity
@@ -51,6 +52,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     yield from _of_other_modes(program)
+    yield from _of_launches(subject)
     steps = list(eager_steps(subject))
     if not steps or len(steps) != len(subject.steps):
         return
@@ -73,6 +75,23 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint=_hint(steps[0]),
             related=tuple(event.span for event in steps[0].of("step")[:1]),
         )
+
+
+def _of_launches(subject: Subject) -> Iterator[Finding]:
+    """Find commands that ask for windows of a program which never reads their length."""
+    commands = list(launches(subject))
+    flags = unused_flags(subject) if commands else ()
+    for flag in [flag for flag, topic in flags if topic == "accumulation"]:
+        for command in commands:
+            asked = asked_by(command, flag)
+            if asked is not None and str(asked[1]) not in ("0", "1", "True", "False"):
+                yield Finding(
+                    span=asked[0],
+                    message=f"{flag.name} has no effect: the program parses it but never uses "
+                    "it, so every batch is an update",
+                    hint="accumulate gradients in the program, or remove it here",
+                    related=(flag.span,),
+                )
 
 
 def _unused_parameters(steps: list[TrainingStep]) -> Iterator[Finding]:

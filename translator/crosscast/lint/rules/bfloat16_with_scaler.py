@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
-from crosscast.lint.rules._keras import program_of, words_of
+from crosscast.lint.rules._keras import program_of
 from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
 from crosscast.lint.rules._scalers import enabled_by_default, scaler_calls, tests_around
 from crosscast.lint.rules._supposed import Part, Wanted, cases, settings_in, texts_for, truth, worth
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
+from crosscast.readers.tensorflow.eager_steps import words_of
 from crosscast.readers.tensorflow.half_inputs import half_inputs
 from crosscast.readers.tensorflow.keras import scales_by_hand
 from crosscast.readers.words import TYPES

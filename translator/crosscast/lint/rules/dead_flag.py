@@ -10,32 +10,19 @@ from crosscast.lint.namespaces import Use, use_of
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._stored_switches import stored_switches
 from crosscast.lint.rules._type_switches import type_switches
-from crosscast.lint.rules._windows import ACCUMULATES
+from crosscast.lint.rules._unused_flags import asked_by, is_whole, launches, unused_flags
 from crosscast.lint.rules.accumulation_not_wired import check as not_wired
-from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
 from crosscast.pysource.programs.call import Call
-from crosscast.pysource.programs.flag import Flag
-from crosscast.pysource.programs.module import Function, Module
+from crosscast.pysource.programs.module import Function
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.python.optimizers import family_of
 from crosscast.sources.subject import Subject
 
-_AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
-_DATA = r"data|load|log|save|checkpoint|ckpt|dist|eval|valid|test|repo|hub|seed|token|vocab|devic"
-_READS_STEP = re.compile(
-    r"optim|sched|amp\b|amp_|clip|scal|precis|step|apex|fp16|trainer|engine|solver|\*\*|vars|getattr",
-    re.IGNORECASE,
-)
 _SETTINGS = re.compile(r"arg|opt|conf|cfg|flag|param|setting|self|namespace", re.IGNORECASE)
 """Names of objects that may hold flags; `x.dtype` of a tensor is none."""
-_LIBRARIES = KNOWN | STANDARD
-"""Modules whose functions are known."""
-_BENIGN = re.compile(_DATA, re.IGNORECASE)
-_BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -44,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     if program is None:
         return
     yield from _defaults_kept(program)
-    if not _is_whole(subject):
+    if not is_whole(subject):
         return
     yield from _only_for_scaler(subject, program)
     for node, where, names in stored_switches(subject):
@@ -54,39 +41,28 @@ def check(subject: Subject) -> Iterator[Finding]:
             "nothing reads",
             hint="cast the forward pass and scale the loss under it, or remove it",
         )
-    flags = [
-        known_flag
-        for known_flag in program.all_flags
-        if known_flag.parser in ("argparse", "absl") and topic_of(known_flag.name)
-    ]
-    if any(not _is_known(module) for module in program.modules):
-        flags = [known_flag for known_flag in flags if known_flag.parser == "argparse"]
-    if not flags:
-        return
-    use = use_of(program)
-    small = {name.lower() for name in use.read if name.isupper()}
-    for flag in flags:
-        topic = topic_of(flag.name)
-        benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
-        if (
-            flag.dest in use.read
-            or not flag.dest.isidentifier()
-            or _is_known_dead(flag)
-            or _may_refuse_values(flag)
-        ):
-            continue
-        if use.escapes and flag.dest in small:
-            continue  # `config = get_config(args)`, and `config.TRAIN.CLIP_GRAD` is read
-        if any(_READS_STEP.search(escape) or not benign.search(escape) for escape in use.escapes):
-            continue
-        if ACCUMULATES.search(flag.dest) and flag.span in {e.span for e in not_wired(subject)}:
-            continue  # reported by accumulation-not-wired
-        yield Finding(
-            span=flag.span,
-            message=f"{flag.name} has no effect: it is parsed but never used",
-            hint="use it in the training step, or remove it: users who set it expect "
-            f"{_expected(topic)}",
-        )
+    unused = list(unused_flags(subject))
+    windows = any(topic == "accumulation" for _, topic in unused)
+    reported = {finding.span for finding in not_wired(subject)} if windows else set()
+    for flag, topic in unused:
+        if flag.span not in reported:
+            yield Finding(
+                span=flag.span,
+                message=f"{flag.name} has no effect: it is parsed but never used",
+                hint="use it in the training step, or remove it: users who set it expect "
+                f"{_expected(topic)}",
+            )
+    others = [flag for flag, topic in unused if topic != "accumulation"]
+    for command in launches(subject):
+        asked = [(flag, place) for flag in others if (place := asked_by(command, flag))]
+        if asked:
+            names = ", ".join(flag.name for flag, _ in asked)
+            yield Finding(
+                span=asked[0][1][0],
+                message=f"without effect: {names}; the program parses what it never uses",
+                hint="use it in the training step, or remove it here",
+                related=tuple(flag.span for flag, _ in asked),
+            )
 
 
 def _only_for_scaler(subject: Subject, program: Program) -> Iterator[Finding]:
@@ -144,71 +120,6 @@ def _passed(call: Call, function: Function) -> set[str]:
     names = {argument.id for argument in given if isinstance(argument, ast.Name)}
     arguments = function.args.args
     return names & {a.arg for a in arguments[len(arguments) - len(function.args.defaults) :]}
-
-
-def _is_known(module: Module) -> bool:
-    """Whether everything that a module imports is a library or one of the given files.
-
-    Any module of the program may read the flags of absl.
-    """
-    program = module.program
-    return not any(
-        name.startswith(".")
-        or (
-            name.partition(".")[0] not in _LIBRARIES
-            and program is not None
-            and program.find_module(name, module) is None
-        )
-        for name in (*module.imported, *module.stars)
-    )
-
-
-def _is_whole(subject: Subject) -> bool:
-    """Whether the files contain the training loop: backward passes and optimizer steps."""
-    return any(step.of("backward") and step.of("step") for step in subject.steps)
-
-
-def _is_known_dead(flag: Flag) -> bool:
-    """Whether the flag is documented as unused, or kept for its side effects."""
-    if flag.action not in ("", "store", "store_true", "store_false", "store_const"):
-        return True
-    node = flag.node
-    if isinstance(node, ast.Call):
-        for keyword in node.keywords:
-            if keyword.arg == "help" and _AWARE.search(ast.unparse(keyword.value)):
-                return True
-    return False
-
-
-def _may_refuse_values(flag: Flag) -> bool:
-    """Whether the flag's type is a function that accepts one value only or that no file defines."""
-    node = _type_of(flag)
-    name = flag.module.resolve(node) if node is not None else ""
-    program = flag.module.program
-    found = program.function_named(name) if program is not None else None
-    if found is not None:
-        return _takes_one_value(found[1])
-    root, _, inside = name.partition(".")
-    unseen = bool(inside) and ":" not in name and root not in _LIBRARIES
-    return unseen or (not name and _is_imported_from_package(flag.type, flag.module))
-
-
-def _is_imported_from_package(text: str, module: Module) -> bool:
-    """Whether a name comes from the package of its module: such a name has no meaning unseen."""
-    bindings = module.scope.bindings.get(text.partition(".")[0], ())
-    return any(each.kind == "import" and each.target.startswith(".") for each in bindings)
-
-
-def _type_of(flag: Flag) -> ast.expr | None:
-    keywords = flag.node.keywords if isinstance(flag.node, ast.Call) else []
-    return next((each.value for each in keywords if each.arg == "type"), None)
-
-
-def _takes_one_value(function: Function) -> bool:
-    inside = [*ast.walk(function)]
-    returned = [child.value for child in inside if isinstance(child, ast.Return)]
-    raises = any(isinstance(child, ast.Raise) for child in inside)
-    return raises and len(returned) == 1 and isinstance(returned[0], ast.Constant)
 
 
 def _expected(topic: str | None) -> str:

@@ -14,6 +14,8 @@ from crosscast.lint.rules._loop import backward_of, window_steps
 from crosscast.lint.rules._summed_gradients import misaligned_sums, sums_gradients
 from crosscast.lint.rules._windows import end_tests
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
@@ -49,21 +51,29 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
     seen: set[int] = set()
     for event in step.inside("step"):
         for guard in event.guards:
-            node = guard.node
-            if guard.window is None or not guard.holds or id(node) in seen:
+            if guard.window is None or not guard.holds:
                 continue
-            if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or):
+            node, module = _chosen(guard.node, event.module)
+            if id(node) in seen or not isinstance(node, ast.BoolOp):
+                continue
+            if not isinstance(node.op, ast.Or):
                 continue
             first = [value for value in node.values if _is_first(value, step)]
             if first and len(first) < len(node.values) and not guard.window.opens:
                 seen.add(id(node))
                 yield Finding(
-                    span=event.module.span(node),
-                    message="the first micro-batch forms its own window "
-                    f"({event.module.text(first[0])})",
+                    span=module.span(node),
+                    message=f"the first micro-batch forms its own window ({module.text(first[0])})",
                     hint="step only at the end of a window",
                     related=(event.span,),
                 )
+
+
+def _chosen(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
+    """Return the only condition that a name stands for: `last` of `step(batch, last)`."""
+    owner = module.owner_of(node)
+    found = [place for place in chase(node, owner) if isinstance(place[0], ast.BoolOp)]
+    return found[0] if isinstance(node, ast.Name) and len(found) == 1 else (node, owner)
 
 
 def _is_first(node: ast.expr, step: TrainingStep) -> bool:
@@ -71,9 +81,30 @@ def _is_first(node: ast.expr, step: TrainingStep) -> bool:
     if isinstance(node, ast.Name):
         return bool(_FIRST.search(node.id))
     loop = step.loop
-    if loop is None or not loop.counter or isinstance(node, ast.BoolOp):
+    if loop is None or isinstance(node, ast.BoolOp):
         return False
+    if not loop.counter:
+        return _counts_from_zero(node, step)
     return ast.unparse(node) == f"{loop.counter} == {loop.start}"
+
+
+def _counts_from_zero(node: ast.expr, step: TrainingStep) -> bool:
+    """Whether a condition is `count == 0`, for a variable that the loop adds 1 to."""
+    match node:
+        case ast.Compare(
+            left=ast.Name(id=name) as count, ops=[ast.Eq()], comparators=[ast.Constant(value=0)]
+        ):
+            pass
+        case _:
+            return False
+    counted = [event for event in step.events if event.kind == "count" and event.subject == name]
+    bound = definitions(count, step.module.owner_of(count))
+    begun = [b.value for b in bound if b.kind == "assign"]
+    return len(counted) == 1 and bool(begun) and all(map(_is_zero, begun))
+
+
+def _is_zero(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _micro(length: str) -> str:

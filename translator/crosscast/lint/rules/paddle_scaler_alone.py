@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import function_calls, words_of
+from crosscast.lint.rules._keras import function_calls
 from crosscast.lint.rules._loop import asks_settings, literals
 from crosscast.lint.rules._paddle import (
     AMP,
@@ -27,6 +27,7 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.library_calls import calls_of, value_of
+from crosscast.readers.tensorflow.eager_steps import words_of
 from crosscast.sources.subject import Subject
 
 _SCALES = re.compile(

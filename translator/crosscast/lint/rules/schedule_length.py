@@ -33,6 +33,7 @@ from crosscast.lint.rules._schedules import (
     spelled_out,
     times_window,
 )
+from crosscast.lint.rules._sum_lengths import lengths_in_batches
 from crosscast.lint.rules._warmup_units import warmups_in_epochs
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
 from crosscast.messages.diagnostics import Severity
@@ -62,6 +63,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     yield from _of_keras(program)
     yield from _of_workers(program)
     yield from _of_replicas(program)
+    yield from _of_sums(subject, program)
     yield from _of_lightning(program)
     yield from _of_warmups(program)
     for step in eager_steps(subject):
@@ -124,6 +126,19 @@ def _of_replicas(program: Program) -> Iterator[Finding]:
             "take a batch of this size each, so there are fewer steps",
             hint="divide by the size of the global batch",
             related=(call.module.span(node),),
+        )
+
+
+def _of_sums(subject: Subject, program: Program) -> Iterator[Finding]:
+    """Find lengths in batches, where an update takes the sum of the gradients of several."""
+    for length, window in lengths_in_batches(subject, program):
+        call, node, steps = length.call, length.node, window.module.text(window.length)
+        yield Finding(
+            span=length.module.span(length.quotient),
+            message=f"{call.module.text(node)} counts batches, but the schedule advances with "
+            f"every update: once in {steps} batches where gradients are added up",
+            hint=f"divide by {steps} there",
+            related=(window.module.span(window.test), call.module.span(node)),
         )
 
 

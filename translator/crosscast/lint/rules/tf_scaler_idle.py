@@ -11,7 +11,6 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import (
     LOOP,
-    compiling_names,
     program_of,
     scales_losses,
 )
@@ -23,6 +22,7 @@ from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.python.conditions import branches, conditions_of
 from crosscast.readers.python.library_calls import calls_of, last, target_of
 from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.eager_steps import compiling_names
 from crosscast.readers.tensorflow.gradient_sums import gradient_flow, gradient_sums
 from crosscast.readers.tensorflow.keras import scaler_calls, scales_by_hand
 from crosscast.sources.subject import Subject

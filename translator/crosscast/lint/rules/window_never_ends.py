@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._summed_gradients import never_applied
 from crosscast.lint.rules._windows import end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -22,6 +23,7 @@ _RIGHT = changed(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find window tests with a constant counter or an impossible remainder."""
+    yield from never_applied(subject)
     for step in eager_steps(subject):
         for event, test in end_tests(step):
             if test.never_again and not test.by_caller:
@@ -63,5 +65,5 @@ RULE = Rule(
     ),
     right=_RIGHT,
     check=check,
-    hints=("backward",),
+    hints=("backward", "apply_gradients"),
 )

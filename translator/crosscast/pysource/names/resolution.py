@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _BUILTINS = frozenset(dir(builtins))
+_USUAL = {"tf": "tensorflow", "torch": "torch", "paddle": "paddle"}
+"""Names of libraries by convention, where `from utils import *` of a missing file binds them."""
 
 
 def look_up(node: ast.expr, module: Module) -> tuple[Meaning, ...]:
@@ -65,13 +67,20 @@ def _of_name(node: ast.Name, module: Module, program: Program) -> Iterator[Meani
 
 
 def _from_stars(name: str, module: Module, program: Program) -> Iterator[Meaning]:
+    found = missing = False
     for star in module.stars:
         other = program.find_module(star, module)
         if other is not None:
             if name in other.scope.bindings:
+                found = True
                 yield from members(other, name, program)
         elif f"{star}.{name}" in program.known_names:
+            found = True
             yield Meaning(public_names.public_name(f"{star}.{name}"))
+        else:
+            missing = missing or star.partition(".")[0] not in public_names.KNOWN
+    if missing and not found and name in _USUAL:
+        yield Meaning(_USUAL[name])
 
 
 def meanings_of_binding(binding: Binding, program: Program) -> Iterator[Meaning]:

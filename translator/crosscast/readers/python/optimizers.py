@@ -65,8 +65,9 @@ def with_subjects(found: Sequence[OptimizerCall]) -> list[OptimizerCall]:
     """Return the calls with subjects: one per variable, or one for each family that it can be."""
     groups: dict[tuple[str, str], list[OptimizerCall]] = {}
     for place, optimizer in enumerate(found):
-        key = (optimizer.where, optimizer.variable or str(place))
-        if any(_same_block(optimizer, other) for other in groups.get(key, ())):
+        entry = _table_of(optimizer)
+        key = (optimizer.where, entry or optimizer.variable or str(place))
+        if not entry and any(_same_block(optimizer, other) for other in groups.get(key, ())):
             # created again in the same block, not in another branch
             key = (optimizer.where, f"{optimizer.variable} {place + 1}")
         groups.setdefault(key, []).append(optimizer)
@@ -106,6 +107,12 @@ def _is_idle(call: Call) -> bool:
     if "__main__" not in module.source.text or module.program is None:
         return False
     return not is_mentioned(function, module.program)
+
+
+def _table_of(optimizer: OptimizerCall) -> str:
+    """Return the table of optimizers to choose from that a call stands in: `{"sgd": SGD(0.1)}`."""
+    table = optimizer.call.module.parent(optimizer.call.node)
+    return f"table {table.lineno}" if isinstance(table, ast.Dict) else ""
 
 
 def _same_block(optimizer: OptimizerCall, other: OptimizerCall) -> bool:

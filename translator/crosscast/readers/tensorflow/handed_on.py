@@ -8,14 +8,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, value_of
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
+_SCHEDULE = re.compile(r"(lr_?|learning_?rate_?)?sched(uler|ule)?", re.I)
+_ADVANCES = frozenset({"step", "on_epoch_begin", "on_epoch_end"})
 _OPTIMIZER = re.compile(r"(^|[._])(optim\w*|opt)$", re.I)
 
 
@@ -57,3 +61,33 @@ def called_rates(program: Program, reader: str) -> Iterator[Fact]:
         span = call.module.span(call.node)
         yield fact_of("schedule.name", course, span, reader=reader, confidence="likely")
         return
+
+
+def given_schedules(program: Program, reader: str) -> list[Fact]:
+    """Return that the caller decides: `self.scheduler.step()` for a parameter `scheduler`."""
+    for _, call in calls_of(program):
+        receiver, module = call.receiver, call.module
+        if call.method not in _ADVANCES or receiver is None:
+            continue
+        if not _SCHEDULE.fullmatch(identifier(receiver)):
+            continue
+        loop = module.enclosing(call.node, ast.For, ast.While)
+        sources = [place for place, _ in chase(receiver, module) if isinstance(place, ast.Name)]
+        if (
+            not isinstance(loop, ast.For | ast.While)
+            or not sources
+            or not all(_is_parameter(n, module) for n in sources)
+        ):
+            continue
+        head = module.text(loop.target if isinstance(loop, ast.For) else loop.test)
+        per = "epoch" if "epoch" in head.lower() else "step"
+        span = module.span(call.node)
+        return [
+            fact_of("schedule.name", Known("caller"), span, reader=reader, confidence="likely"),
+            fact_of("schedule.stepped_per", Known(per), span, reader=reader),
+        ]
+    return []
+
+
+def _is_parameter(node: ast.Name, module: Module) -> bool:
+    return all(binding.kind == "parameter" for binding in definitions(node, module))

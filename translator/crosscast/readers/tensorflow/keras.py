@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Fact, unknown
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.chosen_types import chosen_types, conditions_of_half
@@ -38,7 +38,7 @@ from crosscast.readers.python.scaler_switches import tell_idle_scalers
 from crosscast.readers.tensorflow.half_inputs import half_inputs
 from crosscast.readers.tensorflow.keras_elsewhere import by_scaler
 from crosscast.readers.tensorflow.keras_factor import factors, fixed_scale, scaling_is_off
-from crosscast.readers.tensorflow.late_policies import is_behind_compile
+from crosscast.readers.tensorflow.late_policies import is_behind_compile, late_policies
 from crosscast.readers.tensorflow.tested_halves import tested_halves
 from crosscast.targets.defaults import version_number
 from crosscast.targets.parameter_words import scaling_words
@@ -78,7 +78,12 @@ class KerasReader:
         sites = [*policy_sites(program)]
         yield from _apis(program, sites)
         yield from _generation(program, sites)
-        yield from precision_facts(sites, NAME)
+        late = next(late_policies(program, sites), None)
+        yield from precision_facts(sites, NAME, with_default=late is None)
+        if late is not None:
+            reason = f"the policy is set behind the creation of the {late.exists}"
+            span = late.policy.span
+            yield unknown("precision.compute_dtype", reason, span, late.place, reader=NAME)
         possible = [each for each in sites if each.possible]
         if sites and not possible:
             spans = [each.span for each in sites]
@@ -120,6 +125,11 @@ def policy_sites(program: Program) -> Iterator[Site]:
         ):
             found = types_in(_policy_name(call.argument("dtype")))
             yield site(call.node, call.module, found, chosen=node)
+
+
+def policy_calls(program: Program) -> Iterator[Call]:
+    """Yield the calls that create a policy object."""
+    yield from (call for _, call in matching(program, _POLICY))
 
 
 def _policy_name(value: Value | None) -> Value | None:

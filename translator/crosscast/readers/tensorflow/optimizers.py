@@ -32,6 +32,7 @@ from crosscast.readers.python.optimizers import (
 )
 from crosscast.readers.python.schedules import Course, course_of
 from crosscast.readers.tensorflow.contrib_updates import contrib_optimizers
+from crosscast.readers.tensorflow.handed_on import given_schedules
 from crosscast.readers.tensorflow.horovod import horovod_rates
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
@@ -39,6 +40,7 @@ from crosscast.readers.tensorflow.keras_optimizers import (
     optimizer_calls,
 )
 from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
+from crosscast.readers.tensorflow.rate_functions import rate_functions
 from crosscast.readers.tensorflow.rate_variables import constant_feed, rate_variables
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ _TRAIN = re.compile(
     r"tensorflow\.(train|contrib\.opt)\.(?!Sync|experimental)(\w+\.)*[A-Z]\w*Optimizer"
 )
 _STRANGE = re.compile(
-    r"(?:Mpi|MPI)?(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMSProp|Momentum"
+    r"(?:Mpi|MPI)?(LAMB|Lamb|AdamW|Adam|LazyAdam|AdamWeightDecay|NovoGrad|LARS|SGDW|Adafactor|RMS[Pp]rop"
+    r"|Momentum"
     r"|Bert\w*Adam)(Optimizer)?(V2)?"
 )
 """Optimizers that are not TensorFlow's: of the program or of a file that is not given."""
@@ -98,8 +101,8 @@ class OptimizerReader:
         yield from _by_callback(program)
         yield from horovod_rates(program, NAME)
         if not any(_has_schedule(optimizer) for optimizer in found):
-            kept = list(rate_variables(found, NAME))
-            yield from kept or assigned_rates(program, NAME)
+            kept = [*rate_variables(found, NAME), *rate_functions(found, NAME)]
+            yield from kept or given_schedules(program, NAME) or assigned_rates(program, NAME)
 
 
 def _has_schedule(optimizer: OptimizerCall) -> bool:

@@ -53,6 +53,8 @@ def parallel(program: Program, reader: str) -> Iterator[Fact]:
             others.append(("horovod", call))
         elif _TOWER.fullmatch(call.method) and not _adds_two(call):
             others.append(("towers", call))
+        elif name == "tensorflow.distribute.get_strategy":
+            others.append(("caller", call))  # the one that is in force here
         elif _is_chosen(name, call, program):
             others.append(("strategy_by_flag", call))
         elif shown == "multi_gpu_model":
@@ -124,9 +126,7 @@ def _is_chosen(name: str, call: Call, program: Program) -> bool:
     if _CHOSEN.fullmatch(call.method):
         if program.function(call) is not None:
             return False
-        return bool(call.node.args or call.node.keywords) or name.startswith(
-            "tensorflow.distribute"
-        )
+        return bool(call.node.args or call.node.keywords)
     return False
 
 

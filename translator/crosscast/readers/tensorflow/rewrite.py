@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from crosscast.facts.fact import Fact
+from crosscast.facts.fact import Fact, unknown
 from crosscast.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, canonical, last, plain, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site
+from crosscast.readers.tensorflow.eager_steps import eager_tape
 from crosscast.readers.tensorflow.keras import policy_sites, scaler_calls
 from crosscast.targets.parameter_words import scaling_words
 
@@ -47,7 +48,13 @@ class RewriteReader:
             span = cast.module.span(cast.node)
             yield fact_of("api", Known((word,)), span, reader=NAME)
         beside = list(policy_sites(program)) if found else []
-        yield from precision_facts([cast for _, cast in found], NAME, beside)
+        tape = eager_tape(program) if any(rewrites_by_call(program)) and not beside else None
+        casts = [cast for _, cast in found]
+        yield from precision_facts(casts, NAME, beside, with_default=tape is None)
+        if tape is not None:
+            reason = "only graphs are rewritten, and the training step is none"
+            span = tape.module.span(tape.node)
+            yield unknown("precision.compute_dtype", reason, casts[0].span, span, reader=NAME)
         scaled = bool(scaler_calls(program)) or any(word in _SCALE for word, _ in found)
         for word, cast in found:
             if word == "tf_env_amp" and not scaled:  # else the wrapper tells how

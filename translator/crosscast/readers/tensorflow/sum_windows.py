@@ -12,6 +12,7 @@ from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import GradientSum
 from crosscast.readers.tensorflow.session_runs import rounds_of_runs, runs_of
+from crosscast.readers.tensorflow.still_counters import stands_still
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
@@ -35,6 +36,8 @@ class SumWindow:
     length: ast.expr
     repeats: bool
     """Whether it is `counter % length == 0`; otherwise the counter starts again."""
+    never: bool = False
+    """Whether it is never true, because nothing advances the counter."""
 
 
 def window_of(total: GradientSum) -> SumWindow | None:
@@ -127,9 +130,15 @@ def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
         for counter, length in (pair, pair[::-1]):
             if not _is_equal(node) and not _is_cleared(counter, where):
                 continue  # true forever from some step on
-            if _advances(counter, where) and _is_length(length):
+            never = _is_equal(node) and stands_still(counter, where)
+            if _is_length(length) and (never or _advances(counter, where)):
                 yield SumWindow(
-                    test=node, module=where, counter=counter, length=length, repeats=False
+                    test=node,
+                    module=where,
+                    counter=counter,
+                    length=length,
+                    repeats=False,
+                    never=never,
                 )
 
 

@@ -107,6 +107,8 @@ _AVERAGED = re.compile(r"^ema_(arrays|weights|param(eter)?s|state_dict)$", re.I)
 
 
 def _rate(walker: Walker, call: ast.Call, frame: Frame) -> None:
+    if any(last_name(argument) == "iterations" for argument in call.args):
+        return  # a schedule of Keras is asked for a rate: `schedule(optimizer.iterations)`
     subject = ""
     for argument in call.args:
         if kind_by_name(last_name(argument)) == "optimizer":

@@ -84,6 +84,9 @@ def _combined(
 def _is_last(node: ast.expr, frame: Frame) -> bool:
     """Whether a condition is true at the last batch of an epoch."""
     text = frame.module.text(node)
+    match node:
+        case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+            return False  # the first batch, or a remainder
     if _LAST.search(text):
         return True
     if isinstance(node, ast.Name):

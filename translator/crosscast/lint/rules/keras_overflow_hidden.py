@@ -1,0 +1,95 @@
+"""CL723: infinite gradients become zeros before the loss scale sees them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._examples import changed
+from crosscast.lint.rules._keras import LOOP, program_of
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.readers.python.library_calls import calls_of, plain
+from crosscast.readers.tensorflow.gradient_sums import gradient_flow
+from crosscast.readers.tensorflow.keras import scaler_calls, scales_by_hand
+from crosscast.sources.subject import Subject
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find updates of scaled losses whose gradients have lost their infinities."""
+    program = program_of(subject)
+    if program is None:
+        return
+    scaled = {(call.module, call.receiver_text) for call in scales_by_hand(program)}
+    if not scaled or any(plain(c.argument("dynamic")) is False for _, c in scaler_calls(program)):
+        return
+    seen: set[ast.AST] = set()
+    for _, call in calls_of(program):
+        if call.method not in ("apply_gradients", "apply") or not call.node.args:
+            continue
+        if (call.module, call.receiver_text) not in scaled:
+            continue
+        for part, module in gradient_flow(call.node.args[0], call.module):
+            if part in seen or not _hides_overflow(part, module):
+                continue
+            seen.add(part)
+            yield Finding(
+                span=module.span(part),
+                message=f"{call.receiver_text} looks for infinite gradients to lower the loss "
+                "scale, and here they become zeros: no step is skipped, the scale only grows",
+                hint="leave them as they are: the optimizer skips the step",
+                related=(call.module.span(call.node),),
+            )
+
+
+def _hides_overflow(node: ast.AST, module: Module) -> bool:
+    """Whether an expression replaces what is not finite by 0: `tf.where(is_finite(g), g, 0)`."""
+    match node:
+        case ast.Call(func=function, args=[ast.Call(func=test, args=[of]), kept, other]) if (
+            identifier(function) == "where"
+        ):
+            pass
+        case _:
+            return False
+    return (
+        identifier(test) == "is_finite"
+        and module.text(kept) == module.text(of)
+        and any(
+            (isinstance(part, ast.Constant) and part.value == 0)
+            or (isinstance(part, ast.Call) and identifier(part.func) in ("zeros_like", "zeros"))
+            for part in walk(other)
+        )
+    )
+
+
+_UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"
+
+RULE = Rule(
+    code="CL723",
+    name="keras-overflow-hidden",
+    topic="loss scaling",
+    severity=Severity.WARNING,
+    title="Overflows are hidden from the loss scale",
+    why="A dynamic loss scale needs overflows: they tell it to skip the step and to halve the "
+    "scale. If infinite gradients become zeros before `apply_gradients`, the optimizer updates "
+    "the weights as if these gradients were 0, and the scale doubles every 2000 steps until most "
+    "gradients overflow.",
+    wrong=changed(
+        LOOP,
+        (
+            _UNSCALED,
+            f"{_UNSCALED}    gradients = [\n"
+            "        tf.where(tf.math.is_finite(g), g, tf.zeros_like(g)) for g in gradients\n"
+            "    ]\n",
+        ),
+    ),
+    right=LOOP,
+    check=check,
+    hints=("is_finite",),
+    sources=("TensorFlow 2.15, keras/src/mixed_precision/loss_scale_optimizer.py",),
+)

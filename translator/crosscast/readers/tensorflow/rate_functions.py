@@ -1,0 +1,89 @@
+"""Learning rates that are functions without arguments, which read a variable of the program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.facts.fact import Fact
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.fact_builder import fact_of
+from crosscast.readers.python.library_calls import value_of
+from crosscast.readers.python.optimizers import OptimizerCall, course_facts, rate_of
+from crosscast.readers.python.schedules import Course
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.scopes import Binding
+
+_EPOCH = re.compile(r"epoch", re.I)
+
+
+def rate_functions(optimizers: Iterable[OptimizerCall], reader: str) -> Iterator[Fact]:
+    """Yield the first rate of optimizers with such a rate, and how a loop changes it."""
+    told = False
+    for optimizer in optimizers:
+        node, module = rate_of(optimizer.call), optimizer.call.module
+        variable = _variable(node, module.owner_of(node)) if node is not None else None
+        if variable is None:
+            continue
+        bound = [b for b in definitions(variable, module.owner_of(variable)) if b.value is not None]
+        first = next((b for b in bound if _loop_of(b) is None), None)
+        begun = value_of(first.value, first.module) if first is not None else None
+        if begun is not None and first is not None:
+            span = first.module.span(first.node)
+            yield fact_of(
+                "optimizer.learning_rate", begun, span, subject=optimizer.subject, reader=reader
+            )
+        for binding in bound if not told else ():
+            loop = _loop_of(binding)
+            if loop is not None and _is_scaled(binding, variable.id):
+                told = True
+                where = binding.module
+                head = loop.test if isinstance(loop, ast.While) else loop.target
+                per = "epoch" if _EPOCH.search(where.text(head)) else "step"
+                course = Course("step" if _is_periodic(binding) else "custom")
+                yield from course_facts(course, reader, where.span(binding.node), stepped=per)
+
+
+def _variable(rate: ast.expr, module: Module) -> ast.Name | None:
+    """Return the variable that `def rate(): return variable` reads, or a lambda."""
+    bound = definitions(rate, module) if isinstance(rate, ast.Name) else []
+    made = (bound[0].value or bound[0].node) if len(bound) == 1 else rate
+    returned: list[ast.expr | None] = []
+    if isinstance(made, ast.Lambda):
+        returned = [made.body]
+    elif isinstance(made, ast.FunctionDef):
+        returned = [node.value for node in walk(made) if isinstance(node, ast.Return)]
+    if not isinstance(made, ast.Lambda | ast.FunctionDef) or made.args.args:
+        return None
+    match returned:
+        case [ast.Name() as variable]:
+            return variable
+    return None
+
+
+def _loop_of(binding: Binding) -> ast.For | ast.While | None:
+    found = binding.module.enclosing(binding.node, ast.For, ast.While)
+    return found if isinstance(found, ast.For | ast.While) else None
+
+
+def _is_scaled(binding: Binding, name: str) -> bool:
+    """Whether a variable is multiplied or divided: `rate = rate * 0.5`, `rate *= 0.5`."""
+    match binding.node, binding.value:
+        case ast.AugAssign(op=ast.Mult() | ast.Div()), _:
+            return True
+        case _, ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            return name in (getattr(left, "id", ""), getattr(right, "id", ""))
+    return False
+
+
+def _is_periodic(binding: Binding) -> bool:
+    """Whether that happens every so many rounds: `if epoch % 25 == 0`."""
+    around = binding.module.enclosing(binding.node, ast.If)
+    return isinstance(around, ast.If) and any(
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(around.test)
+    )
