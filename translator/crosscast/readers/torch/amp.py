@@ -198,18 +198,22 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
             writer,
             [Use(place_of(c), of_helper(c, program), ("float16",), "float16") for c in helpers],
         )
-    looped = any(step.loop is not None for step in training_steps(program))
     uses = []
     for call in scalers:
         decision = _decision(call)
-        if decision.who == "always" and looped:
-            decision = scaled_under(program) or decision
-        if decision.who == "always" and not looped:
-            decision = Decision("caller", None, decision.under)
-        elif decision.who == "always" and _for_a_type(call):
-            decision = Decision("config", None, decision.under, _condition(call))
+        if decision.who == "always":
+            decision = _who_scales(call, program, decision)
         uses.append(Use(place_of(call), decision, ("float16",), "float16"))
     return tell_uses(writer, uses)
+
+
+def _who_scales(scaler: Call, program: Program, made: Decision) -> Decision:
+    """Return who decides whether a scaler that is always made scales."""
+    if not any(step.loop is not None for step in training_steps(program)):
+        return Decision("caller", None, made.under)
+    if decision := scaled_under(program):
+        return decision
+    return Decision("config", None, made.under, _condition(scaler)) if _for_a_type(scaler) else made
 
 
 def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program) -> None:

@@ -100,7 +100,7 @@ def _as_optimizer(call: Call, program: Program) -> OptimizerCall | None:
         return None
     if any(is_factory(n) for n in (*call.names, call.method)) and _is_outside(call, program):
         timm = any(n.startswith("timm.") for n in call.names)
-        return OptimizerCall(call, call.name or call.method, "selectable" if timm else "elsewhere")
+        return OptimizerCall(call, call.name, "selectable" if timm else "elsewhere")
     return _by_caller(call)
 
 
@@ -108,7 +108,7 @@ def _classes(value: Value) -> list[str]:
     """Return the optimizers that a class is one of; none if it may be something else."""
     options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
     named = [option.name for option in options if isinstance(option, Symbol)]
-    return named if len(named) == len(options) and all(map(is_optimizer, named)) else []
+    return named if len(named) == len(options) else []
 
 
 def _off_by_default(optimizer: OptimizerCall) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.library_calls import last, parts_of
@@ -88,7 +88,8 @@ class TorchParallel:
                 elif call.name == "torch.distributed.init_process_group":
                     _group(writer, call)
                 elif call.name in _SPAWNS and not _never(call):
-                    writer.number("parallel.world_size", _spawned(call), place_of(call))
+                    processes = call.argument("nprocs")
+                    writer.number("parallel.world_size", processes, place_of(call))
         if not any(fact.field == "parallel.kind" for fact in writer.facts):
             _prepared(writer, program)
         yield from writer.facts
@@ -165,13 +166,6 @@ def _group(writer: FactWriter, call: Call) -> None:
         case Known(value=int(count)) if count <= 0:
             return
     writer.number("parallel.world_size", size, place)
-
-
-def _spawned(call: Call) -> Value | None:
-    """Return the number of processes that `spawn(function, args, nprocs)` starts."""
-    if len(call.node.args) > 2 and not call.has_star:
-        return evaluate(call.node.args[2], call.module)
-    return call.argument("nprocs")
 
 
 def _prepared(writer: FactWriter, program: Program) -> None:

@@ -127,9 +127,7 @@ def _decided_by(event: Event) -> str:
 def _is_given(node: ast.expr, module: Module) -> bool:
     """Whether it is a parameter of a function that none of the files calls."""
     return any(
-        found.kind == "parameter"
-        and name.id not in ("self", "cls")
-        and not module.program.arguments_for(found, name.id)
+        found.kind == "parameter" and not module.program.arguments_for(found, name.id)
         for name, where in chase(node, module)
         if isinstance(name, ast.Name)
         for found in definitions(name, where)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import parts_of
 
@@ -193,19 +194,24 @@ def _behind(node: ast.AST, module: Module) -> Iterator[Part]:
         if parts_of(node.id) & _PROGRESS and any(b.kind in ("augment", "loop") for b in found):
             return
         for binding in found:
-            value, where = binding.value, binding.module
-            if value is None or binding.kind not in ("assign", "augment"):
-                continue
-            if isinstance(value, ast.Call) and (binding.path or _is_unrelated(value, where)):
-                continue
-            yield value, where
-            for test in tests_around(binding.node, where):
-                if _words_within(test) & _PROGRESS:
-                    yield test, where
+            match binding:
+                case Binding(kind="assign" | "augment", value=ast.expr() as value):
+                    yield from _assigned(binding, value)
     elif isinstance(node, ast.Call):
         own = module.program.function(module.call(node))
         if own is not None:
             yield from ((result, own[0]) for result in _results(own[1]))
+
+
+def _assigned(binding: Binding, value: ast.expr) -> Iterator[Part]:
+    """Yield what is assigned, and the tests about progress around it."""
+    module = binding.module
+    if isinstance(value, ast.Call) and (binding.path or _is_unrelated(value, module)):
+        return
+    yield value, module
+    for test in tests_around(binding.node, module):
+        if _words_within(test) & _PROGRESS:
+            yield test, module
 
 
 def _is_unrelated(node: ast.Call, module: Module) -> bool:

@@ -281,14 +281,18 @@ def _keeps_rates(call: Call) -> bool:
     return any(parts_of(call.module.text(target)) & _RATE_WORDS for target in targets)
 
 
+def _raises(keyword: ast.keyword) -> bool:
+    """Whether an argument gives a warm-up."""
+    match keyword.value:
+        case ast.Constant(value=0 | None):
+            return False
+    return str(keyword.arg).startswith("warm")
+
+
 def shape_by_name(call: Call) -> Shape:
     """Return the shape suggested by name and arguments of another file's function."""
     function, module = call.node.func, call.module
-    warms = any(
-        str(keyword.arg).startswith("warm")
-        and not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (0, None))
-        for keyword in call.node.keywords
-    )
+    warms = any(map(_raises, call.node.keywords))
     kept = isinstance(function, ast.Attribute) and "sched" in module.text(function.value).lower()
     decay = decay_of(module.resolve(function) or module.text(function))
     return Shape(decay or ("elsewhere" if kept else "custom"), warms)
