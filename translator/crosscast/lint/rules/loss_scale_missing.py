@@ -20,7 +20,7 @@ from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Guard, TrainingStep
+from crosscast.trainstep.events import Event, Guard, TrainingStep
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         return
     for step in eager_steps(subject):
         backward = backward_of(step) or list(step.of("backward"))
-        if any(event.scaler or event.library not in ("",) for event in backward):
+        if any(event.scaler or event.library or _multiplies(event) for event in backward):
             continue
         cause = _half(step) or _half_weights(step) or _initialized(step)
         if cause is not None and step.of("step"):
@@ -47,6 +47,14 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint="use a GradScaler, or bfloat16, which does not need one",
                 related=(backward[0].span,),
             )
+
+
+def _multiplies(event: Event) -> bool:
+    """Whether a backward pass is of a product, `(loss * factor).backward()`: a scale by hand."""
+    match event.node:
+        case ast.Call(func=ast.Attribute(value=ast.BinOp(op=ast.Mult()))):
+            return True
+    return False
 
 
 def _switched_off(subject: Subject) -> Iterator[Finding]:

@@ -46,6 +46,7 @@ def _window(script: Script) -> Iterator[Fact]:
 
 def _own_windows(script: Script, trained: str) -> Iterator[Fact]:
     cut = script.text("windows")
+    steps = script.constants["ACCUMULATION_STEPS"]
     full = script.constants.get("FULL_WINDOW")
     if re.search(r"if window:\n\s+yield window", cut):
         tail = "flush" if full else "flush_renormalized"
@@ -55,6 +56,6 @@ def _own_windows(script: Script, trained: str) -> Iterator[Fact]:
     unit = "microbatch"
     if "-100" in trained:
         unit = "token"
-    elif "count = sum(" in trained or (full and full != script.constants["ACCUMULATION_STEPS"]):
+    elif "count = sum(" in trained or full not in (None, steps):
         unit = "sample"
     yield script.fact("accumulation.normalize_by", unit, "train_window")

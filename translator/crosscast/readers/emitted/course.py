@@ -106,25 +106,21 @@ def _model(script: Script, backend: str) -> Iterator[Fact]:
         yield script.fact("model.dropout", script.constants.get("DROPOUT", 0.0), "DROPOUT")
         return
     factory = script.imported("build_model")
-    if factory and not factory.startswith("model:"):
+    if factory.partition(":")[0] not in ("", "model"):
         yield script.fact("model.kind", "custom", "train_window")
         yield script.fact(f"model.factory.{backend}", factory)
 
 
 def _data(script: Script) -> Iterator[Fact]:
     hint = "SETTINGS.data_hint"
-    options = dict(re.findall(r"--([a-z-]+) (\d+)", script.constants.get(hint, "")))
-    if "train-rows" in options:
-        yield script.fact("data.source", "synthetic", hint)
-        for option, name in (
-            ("sequence-length", "sequence_length"),
-            ("train-rows", "train_rows"),
-            ("eval-rows", "eval_rows"),
-        ):
-            if option in options:
-                yield script.fact(f"data.{name}", int(options[option]), hint)
+    text = script.constants.get(hint, "")
+    options = re.findall(r"--(sequence-length|train-rows|eval-rows) (\d+)", text)
+    if not options:
+        yield from _rows(script)
         return
-    yield from _rows(script)
+    yield script.fact("data.source", "synthetic", hint)
+    for option, number in options:
+        yield script.fact(f"data.{option.replace('-', '_')}", int(number), hint)
 
 
 def _rows(script: Script) -> Iterator[Fact]:

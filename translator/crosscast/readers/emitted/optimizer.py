@@ -60,44 +60,33 @@ def _momentum(script: Script, made: str) -> Iterator[Fact]:
     yield script.fact("optimizer.momentum", momentum, "MOMENTUM")
     if not momentum:
         return
-    own = script.text("MomentumSGD", "MomentumOfSteps", "Momentum")
-    keras = re.search(r"keras\.optimizers\.SGD\(", made)
-    inside = "MomentumSGD" in made or "MomentumOfSteps" in made or bool(keras)
-    inside = inside or bool(re.search(r"MOMENTUM \* buffer - ", own))
-    yield script.fact("optimizer.rate_in_momentum", inside, "make_optimizer")
-    stated = re.search(r"nesterov=(?:True|NESTEROV)", made)
-    formula = re.search(
-        r"group\['momentum'\] \* momentum - change|MOMENTUM \* buffer - change"
-        r"|gradient \+ MOMENTUM \* buffer|MOMENTUM \* \w+ - \w+",
-        own,
+    text = f"{made}\n{script.text('MomentumSGD', 'MomentumOfSteps', 'Momentum')}"
+    inside = re.search(
+        r"\bMomentum(?:SGD|OfSteps)\(|keras\.optimizers\.SGD\(|MOMENTUM \* buffer - ", text
     )
-    nesterov = bool(stated) or (bool(formula) and _nesterov(own))
-    yield script.fact("optimizer.nesterov", nesterov, "make_optimizer")
-
-
-def _nesterov(text: str) -> bool:
-    """Whether the step applies Nesterov momentum."""
-    return bool(
-        re.search(r"add_\(group\['momentum'\] \* momentum - change\)", text)
-        or re.search(r"assign_add\(MOMENTUM \* buffer - change\)", text)
-        or re.search(r"\(gradient \+ MOMENTUM \* buffer\)", text)
-        or re.search(r"(?:add|subtract|set_value|copy_)\w*\(.*MOMENTUM \* \w+", text)
-        or text.count("MOMENTUM *") > 1
+    yield script.fact("optimizer.rate_in_momentum", bool(inside), "make_optimizer")
+    nesterov = re.search(
+        r"nesterov=(?:True|NESTEROV)|weight\.\w*(?:add|sub)\w*\(.*"
+        r"(?:MOMENTUM|group\['momentum'\]) \* ",
+        text,
     )
+    yield script.fact("optimizer.nesterov", bool(nesterov), "make_optimizer")
 
 
 def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
     """Yield bias correction and the position of epsilon."""
     own = script.text("AdamW", "Adam", "Lamb", "LAMB")
-    stepped = script.text("train_window")
-    uncorrected = "Uncorrected" in made or bool(
-        own and "correction" not in own and "beta2 ** t" not in own
+    text = f"{made}\n{own}\n{script.text('train_window')}"
+    uncorrected = re.search(r"Uncorrected|group\['lr'\] = .*first / second", text)
+    corrected = not own or re.search(r"correction|beta2 \*\* t", own)
+    before = re.search(
+        r"EpsilonHat|step \* mean / \(tf\.sqrt\(square\) \+ EPS\)|group\['eps'\] = EPS / second"
+        r"|keras\.optimizers\.AdamW?\(",
+        text,
     )
-    uncorrected = uncorrected or bool(re.search(r"group\['lr'\] = .*first / second", stepped))
-    raw = re.search(r"step \* mean / \(tf\.sqrt\(square\) \+ EPS\)", own)
-    before = "EpsilonHat" in made or bool(raw) or "group['eps'] = EPS / second" in stepped
-    before = before or bool(re.search(r"keras\.optimizers\.AdamW?\(", made))
-    yield script.fact("optimizer.bias_correction", not uncorrected, "make_optimizer")
+    yield script.fact(
+        "optimizer.bias_correction", bool(corrected) and not uncorrected, "make_optimizer"
+    )
     if name != "lamb":
         placement = "before_correction" if before else "after_correction"
         yield script.fact("optimizer.eps_placement", placement, "make_optimizer")
@@ -106,15 +95,11 @@ def _corrections(script: Script, name: str, made: str) -> Iterator[Fact]:
 def _always_adapts(script: Script, made: str) -> bool:
     """Whether the trust ratio also applies to weights without decay."""
     own = script.text("Lamb", "LAMB", "UncorrectedLamb")
-    if "always_adapt=True" in made:
-        return True
-    if "if group['weight_decay']" in own:
-        return False
-    if "adapted(" in own:
-        return bool(re.search(r"\n            direction = adapted\(", own))
-    if "trust_ratio" in own:
-        return not re.search(r"if .*decay.*:\n.*trust_ratio", own)
-    return bool(own) and "torch.where(adapts" in own
+    always = (
+        r"always_adapt=True|\n        ratio = torch\.where\(adapts"
+        r"|\n            direction = adapted\(|\n        rate = rate \* trust_ratio\("
+    )
+    return re.search(always, f"{made}\n{own}") is not None
 
 
 def _without(text: str) -> Iterator[str]:

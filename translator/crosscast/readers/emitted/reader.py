@@ -21,7 +21,6 @@ from crosscast.readers.emitted.step import step
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
-    from crosscast.targets.backend import Backend
 
 
 class EmittedReader:
@@ -37,31 +36,31 @@ class EmittedReader:
             yield from configuration(script)
         if not script.is_emitted:
             return
-        backend = _backend(script)
-        if backend is not None and backend.framework is not None:
-            word = backend.framework.word
-            yield Fact(field="framework", value=word, origin="presence", reader=NAME)
-            yield from course(script, backend.name)
-            yield from loss(script, backend.name)
-            yield from metrics(script, backend.name)
+        for backend, framework in _backends(script)[:1]:
+            yield Fact(field="framework", value=framework, origin="presence", reader=NAME)
+            yield from course(script, backend)
+            yield from loss(script, backend)
+            yield from metrics(script, backend)
         yield from optimizer(script)
         yield from step(script)
 
 
-def _backend(script: Script) -> Backend | None:
-    """Return the backend whose framework the script imports."""
+def _backends(script: Script) -> list[tuple[str, str]]:
+    """Return the backends whose frameworks the script imports, with the names of these."""
     from crosscast.targets.backend import installed_backends
 
     by_module = {
-        backend.framework.module: backend for backend in installed_backends() if backend.framework
+        backend.framework.module: (backend.name, backend.framework.word)
+        for backend in installed_backends()
+        if backend.framework
     }
-    for module in script.modules:
-        for statement in module.tree.body:
-            if isinstance(statement, ast.Import):
-                for alias in statement.names:
-                    if alias.name in by_module:
-                        return by_module[alias.name]
-    return None
+    return [
+        by_module[alias.name]
+        for module in script.modules
+        for statement in module.tree.body
+        for alias in (statement.names if isinstance(statement, ast.Import) else ())
+        if alias.name in by_module
+    ]
 
 
 READER = EmittedReader()

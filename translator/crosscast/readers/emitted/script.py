@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from crosscast.facts.fact import Fact, Plain
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -131,14 +131,12 @@ class Script:
                     case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as made) if (
                         name == constant
                     ):
-                        pairs = zip(made.keys, made.values, strict=True)
-                        return {
-                            str(key.value): places[value.id]
-                            for key, value in pairs
+                        values = {
+                            str(key.value): identifier(value)
+                            for key, value in zip(made.keys, made.values, strict=True)
                             if isinstance(key, ast.Constant)
-                            and isinstance(value, ast.Name)
-                            and value.id in places
                         }
+                        return {k: places[name] for k, name in values.items() if name in places}
         return {}
 
     def fact(self, path: str, value: Any, *where: str, origin: str = "presence") -> Fact:

@@ -83,7 +83,7 @@ def _types(script: Script, half: str) -> dict[str, str]:
     found = dict.fromkeys(_CLASSES, "float32")
     found["matmul"] = half
     if isinstance(types := constants.get("TYPES"), dict):
-        return found | {str(k): str(v) for k, v in types.items() if k in found}
+        return found | {str(k): str(v) for k, v in types.items()}
     if "MATMUL" in constants:
         for name in ("matmul", "pointwise", "reductions", "embeddings"):
             found[name] = str(constants.get(name.upper(), "float32"))

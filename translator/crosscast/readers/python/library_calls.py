@@ -120,6 +120,11 @@ def calls_matching(program: Program, pattern: re.Pattern[str]) -> list[Call]:
     return list(dict.fromkeys(call for _, call in matching(program, pattern)))
 
 
+def wrapped(call: Call) -> list[ast.expr]:
+    """Return the function that a `functools.partial` calls, alone in a list."""
+    return call.node.args[:1] if call.name == "functools.partial" else []
+
+
 def parts_of(name: str) -> frozenset[str]:
     """Return the words of identifiers in lower case: `optimizerG_lr` is optimizer, g, lr."""
     return frozenset(word.lower() for word in _PARTS.findall(name))

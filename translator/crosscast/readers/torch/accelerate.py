@@ -126,26 +126,20 @@ def _default(value: Value) -> str:
 
 def _types(node: ast.expr, value: Value, call: Call) -> tuple[tuple[str, ...], list[Span]]:
     """Return the selectable types, and the place of the flag's definition."""
-    program = call.module.program
     found: dict[str, None] = {}
     spans: list[Span] = []
     name = (
         value.flag if isinstance(value, Known) else value.text if isinstance(value, Unknown) else ""
     )
     dest = re.sub(r"\W+$", "", name).rpartition(".")[2].rpartition("[")[2].strip("'\"")
-    flag = program.flags.get(dest) if program is not None and dest else None
+    flag = call.module.program.flags.get(dest)
     if flag is not None:
         spans.append(flag.span)
-        for choice in flag.choices:
-            word = word_of_type(choice)
-            if word:
-                found[word] = None
+        found.update(dict.fromkeys(filter(None, map(word_of_type, flag.choices))))
     if not found:
         options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
-        for option in options:
-            word = word_of_type(content(option))
-            if word:
-                found[word] = None
+        words = (word_of_type(content(option)) for option in options)
+        found.update(dict.fromkeys(filter(None, words)))
     open_to_all = flag is not None or (isinstance(value, Unknown) and not value.has_default)
     if open_to_all and not set(found) - {"float32"}:
         found.update(dict.fromkeys(HALVES))

@@ -16,7 +16,7 @@ from crosscast.readers.python.conditions import conditions_of
 from crosscast.readers.python.decisions import Decision, decide
 from crosscast.readers.python.default_conditions import holds_by_default
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains, types_of
-from crosscast.readers.python.library_calls import calls_of, last, matching
+from crosscast.readers.python.library_calls import calls_of, last, matching, wrapped
 from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.python.scaler_switches import tell_idle_scalers
 from crosscast.readers.torch.precision import Use, tell_uses
@@ -67,8 +67,7 @@ class TorchAmp:
                 if _AUTOCAST.fullmatch(name) or _SCALER.fullmatch(name):
                     api = "torch.cuda.amp" if ".cuda.amp" in name else "torch.amp"
                     writer.say("api", api, place_of(call))
-        half = any("float16" in use.types and use.decision.who != "never" for use in uses)
-        _scaling(writer, live, program, half or not uses)
+        _scaling(writer, live, program)
         yield from writer.facts
         yield from own_bounds(program, NAME)
 
@@ -83,15 +82,13 @@ def _made(program: Program, pattern: re.Pattern[str]) -> Iterator[Call]:
 
 def _partial(call: Call) -> str:
     """Return the function that `functools.partial(torch.autocast, ...)` wraps."""
-    if call.name == "functools.partial" and call.node.args:
-        return call.module.resolve(call.node.args[0])
-    return ""
+    return next(map(call.module.resolve, wrapped(call)), "")
 
 
 def _autocasts(program: Program) -> list[Call]:
     found = []
     for name, call in calls_of(program):
-        if name == "functools.partial" and _AUTOCAST.fullmatch(_partial(call)):
+        if _AUTOCAST.fullmatch(_partial(call)):
             found.append(call)
         if _AUTOCAST.fullmatch(name) and not any(m.partial for m in call.meanings):
             found.append(call)
@@ -100,9 +97,6 @@ def _autocasts(program: Program) -> list[Call]:
 
 def _arguments(call: Call) -> dict[str, ast.expr]:
     bound = dict(call.bound())
-    for keyword in call.node.keywords:
-        if keyword.arg is not None:
-            bound.setdefault(keyword.arg, keyword.value)
     first = call.node.args[:1]
     if ".cuda.amp." in call.name and call.method == "autocast" and first:
         bound.setdefault("enabled", first[0])
@@ -116,7 +110,7 @@ def _use(call: Call, program: Program) -> Use:
     module = call.module
     types: tuple[str, ...] = ("float16",)
     default = "float16"
-    if dtype is not None and not (isinstance(dtype, ast.Constant) and dtype.value is None):
+    if dtype is not None and not _is_none(dtype):
         types, default = types_of(dtype, module)
         types = types or ("float16",)
     elif _on_cpu(call, bound):
@@ -145,7 +139,7 @@ def _on_cpu(call: Call, bound: dict[str, ast.expr]) -> bool:
 def _reached(call: Call, program: Program) -> bool:
     """Whether a training step runs through the call."""
     return any(
-        context.node is call.node or getattr(context.node, "context_expr", None) is call.node
+        context.node is call.node
         for step in training_steps(program)
         for event in step.of("backward", "forward")
         for context in event.contexts
@@ -170,10 +164,7 @@ def _decided(call: Call, switch: ast.expr | None) -> Decision:
 
 def _is_found_out(switch: ast.expr, module: Module) -> bool:
     value = evaluate(switch, module)
-    if not isinstance(value, Instance):
-        return False
-    name = last(value.made_by)
-    return bool(name) and name[0].islower() and not value.made_by.startswith(("torch.", "os."))
+    return isinstance(value, Instance) and not value.made_by.startswith(("torch.", "os."))
 
 
 def _by_helpers(program: Program) -> list[Use]:
@@ -191,10 +182,8 @@ def _by_helpers(program: Program) -> list[Use]:
             switch = next(
                 (argument for argument in given if "device" not in module.text(argument)), None
             )
-            decision = _decided(call, switch)
-            if decision.who != "never":
-                decision = replace(decision, by_default=None)
-                found.append(Use(place_of(call), decision, ("float16",), ""))
+            decision = replace(_decided(call, switch), by_default=None)
+            found.append(Use(place_of(call), decision, ("float16",), ""))
     return found
 
 
@@ -209,21 +198,25 @@ def _by_scaler(writer: FactWriter, scalers: Sequence[Call], program: Program) ->
             writer,
             [Use(place_of(c), of_helper(c, program), ("float16",), "float16") for c in helpers],
         )
-    looped = any(step.loop is not None for step in training_steps(program))
     uses = []
     for call in scalers:
         decision = _decision(call)
-        if decision.who == "always" and looped:
-            decision = scaled_under(program) or decision
-        if decision.who == "always" and not looped:
-            decision = Decision("caller", None, decision.under)
-        elif decision.who == "always" and _for_a_type(call):
-            decision = Decision("config", None, decision.under, _condition(call))
+        if decision.who == "always":
+            decision = _who_scales(call, program, decision)
         uses.append(Use(place_of(call), decision, ("float16",), "float16"))
     return tell_uses(writer, uses)
 
 
-def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program, half: bool) -> None:
+def _who_scales(scaler: Call, program: Program, made: Decision) -> Decision:
+    """Return who decides whether a scaler that is always made scales."""
+    if not any(step.loop is not None for step in training_steps(program)):
+        return Decision("caller", None, made.under)
+    if decision := scaled_under(program):
+        return decision
+    return Decision("config", None, made.under, _condition(scaler)) if _for_a_type(scaler) else made
+
+
+def _scaling(writer: FactWriter, scalers: Sequence[Call], program: Program) -> None:
     if scalers:
         given = False
         for call in scalers:

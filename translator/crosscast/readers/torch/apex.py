@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
@@ -47,20 +47,19 @@ class Apex:
         if started:
             _initialize(writer, started)
         elif scaled:
-            _only_scaled(writer, scaled)
+            _only_scaled(writer, _live(scaled))
         elif handles := calls_matching(program, _OLD_HANDLE):
             _initialize(writer, handles)
-        if wrappers := calls_matching(program, WRAPPER):
+        if wrappers := _live(calls_matching(program, WRAPPER)):
             _wrapped(writer, wrappers)
         tell_fused_clip(writer, program)
         yield from writer.facts
 
 
 def _initialize(writer: FactWriter, calls: Sequence[Call]) -> None:
-    uses = [_use(call) for call in calls]
-    if not tell_uses(writer, uses, "full" if _level(calls[0]) in ("O2", "O3") else "mixed"):
-        return
-    live = [c for c, use in zip(calls, uses, strict=True) if use.decision.who != "never"]
+    live = _live(calls)
+    whole = any(_level(call) in ("O2", "O3") for call in live[:1])
+    tell_uses(writer, [_use(call) for call in live], "full" if whole else "mixed")
     for call in live:
         place = place_of(call)
         writer.say("api", "apex_amp", place)
@@ -73,6 +72,11 @@ def _initialize(writer: FactWriter, calls: Sequence[Call]) -> None:
             text = call.module.text(call.bound()["opt_level"])
             writer.unknown("precision.level", "it has no default", place, expression=text)
     _scale(writer, live)
+
+
+def _live(calls: Iterable[Call]) -> list[Call]:
+    """Return the calls that the source does not switch off."""
+    return [call for call in calls if _use(call).decision.who != "never"]
 
 
 def _level(call: Call) -> str:
@@ -108,7 +112,7 @@ def _mode(writer: FactWriter, scale: Value, node: ast.expr, call: Call) -> None:
     match scale:
         case Known(value="dynamic", flag=""):
             writer.say("loss_scaling.mode", "dynamic", place, origin="literal")
-        case Known(value=number, flag="") if is_number(number) and scale.origin == "literal":
+        case Known(value=number, flag="") if is_number(number):
             writer.say("loss_scaling.mode", "static", place, origin="literal")
             writer.number("loss_scaling.scale", scale, place)
         case Choice() | Known():
@@ -140,12 +144,7 @@ def _only_scaled(writer: FactWriter, calls: Sequence[Call]) -> None:
 
 def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
     """Record FP16_Optimizer: half weights, float32 masters, its own loss scale."""
-    uses = [
-        Use(place_of(c), decide(conditions_of(c), None, c.module), ("float16",), "float16")
-        for c in calls
-    ]
-    if not tell_uses(writer, uses, "full"):
-        return
+    tell_uses(writer, [_use(call) for call in calls], "full")
     writer.say("api", "apex_amp", *(place_of(call) for call in calls))
     writer.say("scaler_update.status", "library", *(place_of(call) for call in calls))
     for call in calls:
@@ -155,17 +154,19 @@ def _wrapped(writer: FactWriter, calls: Sequence[Call]) -> None:
     _inner_clip(writer, calls[0].module.program)
 
 
-def _inner_clip(writer: FactWriter, program: Program | None) -> None:
+def _inner_clip(writer: FactWriter, program: Program) -> None:
     """Record the limit of the old FusedAdam, which FP16_Optimizer steps with the norms."""
-    for call in calls_matching(program, _FUSED) if program is not None else ():
-        limit = call.argument("max_grad_norm") if "max_grad_norm" in call.bound() else None
-        if limit is None or (isinstance(limit, Known) and not limit.flag and not limit.value):
-            continue
-        place = call.module.span(call.bound()["max_grad_norm"])
-        writer.say("clipping.kind", "global_norm", place)
-        writer.number("clipping.value", limit, place)
-        writer.say("clipping.unscaled_first", "library", place)
-        writer.say("clipping.per", "step", place)
+    for call in calls_matching(program, _FUSED):
+        given = call.bound().get("max_grad_norm")
+        match call.argument("max_grad_norm"), given:
+            case Known(value=None | 0, flag=""), _:
+                pass
+            case limit, ast.expr():
+                place = call.module.owner_of(given).span(given)
+                writer.say("clipping.kind", "global_norm", place)
+                writer.number("clipping.value", limit, place)
+                writer.say("clipping.unscaled_first", "library", place)
+                writer.say("clipping.per", "step", place)
 
 
 def tell_wrapper_scale(writer: FactWriter, calls: Sequence[Call]) -> None:
@@ -175,18 +176,17 @@ def tell_wrapper_scale(writer: FactWriter, calls: Sequence[Call]) -> None:
         bound = call.bound()
         dynamic = bound.get("dynamic_loss_scale")
         constant = bound.get("static_loss_scale")
-        if dynamic is not None:
-            on = evaluate(dynamic, call.module)
-            if isinstance(on, Known) and not on.flag and on.value is True:
+        match evaluate(dynamic, call.module) if dynamic is not None else Known(False):
+            case Known(value=True, flag=""):
                 modes["dynamic"] = call
                 _arguments(writer, call)
-                continue
-            if not (isinstance(on, Known) and not on.flag):
+            case Known(flag=""):
+                if constant is not None:
+                    modes["static"] = call
+                    scale = call.argument("static_loss_scale")
+                    writer.number("loss_scaling.scale", scale, place_of(call))
+            case _:
                 modes["selectable"] = call
-                continue
-        if constant is not None:
-            modes["static"] = call
-            writer.number("loss_scaling.scale", call.argument("static_loss_scale"), place_of(call))
     if not modes:
         return
     word = next(iter(modes)) if len(modes) == 1 else "selectable"

@@ -12,7 +12,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import conditions, conditions_of
 from crosscast.readers.python.decisions import Decision, decide
-from crosscast.readers.python.fact_writer import FactWriter, is_foreign, place_of, trains
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.library_calls import last
 
 if TYPE_CHECKING:
@@ -88,29 +88,22 @@ def _calls(program: Program) -> Iterator[tuple[Span, Decision]]:
             if any(_FUNCTIONS.fullmatch(name) for name in call.names):
                 pass
             elif call.method in _METHODS and call.receiver is not None:
-                if call.node.args:
-                    switch = call.node.args[0]
-                for keyword in call.node.keywords:
-                    if keyword.arg in ("enable", "value"):
-                        switch = keyword.value
-                if isinstance(switch, ast.Dict):
-                    switch = None
+                named = {keyword.arg: keyword.value for keyword in call.node.keywords}
+                given = [*call.node.args[:1], named.get("enable"), named.get("value")]
+                switch = next(filter(None, given), None)
             else:
-                given = [k for k in call.node.keywords if k.arg in _KEYWORDS]
-                if not given or not _takes(call.name, call.method, given[0]):
+                keywords = [k for k in call.node.keywords if k.arg in _KEYWORDS]
+                if not keywords or not _takes(call.name, keywords[0]):
                     continue
-                switch = given[0].value
-            if switch is not None and isinstance(evaluate(switch, module), Known):
-                value = evaluate(switch, module)
-                if isinstance(value, Known) and not isinstance(value.value, bool | int | None):
-                    switch = None
+                switch = keywords[0].value
+            value = evaluate(switch, module) if switch is not None else None
+            if isinstance(value, Known) and not isinstance(value.value, bool | int | None):
+                switch = None
             yield place_of(call), decide(conditions_of(call), switch, module, _WANTED)
 
 
-def _takes(name: str, method: str, keyword: ast.keyword) -> bool:
-    """Whether a keyword of this name can concern activations: not a path, not of a parser."""
-    if is_foreign(name) or method == "add_argument":
-        return False
+def _takes(name: str, keyword: ast.keyword) -> bool:
+    """Whether a keyword of this name can concern activations: not a path."""
     if isinstance(keyword.value, ast.Constant) and not isinstance(keyword.value.value, bool):
         return False
     return not last(name).endswith(("Arguments", "Config")) or keyword.arg != "use_checkpoint"

@@ -90,8 +90,7 @@ def _changed(call: Call) -> list[Fact]:
                 if path and module.function_of(place) is module.function_of(call.node):
                     _enter(tree, path, target, value, module)
     writer = SettingWriter(NAME, layer=Layer.CONFIG)
-    if tree.keys:
-        tell_changes(writer, tree)
+    tell_changes(writer, tree)
     # What is set replaces what the file says; what remains unknown does not.
     placed = [fact for fact in writer.facts if fact.places]
     return [replace(fact, layer=Layer.LAUNCHER) if fact.known else fact for fact in placed]
@@ -100,19 +99,20 @@ def _changed(call: Call) -> list[Fact]:
 def _path(target: ast.expr, name: str) -> list[str]:
     """Return the keys of `config["a"]["b"]`; empty for another name or other keys."""
     found: list[str] = []
-    while isinstance(target, ast.Subscript):
-        key = target.slice
-        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-            return []
-        found.insert(0, key.value)
-        target = target.value
-    return found if isinstance(target, ast.Name) and target.id == name else []
+    while True:
+        match target:
+            case ast.Subscript(value=target, slice=ast.Constant(value=str(key))):
+                found.insert(0, key)
+            case ast.Name(id=root):
+                return found if root == name else []
+            case _:
+                return []
 
 
 def _enter(tree: Tree, path: list[str], target: ast.expr, value: ast.expr, module: Module) -> None:
     for key in path[:-1]:
         inner = (tree.keys or {}).get(key)
-        if inner is None or inner.keys is None:
+        if inner is None:
             inner = Tree(module.span(target), keys={}, key=module.span(target))
             tree.keys = {**(tree.keys or {}), key: inner}
         tree = inner
@@ -125,10 +125,10 @@ def tree_of(node: ast.Dict, module: Module, depth: int = 0) -> Tree:
     """Return a dictionary of a program as a tree with the places of its parts."""
     keys: dict[str, Tree] = {}
     for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and isinstance(key.value, str):
-            part = _part(value, module, depth + 1)
-            part.key = module.span(key)
-            keys[key.value] = part
+        match key:
+            case ast.Constant(value=str(word)):
+                keys[word] = _part(value, module, depth + 1)
+                keys[word].key = module.span(key)
     return Tree(module.span(node), keys=keys)
 
 
@@ -141,14 +141,15 @@ def _part(node: ast.expr, module: Module, depth: int) -> Tree:
     if isinstance(node, ast.List | ast.Tuple):
         return Tree(span, items=[_part(element, module, depth + 1) for element in node.elts])
     value = evaluate(node, module)
-    if isinstance(value, Known) or (isinstance(value, Unknown) and value.has_default):
-        plain = plain_of(content(value))
-        origin = value.origin
-        if not isinstance(plain, tuple):
-            return Tree(span, value=plain, origin=origin)
-        return Tree(span, items=[Tree(span, value=item) for item in plain], origin=origin)
-    reason = value.reason if isinstance(value, Unknown) else "only a run can tell"
-    return Tree(span, reason=reason)
+    match value:
+        case Known(origin=origin) | Unknown(has_default=True, origin=origin):
+            plain = plain_of(content(value))
+            if not isinstance(plain, tuple):
+                return Tree(span, value=plain, origin=origin)
+            return Tree(span, items=[Tree(span, value=item) for item in plain], origin=origin)
+        case Unknown(reason=reason):
+            return Tree(span, reason=reason)
+    return Tree(span, reason="only a run can tell")
 
 
 def _from_file(writer: FactWriter, call: Call) -> None:

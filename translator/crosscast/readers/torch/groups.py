@@ -30,7 +30,6 @@ _HELPERS = frozenset(
     }
 )
 _DECAY = re.compile(r"weight_decay|\bwd\b|decay$")
-_MAX = 16
 
 
 @dataclass(slots=True)
@@ -60,11 +59,7 @@ def groups_of(node: ast.expr | None, module: Module) -> Groups:
     found.count = len(dictionaries)
     for dictionary, where in dictionaries:
         found.place = found.place or (dictionary, where)
-        entries = {
-            key.value: value
-            for key, value in zip(dictionary.keys, dictionary.values, strict=True)
-            if isinstance(key, ast.Constant)
-        }
+        entries = entries_of(dictionary)
         if (rate := entries.get("lr")) is not None:
             found.rates.append((evaluate(rate, where), rate, where))
         decay = entries.get("weight_decay")
@@ -99,24 +94,13 @@ def add_later(found: Groups, call: Call, subject: str, *, decays: bool) -> None:
     for other in call.module.calls:
         if other.method != "add_param_group" or other.receiver_text != subject:
             continue
-        given = other.node.args[:1]
-        if not given or not isinstance(given[0], ast.Dict):
-            continue
-        module, dictionary = other.module, given[0]
-        decay = next(
-            (
-                value
-                for key, value in zip(dictionary.keys, dictionary.values, strict=True)
-                if isinstance(key, ast.Constant) and key.value == "weight_decay"
-            ),
-            None,
-        )
-        if decay is None:
-            continue
-        value = evaluate(decay, module)
-        found.decays.append((value, decay, module))
-        found.place = found.place or (dictionary, module)
-        found.spared = found.spared or bare != _zero(value)
+        for given in other.node.args:
+            decay = entries_of(given).get("weight_decay") if isinstance(given, ast.Dict) else None
+            if decay is not None:
+                value = evaluate(decay, other.module)
+                found.decays.append((value, decay, other.module))
+                found.place = found.place or (given, other.module)
+                found.spared = found.spared or bare != _zero(value)
 
 
 def _zero(value: Value) -> bool:
@@ -124,20 +108,23 @@ def _zero(value: Value) -> bool:
 
 
 def _dictionaries(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module]]:
-    count = 0
-    for here, where in chase(node, module):
-        listed = here.elts if isinstance(here, ast.List | ast.Tuple) else []
-        for element in listed:
-            for inner, place in chase(element, where):
-                if isinstance(inner, ast.Dict) and count < _MAX and _is_group(inner):
-                    count += 1
-                    yield inner, place
-    if not count:
-        yield from _appended(node, module)
+    found = [
+        (inner, place)
+        for here, where in chase(node, module)
+        for element in (here.elts if isinstance(here, ast.List | ast.Tuple) else [])
+        for inner, place in chase(element, where)
+        if isinstance(inner, ast.Dict) and "params" in entries_of(inner)
+    ]
+    yield from found or _appended(node, module)
 
 
-def _is_group(node: ast.Dict) -> bool:
-    return any(isinstance(k, ast.Constant) and k.value == "params" for k in node.keys)
+def entries_of(node: ast.Dict) -> dict[str, ast.expr]:
+    """Return the values of a dictionary by those keys that are constants."""
+    return {
+        str(key.value): value
+        for key, value in zip(node.keys, node.values, strict=True)
+        if isinstance(key, ast.Constant)
+    }
 
 
 def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module]]:
@@ -158,7 +145,7 @@ def _appended(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Module
         for part in given:
             listed = part.elts if isinstance(part, ast.List) else [part]
             for inner in listed:
-                if isinstance(inner, ast.Dict) and _is_group(inner):
+                if isinstance(inner, ast.Dict):
                     yield inner, module
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crosscast.pysource.names.containers import definitions
 from crosscast.readers.python.fact_writer import FactWriter
 from crosscast.readers.python.library_calls import target_of
+from crosscast.readers.torch.groups import entries_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -34,8 +35,6 @@ _GROUP = re.compile(r"group|\bpg\b", re.I)
 def tell_changes(writer: FactWriter, call: Call, subject: str) -> None:
     """Record which settings of the optimizer that a call makes are changed later."""
     program = call.module.program
-    if program is None:
-        return
     variable = target_of(call.node, call.module)
     found = list(_assigned(program))
     found += _added(program, variable.rpartition(".")[2])
@@ -77,11 +76,11 @@ def _assigned(program: Program) -> Iterator[_Change]:
 
 def _is_computed(value: ast.expr, module: Module) -> bool:
     """Whether a value is what a function of the program returns, also by a name for it."""
-    found = [value]
+    found: list[ast.expr | None] = [value]
     if isinstance(value, ast.Name):
-        found = [b.value for b in definitions(value, module) if b.value is not None]
+        found = [binding.value for binding in definitions(value, module)]
     calls = [module.call(node) for node in found if isinstance(node, ast.Call)]
-    return any(":" in name for call in calls if call is not None for name in call.names)
+    return any(":" in name for call in calls for name in call.names)
 
 
 def _of_group(target: ast.expr, module: Module) -> str:
@@ -96,14 +95,10 @@ def _added(program: Program, variable: str) -> Iterator[_Change]:
     """Yield the settings of groups that are added to an optimizer later."""
     for module in program.modules:
         for call in module.calls:
-            if call.method != "add_param_group" or not call.node.args:
+            if call.method != "add_param_group" or not call.receiver_text.endswith(variable):
                 continue
-            if variable and not call.receiver_text.endswith(variable):
-                continue
-            given = call.node.args[0]
-            keys = given.keys if isinstance(given, ast.Dict) else []
-            for key in keys:
-                name = key.value if isinstance(key, ast.Constant) else None
-                if isinstance(name, str) and name in _FIELDS:
-                    text = module.text(call.node)[:80]
-                    yield _Change(_FIELDS[name], module.span(call.node), text)
+            for given in call.node.args:
+                for name in entries_of(given) if isinstance(given, ast.Dict) else ():
+                    if name in _FIELDS:
+                        text = module.text(call.node)[:80]
+                        yield _Change(_FIELDS[name], module.span(call.node), text)

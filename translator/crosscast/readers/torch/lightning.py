@@ -14,8 +14,9 @@ from crosscast.pysource.values.value import Known
 from crosscast.readers.python.fact_writer import FactWriter, content, place_of
 from crosscast.readers.python.library_calls import calls_matching, last
 from crosscast.readers.python.losses import returned_losses
+from crosscast.readers.torch.groups import entries_of
 from crosscast.readers.torch.lightning_settings import accumulation, clipping, precision
-from crosscast.readers.torch.schedule_calls import scheduled
+from crosscast.readers.torch.schedule_calls import schedule_of
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -70,10 +71,7 @@ def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
     place = place_of(call)
     writer.say("api", "lightning", place)
     writer.say("scaler_update.status", "library", place)
-    bound = dict(call.bound())
-    for keyword in call.node.keywords:
-        if keyword.arg is not None:
-            bound.setdefault(keyword.arg, keyword.value)
+    bound = call.bound()
     parsers = calls_matching(program, _PARSER)
     by_flags = bool(parsers) and (last(call.name) == "from_argparse_args" or call.has_star)
     places = [place, *(place_of(parser) for parser in parsers)] if by_flags else [place]
@@ -84,9 +82,13 @@ def _trainer(writer: FactWriter, call: Call, program: Program) -> None:
     precision(writer, chosen, call, places, by_flags=by_flags)
     accumulation(writer, bound.get("accumulate_grad_batches"), call, places, by_flags=by_flags)
     clipping(writer, bound, call, places, by_flags=by_flags)
+    _epochs(writer, bound, call)
+
+
+def _epochs(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> None:
     for name in ("max_epochs", "n_epochs"):
         if name in bound:
-            writer.number("run.epochs", evaluate(bound[name], call.module), place)
+            writer.number("run.epochs", evaluate(bound[name], call.module), place_of(call))
 
 
 def _plugin(node: ast.expr | None, call: Call) -> ast.expr | None:
@@ -104,10 +106,8 @@ def _strategy(writer: FactWriter, bound: dict[str, ast.expr], call: Call) -> boo
     for name in ("strategy", "accelerator", "distributed_backend"):
         if name not in bound:
             continue
-        value = evaluate(bound[name], call.module)
-        text = str(content(value) or "")
-        if isinstance(value, Known) or not text:
-            text = text if isinstance(content(value), str) else call.module.text(bound[name])
+        word = content(evaluate(bound[name], call.module))
+        text = word if isinstance(word, str) else call.module.text(bound[name])
         for pattern, kind in _KINDS:
             if pattern.search(text.lower()):
                 named = True
@@ -149,23 +149,12 @@ def _command_line(writer: FactWriter, call: Call) -> None:
     writer.say("api", "lightning", place)
     writer.say("parallel.kind", "library", place)
     defaults = call.bound().get("trainer_defaults")
-    if defaults is None:
-        for keyword in call.node.keywords:
-            if keyword.arg == "trainer_defaults":
-                defaults = keyword.value
-    bound: dict[str, ast.expr] = {}
-    if isinstance(defaults, ast.Dict):
-        for key, value in zip(defaults.keys, defaults.values, strict=True):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                bound[key.value] = value
+    bound = entries_of(defaults) if isinstance(defaults, ast.Dict) else {}
     if "precision" in bound:
         precision(writer, bound["precision"], call, [place], by_flags=False)
-    if "accumulate_grad_batches" in bound:
-        steps = bound["accumulate_grad_batches"]
-        accumulation(writer, steps, call, [place], by_flags=False)
+    accumulation(writer, bound.get("accumulate_grad_batches"), call, [place], by_flags=False)
     clipping(writer, bound, call, [place], by_flags=False)
-    if "max_epochs" in bound:
-        writer.number("run.epochs", evaluate(bound["max_epochs"], call.module), place)
+    _epochs(writer, bound, call)
 
 
 def _fabric(writer: FactWriter, call: Call) -> None:
@@ -174,9 +163,9 @@ def _fabric(writer: FactWriter, call: Call) -> None:
     chosen = call.bound().get("precision") or _plugin(call.bound().get("plugins"), call)
     precision(writer, chosen, call, [place], by_flags=False)
     writer.say("scaler_update.status", "library", place)
-    if not _strategy(writer, dict(call.bound()), call):
+    if not _strategy(writer, call.bound(), call):
         writer.say("parallel.kind", "library", place)
-    _processes(writer, dict(call.bound()), call)
+    _processes(writer, call.bound(), call)
 
 
 def _losses(program: Program) -> Iterator[Fact]:
@@ -200,13 +189,11 @@ def _losses(program: Program) -> Iterator[Fact]:
 def _methods(program: Program, wanted: str) -> Iterator[tuple[Module, Function]]:
     """Yield the methods of this name of Lightning modules."""
     for module in program.modules:
-        for name, function in module.functions.items():
-            owner, _, method = name.rpartition(".")
-            if method != wanted or owner not in module.classes:
-                continue
-            scope = module.scopes.get(module.classes[owner])
-            base = program.library_base(scope) if scope is not None else ""
-            if _MODULE.fullmatch(base) or (not base and _imports(module)):
+        for name, owner in module.classes.items():
+            function = module.functions.get(f"{name}.{wanted}")
+            base = program.library_base(module.scopes[owner])
+            inherits = _MODULE.fullmatch(base) if base else _imports(module)
+            if function is not None and inherits:
                 yield module, function
 
 
@@ -219,44 +206,35 @@ def _module(writer: FactWriter, module: Module, function: Function, program: Pro
     writer.say("api", "lightning", span)
     if not _by_hand(module, function):
         writer.say("zero_grad.where", "library", span)
-    if not _makes_schedule(program, module, function):
+    calls = (module.call(node) for node in walk(function) if isinstance(node, ast.Call))
+    if not any(schedule_of(call, program) for call in calls):
         return
     interval, place = _interval(module, function)
-    writer.say("schedule.stepped_per", interval, place or span)
+    writer.say("schedule.stepped_per", interval, place)
     if interval == "step":
-        writer.say("schedule.on_skip", "library", place or span)
-
-
-def _makes_schedule(program: Program, module: Module, function: Function) -> bool:
-    """Whether a function creates a schedule."""
-    end = function.end_lineno or function.lineno
-    return any(
-        place.file == module.source.name and function.lineno <= place.line <= end
-        for schedule in scheduled(program)
-        for place in schedule.places
-    )
+        writer.say("schedule.on_skip", "library", place)
 
 
 def _by_hand(module: Module, function: Function) -> bool:
     """Whether the module steps its optimizers itself."""
     owner = module.class_of(function)
     for node in walk(owner) if owner is not None else ():
-        target = node.targets[0] if isinstance(node, ast.Assign) else None
-        if isinstance(target, ast.Attribute) and target.attr == "automatic_optimization":
-            value = node.value if isinstance(node, ast.Assign) else None
-            return isinstance(value, ast.Constant) and value.value is False
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(attr="automatic_optimization"), *_],
+                value=ast.Constant(value=False),
+            ):
+                return True
     return False
 
 
-def _interval(module: Module, function: Function) -> tuple[str, Span | None]:
+def _interval(module: Module, function: Function) -> tuple[str, Span]:
     for node in walk(function):
-        if isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value == "interval":
-                    word = content(evaluate(value, module))
-                    if word in ("step", "epoch"):
-                        return str(word), module.span(value)
-    return "epoch", None
+        value = entries_of(node).get("interval") if isinstance(node, ast.Dict) else None
+        word = content(evaluate(value, module)) if value is not None else ""
+        if value is not None and word in ("step", "epoch"):
+            return str(word), module.span(value)
+    return "epoch", module.span(function)
 
 
 READER = Lightning()

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Known, Unknown, Value
-from crosscast.readers.python.fact_writer import FactWriter, content, is_number
+from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.readers.python.fact_writer import FactWriter, content
 from crosscast.readers.python.origins import origin
 from crosscast.readers.words import PRECISIONS, mode_of
 
@@ -38,50 +38,36 @@ def precision(
     who = origin(node, module)
     spans = [module.span(node), *places]
     word = _word(value)
-    text = module.text(node)
-    if who == "always":
-        if word is None:
-            writer.unknown("precision.compute_dtype", "the precision is unknown", *spans)
-            writer.say("precision.enabled", "config", *spans, confidence="likely")
-            return
-        if word not in PRECISIONS:
-            writer.unknown("precision.compute_dtype", f"a precision called {word!r}", *spans)
-            return
-        dtype, mode = PRECISIONS[word], mode_of(word)
+    text = "" if who == "always" else module.text(node)
+    dtype, mode = PRECISIONS.get(word, ""), mode_of(word)
+    if text:
+        writer.say("precision.enabled", who, *spans, expression=text)
+        writer.say("precision.flag", text, *spans)
+        writer.say("loss_scaling.mode", "library", *spans)
+    elif not word:
+        writer.say("precision.enabled", "config", *spans, confidence="likely")
+    elif dtype:
         writer.say("precision.enabled", "never" if dtype == "float32" else "always", *spans)
-        writer.say("precision.compute_dtype", dtype, *spans)
-        if dtype != "float32":
-            writer.say("precision.dtypes", dtype, *spans)
-            writer.say("precision.mode", mode, *spans)
         scaled = dtype == "float16" and mode == "mixed"
         writer.say("loss_scaling.mode", "library" if scaled else "none", *spans)
-        return
-    writer.say("precision.enabled", who, *spans, expression=text)
-    writer.say("precision.flag", text, *spans)
-    writer.say("loss_scaling.mode", "library", *spans)
-    if word is None:
-        writer.unknown("precision.compute_dtype", "the switch is unknown", *spans, expression=text)
-        return
-    if word not in PRECISIONS:
-        reason = f"a precision called {word!r}"
+    if not dtype:
+        reason = f"a precision called {word!r}" if word else "the precision is unknown"
         writer.unknown("precision.compute_dtype", reason, *spans, expression=text)
         return
-    dtype = PRECISIONS[word]
     writer.say("precision.compute_dtype", dtype, *spans, expression=text)
-    writer.say("precision.dtypes", dtype, *spans)
     if dtype != "float32":
-        writer.say("precision.mode", mode_of(word), *spans)
+        writer.say("precision.dtypes", dtype, *spans)
+        writer.say("precision.mode", mode, *spans)
 
 
-def _word(value: Value) -> str | None:
-    plain = content(value)
-    if plain is None and not (isinstance(value, Known) or _defaulted(value)):
-        return None
-    return str(plain).lower()
-
-
-def _defaulted(value: Value) -> bool:
-    return isinstance(value, Unknown) and value.has_default
+def _word(value: Value) -> str:
+    """Return a precision in lower case; empty if unknown."""
+    match value:
+        case Known(value=plain) | Unknown(default=plain, has_default=True):
+            return str(plain).lower()
+        case Choice(options=((_, Known(value=plain)), *_)):
+            return "" if plain is None else str(plain).lower()
+    return ""
 
 
 def accumulation(
@@ -99,12 +85,13 @@ def accumulation(
         module = call.module.owner_of(node)
         spans = [module.span(node), *places]
         value = evaluate(node, module)
-        if isinstance(value, Known) and not is_number(value.value):
-            if not isinstance(value.value, dict):
+        match value:
+            case Known(value=None):
                 return
-            writer.unknown("accumulation.steps", "it changes with the epoch", *spans)
-        else:
-            writer.value("accumulation.steps", value, *spans)
+            case Known(value=dict()):
+                writer.unknown("accumulation.steps", "it changes with the epoch", *spans)
+            case _:
+                writer.value("accumulation.steps", value, *spans)
     writer.say("accumulation.present", "yes", *spans)
     for name in ("loss_divided", "tail", "no_sync"):
         writer.say(f"accumulation.{name}", "library", *spans)
@@ -132,9 +119,9 @@ def clipping(
         module = call.module.owner_of(node)
         value = evaluate(node, module)
         spans = [module.span(node), *places]
-        plain = content(value)
-        if isinstance(value, Known) and not value.flag and (plain is None or plain == 0):
-            return
+        match value:
+            case Known(value=None | 0, flag=""):
+                return
         writer.number("clipping.value", value, *spans)
     kind = "global_norm"
     algorithm = bound.get("gradient_clip_algorithm")

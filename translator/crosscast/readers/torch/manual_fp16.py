@@ -11,6 +11,7 @@ from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice
 from crosscast.readers.python.conditions import conditions_of
@@ -71,29 +72,28 @@ class ManualFp16:
         scalers = [c for c in _calls(program, _SCALER) if _scales_loss(program)]
         stepping = _backwards(program)
         byhand = bool(wrappers or masters or stepping or _scaled(program))
-        halved = [c for c in _halved(program) if _matters(c, byhand)]
+        halved = [c for c, model in _halved(program) if _matters(c, model, byhand)]
         if not halved:
             stepping = []
-        found = [*wrappers, *masters, *halved, *scalers]
-        if not found:
+        uses = [_use(call) for call in (*wrappers, *masters, *halved, *scalers)]
+        uses = [use for use in uses if use.decision.who != "never"]
+        if not uses:
             return
-        uses = [_use(call) for call in found]
-        if not tell_uses(writer, uses, "full"):
-            return
+        tell_uses(writer, uses, "full")
         if not byhand and {use.default for use in uses} == {"bfloat16"}:
             _without_masters(writer)
-        live = [c for c, use in zip(found, uses, strict=True) if use.decision.who != "never"]
-        if wrappers or masters or scalers or (stepping and not calls_matching(program, BY_APEX)):
-            writer.say("api", "custom_fp16", *(place_of(call) for call in live))
+        own = [*wrappers, *masters, *scalers]
+        if own or (stepping and not calls_matching(program, BY_APEX)):
+            writer.say("api", "custom_fp16", *(use.place for use in uses))
         tell_wrapper_scale(writer, wrappers)
-        if not wrappers and not scalers:
-            _by_hand(writer, program)
         for call in scalers:
             dynamic = "Dynamic" in call.name
             writer.say("loss_scaling.mode", "dynamic" if dynamic else "static", place_of(call))
-        if stepping and not (wrappers or scalers):
+        if not wrappers and not scalers:
+            _by_hand(writer, program)
             places = [place_of(call) for call in stepping]
-            writer.say("loss_scaling.mode", "library", *places, confidence="likely")
+            if places:
+                writer.say("loss_scaling.mode", "library", *places, confidence="likely")
         yield from writer.facts
 
 
@@ -132,37 +132,35 @@ def _scaled(program: Program) -> list[tuple[Call, ast.expr]]:
 
 def _is_scale(node: ast.expr, module: Module) -> bool:
     """Whether a factor or the value it is computed from is named a scale."""
-    texts = [module.text(node)]
+    return any(map(_SCALE.search, _texts(node, module)))
+
+
+def _texts(node: ast.expr, module: Module) -> Iterator[str]:
+    """Yield the texts of an expression and of what its names are assigned."""
+    yield module.text(node)
     for inner in walk(node):
         for binding in definitions(inner, module) if isinstance(inner, ast.Name) else ():
-            if binding.kind == "assign" and binding.value is not None:
-                texts.append(module.text(binding.value))
-    return any(_SCALE.search(text) for text in texts)
+            match binding:
+                case Binding(kind="assign", value=ast.expr() as value):
+                    yield module.text(value)
 
 
 def _changes(node: ast.expr, module: Module) -> bool:
     """Whether the program changes a scale while it trains."""
-    words = set(_SCALE.findall(module.text(node)))
-    for inner in walk(node):
-        for binding in definitions(inner, module) if isinstance(inner, ast.Name) else ():
-            if binding.kind == "assign" and binding.value is not None:
-                words |= set(_SCALE.findall(module.text(binding.value)))
-    return any(
-        isinstance(statement, ast.AugAssign)
-        and words & set(_SCALE.findall(module.text(statement.target)))
-        for statement in module.nodes
-    )
+    words = {word for text in _texts(node, module) for word in _SCALE.findall(text)}
+    changed = (module.text(statement.target) for statement in module.every(ast.AugAssign))
+    return any(words & set(_SCALE.findall(text)) for text in changed)
 
 
 def _backwards(program: Program) -> list[Call]:
     """Return `optimizer.backward(loss)`: an optimizer that scales the loss itself."""
-    return [
-        call
-        for module in program.modules
-        for call in module.calls
-        if call.method == "backward" and call.receiver is not None and call.node.args
-        if kind_by_name(last_name(call.receiver)) == "optimizer"
-    ]
+    found = []
+    for call in program.calls():
+        match call.node:
+            case ast.Call(func=ast.Attribute(value=stepped, attr="backward"), args=[_, *_]):
+                if kind_by_name(last_name(stepped)) == "optimizer":
+                    found.append(call)
+    return found
 
 
 def _calls(program: Program, pattern: re.Pattern[str]) -> list[Call]:
@@ -186,14 +184,14 @@ def _scales_loss(program: Program) -> bool:
     return bool(methods & {"update_scale", "has_overflow", "scale_gradient"})
 
 
-def _halved(program: Program) -> Iterator[Call]:
-    for module in program.modules:
-        for call in module.calls:
-            model = _model_of(call)
-            if model is None or not is_model_name(last_name(model)):
-                continue
-            if (call.method in ("half", "bfloat16") and not call.node.args) or _to_half(call):
-                yield call
+def _halved(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+    """Yield the calls that halve a model, and the model."""
+    for call in program.calls():
+        model = _model_of(call)
+        if model is None or not is_model_name(last_name(model)):
+            continue
+        if call.method in ("half", "bfloat16") or _to_half(call):
+            yield call, model
 
 
 def _model_of(call: Call) -> ast.expr | None:
@@ -218,27 +216,22 @@ def _to_half(call: Call) -> str:
     return next(iter(words & set(HALVES)), "")
 
 
-def _matters(call: Call, masters: bool) -> bool:
+def _matters(call: Call, model: ast.expr, masters: bool) -> bool:
     """Whether the halved model is trained."""
     function = call.module.function_of(call.node)
     where = parts_of(function.name) if function is not None else frozenset()
-    receiver = call.receiver
-    whose = parts_of(call.module.text(receiver)) if receiver is not None else frozenset()
-    if (where | whose) & _FROZEN:
+    if (where | parts_of(call.receiver_text)) & _FROZEN:
         return False
-    if masters and (_used_after(call) or _handed_on(call)):
+    name = call.module.text(model)
+    if masters and (_used_after(call, name) or _handed_on(call, name)):
         return True
     decision = decide(conditions_of(call), None, call.module)
     chosen = decision.who in ("flag", "config")
-    return (chosen or _type_of(call) == "bfloat16") and _used_after(call)
+    return (chosen or _type_of(call) == "bfloat16") and _used_after(call, name)
 
 
-def _used_after(call: Call) -> bool:
+def _used_after(call: Call, name: str) -> bool:
     """Whether the model goes to an optimizer or a training wrapper in the same function."""
-    model = _model_of(call)
-    if model is None:
-        return False
-    name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
         isinstance(inner, ast.Attribute)
@@ -248,12 +241,8 @@ def _used_after(call: Call) -> bool:
     )
 
 
-def _handed_on(call: Call) -> bool:
+def _handed_on(call: Call, name: str) -> bool:
     """Whether the model goes to a function that makes an optimizer or wraps it for training."""
-    model = _model_of(call)
-    if model is None:
-        return False
-    name = call.module.text(model)
     function: ast.AST = call.module.function_of(call.node) or call.module.tree
     return any(
         isinstance(inner, ast.Call)

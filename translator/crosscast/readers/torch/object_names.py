@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.library_calls import last
 
 if TYPE_CHECKING:
@@ -17,29 +16,32 @@ def subject_of(call: Call) -> str:
     module = call.module
     child: ast.AST = call.node
     here = module.parent(child)
-    while here is not None and not isinstance(here, ast.stmt):
-        if isinstance(here, ast.Dict) and child in here.values:
-            key = here.keys[here.values.index(child)]
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                return key.value
-        function = here.func if isinstance(here, ast.Call) else None
-        if isinstance(function, ast.Attribute) and function.attr == "append":
-            return module.text(function.value)
-        child, here = here, module.parent(here)
-    if isinstance(here, ast.Assign):
-        target = here.targets[0]
-        if isinstance(target, ast.Tuple) and isinstance(here.value, ast.Tuple):
-            for target_name, value in zip(target.elts, here.value.elts, strict=False):
-                if any(node is call.node for node in walk(value)):
-                    return module.text(target_name)
-        if isinstance(target, ast.Tuple) and target.elts:
-            return module.text(target.elts[0])
-        return module.text(target)
-    if isinstance(here, ast.AnnAssign):
-        return module.text(here.target)
-    if isinstance(here, ast.Return):
-        around = module.function_of(call.node)
-        return around.name if around is not None else ""
+    while not isinstance(here, ast.stmt):
+        assert here is not None, "every call is part of a statement"
+        outer = module.parent(here)
+        match here, outer:
+            case ast.Dict(keys=keys, values=values), _:
+                for key, value in zip(keys, values, strict=True):
+                    match key:
+                        case ast.Constant(value=str(word)) if value is child:
+                            return word
+            case ast.Call(func=ast.Attribute(value=container, attr="append")), _:
+                return module.text(container)
+            case ast.Tuple(elts=values), ast.Assign(targets=[ast.Tuple(elts=names)]):
+                for name, value in zip(names, values, strict=False):
+                    if value is child:
+                        return module.text(name)
+        child, here = here, outer
+    match here:
+        case (
+            ast.Assign(targets=[ast.Tuple(elts=[target, *_]), *_])
+            | ast.Assign(targets=[target, *_])
+            | ast.AnnAssign(target=target)
+        ):
+            return module.text(target)
+        case ast.Return():
+            around = module.function_of(call.node)
+            return around.name if around is not None else ""
     return ""
 
 

@@ -18,7 +18,6 @@ _NO_CLASS = re.compile(
     r"|Test|Loss|Schedule|Init|Wrapper|Strategy|Base|Enum|Type|Kwargs|Options|Model|Net|LR)$"
 )
 _MODULES = ("torch.optim.", "torch_optimizer.", "apex.optimizers.", "bitsandbytes.optim.")
-_NOT_MADE = frozenset({"Optimizer"})
 _FACTORY = re.compile(
     r"(create|build|get|make|init|setup|initialize|configure|prepare|construct|smart|choose|select)"
     r"_?(\w*_)?optim"
@@ -40,21 +39,21 @@ _DECOUPLED_ADAM = re.compile(r"(Fused|CPU|Bert|OpenAI|Paged|Distributed)\w*Adam|
 def is_optimizer(name: str) -> bool:
     """Whether a qualified name is an optimizer class."""
     word = last(name)
-    if not name or is_foreign(name) or word in _NOT_MADE or _NO_CLASS.search(word):
+    if is_foreign(name) or _NO_CLASS.search(word):
         return False
     return bool(_CLASS.fullmatch(word))
 
 
 def is_factory(name: str) -> bool:
     """Whether a function of this name creates an optimizer."""
-    return bool(_FACTORY.fullmatch(last(name))) and not is_foreign(name)
+    return _FACTORY.fullmatch(last(name)) is not None
 
 
 def is_library_class(name: str) -> bool:
     """Whether a class belongs to a module that only contains optimizers."""
     if name.startswith(("torch.optim.lr_scheduler.", "torch.optim.swa_utils.")):
         return False
-    return name.startswith(_MODULES) and last(name)[:1].isupper() and "LR" not in last(name)
+    return name.startswith(_MODULES) and last(name)[:1].isupper()
 
 
 def family(name: str) -> str:
@@ -66,11 +65,7 @@ def family(name: str) -> str:
     if "Muon" in word:
         return ""
     found = family_of(word)
-    if found == "adam" and (name.startswith("deepspeed") or _DECOUPLED_ADAM.search(word)):
-        return "adamw"
-    if found == "adam" and "W" in word.partition("Adam")[2]:
-        return "adamw"
-    return found
+    return "adamw" if found == "adam" and _DECOUPLED_ADAM.search(word) else found
 
 
 def decay_field(name: str) -> str:

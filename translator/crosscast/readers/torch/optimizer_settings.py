@@ -45,14 +45,12 @@ def tell_settings(
     if not _decoupled(call):
         coupled = "l2"
 
-    def number(field: str, value: Value | None, node: ast.expr | None) -> None:
-        spans = [place]
+    def number(field: str, value: Value | None, node: ast.expr) -> None:
+        module = call.module.owner_of(node)
+        spans = [place, module.span(node)]
         more = {}
-        if node is not None:
-            module = call.module.owner_of(node)
-            spans.append(module.span(node))
-            if isinstance(value, Known) and not value.flag and not isinstance(node, ast.Constant):
-                more = {"expression": module.text(node)[:200]}
+        if isinstance(value, Known) and not value.flag and not isinstance(node, ast.Constant):
+            more = {"expression": module.text(node)[:200]}
         writer.number(f"optimizer.{field}", value, *spans, subject=subject, under=under, **more)
 
     groups = groups_of(bound.get("params") or _first(call), call.module)
@@ -72,7 +70,7 @@ def tell_settings(
     if "betas" in bound:
         _betas(writer, call, bound["betas"], subject, under)
     decay = groups.decay
-    if decay is not None and not _positive(call.argument("weight_decay")):
+    if decay is not None:
         number(coupled, decay[0], decay[1])
     elif "weight_decay" in bound:
         number(coupled, call.argument("weight_decay"), bound["weight_decay"])
@@ -81,13 +79,14 @@ def tell_settings(
         if isinstance(on, bool):
             writer.say("optimizer.nesterov", "yes" if on else "no", place, subject=subject)
     given = bound.get("params") or _first(call)
-    if groups.spared and groups.place is not None:
+    if groups.spared:
+        assert groups.place is not None
         span = groups.place[1].span(groups.place[0])
         writer.say("optimizer.no_decay", "yes", span, subject=subject, under=under)
     elif given is not None and are_all_parameters(given, call.module):
         span = call.module.owner_of(given).span(given)
         writer.say("optimizer.no_decay", "no", span, subject=subject, under=under)
-    if groups.place is not None and len({shown for _, shown in _rates(groups)}) > 1:
+    if len({shown for _, shown in _rates(groups)}) > 1:
         spans = [where.span(node) for _, node, where in groups.rates]
         writer.say("optimizer.rate_groups", "yes", *spans, subject=subject, under=under)
 
@@ -105,10 +104,6 @@ def _decoupled(call: Call) -> bool:
         if (mode := call.argument(name)) is not None and content(mode) is False:
             return False
     return True
-
-
-def _positive(value: Value | None) -> bool:
-    return isinstance(value, Known) and value.value not in (0, 0.0, None)
 
 
 def _first(call: Call) -> ast.expr | None:
@@ -129,25 +124,22 @@ def _betas(
         given = evaluate(node, module)
         if isinstance(given, Choice):
             given = given.options[0][1]
-        both = content(given)
-        if isinstance(both, tuple | list) and len(both) == 2:
-            values = [
-                beta if isinstance(beta, Known | Choice) else Known(beta, "derived", flag_of(given))
-                for beta in both
-            ]
-        else:
-            values = [given, given]
+        match content(given):
+            case [_, _] as both:
+                values = [
+                    b if isinstance(b, Known | Choice) else Known(b, "derived", flag_of(given))
+                    for b in both
+                ]
+            case _:
+                values = [given, given]
     for index, value in enumerate(values[:2]):
         writer.number(f"optimizer.betas.{index}", value, span, subject=subject, under=under)
 
 
 def tell_from_flags(writer: FactWriter, call: Call, subject: str) -> None:
     """Record the settings that timm's factory takes from its own flags."""
-    program = call.module.program
-    if program is None:
-        return
     for name, field in optimizer_words("timm flags").items():
-        flag = program.flags.get(name)
+        flag = call.module.program.flags.get(name)
         if flag is not None:
             value = flag.given or flag.default
             if isinstance(value, Known):

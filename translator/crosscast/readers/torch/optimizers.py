@@ -71,11 +71,8 @@ class TorchOptimizers:
 
 
 def _configures(program: Program) -> bool:
-    return any(
-        name.rpartition(".")[2] == "configure_optimizers" or is_factory(name)
-        for module in program.modules
-        for name in module.functions
-    )
+    """Whether a file without a training loop makes an optimizer."""
+    return any(is_factory(name) for module in program.modules for name in module.functions)
 
 
 def _optimizer_calls(program: Program) -> Iterator[OptimizerCall]:
@@ -87,10 +84,9 @@ def _optimizer_calls(program: Program) -> Iterator[OptimizerCall]:
 
 def _as_optimizer(call: Call, program: Program) -> OptimizerCall | None:
     names = [n for n in call.names if is_optimizer(n) or is_library_class(n)]
-    names = [n for n in names if not WRAPPERS.search(last(n)) or is_optimizer(n)]
-    classes = list(dict.fromkeys(last(n) for n in names))
+    names = [n for n in names if not WRAPPERS.search(last(n))]
     if names and not _inside_own_class(call):
-        if len(classes) == 1 or len({family(n) for n in names}) == 1:
+        if len({family(n) for n in names}) == 1:
             return OptimizerCall(call, names[0], family(names[0]))
         return OptimizerCall(call, "", "selectable")
     if _by_name(call):
@@ -104,7 +100,7 @@ def _as_optimizer(call: Call, program: Program) -> OptimizerCall | None:
         return None
     if any(is_factory(n) for n in (*call.names, call.method)) and _is_outside(call, program):
         timm = any(n.startswith("timm.") for n in call.names)
-        return OptimizerCall(call, call.name or call.method, "selectable" if timm else "elsewhere")
+        return OptimizerCall(call, call.name, "selectable" if timm else "elsewhere")
     return _by_caller(call)
 
 
@@ -112,7 +108,7 @@ def _classes(value: Value) -> list[str]:
     """Return the optimizers that a class is one of; none if it may be something else."""
     options = [option for _, option in value.options] if isinstance(value, Choice) else [value]
     named = [option.name for option in options if isinstance(option, Symbol)]
-    return named if len(named) == len(options) and all(map(is_optimizer, named)) else []
+    return named if len(named) == len(options) else []
 
 
 def _off_by_default(optimizer: OptimizerCall) -> bool:
@@ -132,27 +128,23 @@ def _by_name(call: Call) -> bool:
     """Whether it calls `getattr(torch.optim, name)` or an entry of a table of optimizers."""
     function = call.node.func
     module = call.module
-    inner = function
-    if isinstance(inner, ast.Name):
-        found = [b.value for b in definitions(inner, module) if b.kind == "assign"]
-        if len(found) != 1 or found[0] is None:
-            return False
-        inner = found[0]
-    if isinstance(inner, ast.Call) and module.resolve(inner.func) == "getattr" and inner.args:
-        return module.resolve(inner.args[0]).startswith(("torch.optim", "apex.optimizers"))
-    if isinstance(inner, ast.Call) and module.resolve(inner.func) == "eval" and inner.args:
-        return re.search(r"['\"](torch\.)?optim\.", module.text(inner.args[0])) is not None
-    if isinstance(inner, ast.Subscript):
-        return module.resolve(inner.value) == "torch.optim.__dict__"
+    behind: list[ast.expr | None] = [function]
+    if isinstance(function, ast.Name):
+        behind = [b.value for b in definitions(function, module) if b.kind == "assign"]
+    match behind:
+        case [ast.Call(func=ast.Name(id="getattr"), args=[place, *_])]:
+            return module.resolve(place).startswith(("torch.optim", "apex.optimizers"))
+        case [ast.Call(func=ast.Name(id="eval"), args=[text, *_])]:
+            return re.search(r"['\"](torch\.)?optim\.", module.text(text)) is not None
+        case [ast.Subscript(value=table)]:
+            return module.resolve(table) == "torch.optim.__dict__"
     return False
 
 
 def _is_outside(call: Call, program: Program) -> bool:
     """Whether the called factory is not defined in the given files."""
-    if program.function(call) is not None or any(":" in name for name in call.names):
-        return False
     subject = subject_of(call)
-    if not subject or subject == "self":
+    if not subject or program.function(call) is not None:
         return False
     return call.receiver is None or bool(call.name) or "opt" in subject.lower()
 
@@ -208,7 +200,7 @@ def _tell(
             under=under,
             expression=optimizer.name,
         )
-    if optimizer.family == "elsewhere" or optimizer.family == "caller":
+    if optimizer.family in ("elsewhere", "caller"):
         return
     if optimizer.family == "selectable" and is_factory(optimizer.name):
         tell_from_flags(writer, call, name)
@@ -224,17 +216,15 @@ def _given(writer: FactWriter, program: Program) -> None:
     """Record that the caller or another file provides the optimizer that is stepped here."""
     for step in training_steps(program):
         for event in step.of("step"):
-            receiver = event.node.func if isinstance(event.node, ast.Call) else None
-            if not event.subject or not isinstance(receiver, ast.Attribute):
-                continue
-            if _is_parameter(receiver.value, event.module):
-                _say_whose(writer, "caller", event)
-                return
+            match event.node:
+                case ast.Call(func=ast.Attribute(value=receiver)):
+                    if _is_parameter(receiver, event.module):
+                        _say_whose(writer, "caller", event)
+                        return
     told_of: set[str] = set()
     for step in training_steps(program):
         for event in step.of("step"):
-            own = isinstance(event.node, ast.Call) and isinstance(event.node.func, ast.Attribute)
-            if own and "opt" in event.subject.lower() and event.subject not in told_of:
+            if "opt" in event.subject.lower() and event.subject not in told_of:
                 told_of.add(event.subject)
                 _say_whose(writer, "elsewhere", event)
 
@@ -246,7 +236,7 @@ def _say_whose(writer: FactWriter, who: str, event: Event) -> None:
 def _is_parameter(node: ast.expr, module: Module) -> bool:
     """Whether an object comes from a parameter, directly or through an attribute."""
     return any(
-        binding.kind == "parameter" and here.id != "self"
+        binding.kind == "parameter"
         for here, where in chase(node, module)
         if isinstance(here, ast.Name)
         for binding in definitions(here, where)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Choice, Known, Unknown, Value
+from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
-from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
+from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
 from crosscast.readers.python.library_calls import last, parts_of
 from crosscast.trainstep.frames.object_kinds import is_model_name, last_name
 from crosscast.trainstep.steps.search import training_steps
@@ -88,7 +88,8 @@ class TorchParallel:
                 elif call.name == "torch.distributed.init_process_group":
                     _group(writer, call)
                 elif call.name in _SPAWNS and not _never(call):
-                    writer.number("parallel.world_size", _spawned(call), place_of(call))
+                    processes = call.argument("nprocs")
+                    writer.number("parallel.world_size", processes, place_of(call))
         if not any(fact.field == "parallel.kind" for fact in writer.facts):
             _prepared(writer, program)
         yield from writer.facts
@@ -99,10 +100,8 @@ def _kind(call: Call) -> str:
         for pattern, kind in _KINDS:
             if pattern.fullmatch(name):
                 return kind
-        if last(name) in _OWN and not name.startswith(("paddle", "tensorflow", "jax")):
-            inside = call.module.class_of(call.node)
-            if inside is None or inside.name not in _OWN:
-                return _OWN[last(name)]
+        if last(name) in _OWN:
+            return _OWN[last(name)]
         if ":" in name and (kind := _of_base(name, call)):
             return kind
     return _of_own_wrapper(call)
@@ -110,12 +109,9 @@ def _kind(call: Call) -> str:
 
 def _of_base(name: str, call: Call) -> str:
     """Return the kind of parallelism of a class of the program, from its base class."""
-    program = call.module.program
-    scope = program.class_named(name) if program is not None else None
-    if scope is None or not isinstance(scope.node, ast.ClassDef):
-        return ""
-    for base in scope.node.bases:
-        above = scope.module.resolve(base)
+    scope = call.module.program.class_named(name)
+    bases = scope.node.bases if scope and isinstance(scope.node, ast.ClassDef) else []
+    for above in map(scope.module.resolve, bases) if scope else ():
         for pattern, kind in _KINDS:
             if above.startswith("torch.nn.") and pattern.fullmatch(above):
                 return kind
@@ -126,23 +122,21 @@ def _of_own_wrapper(call: Call) -> str:
     """Return the kind of a function of another file: `model = smart_DDP(model)`."""
     words = parts_of(last(call.name))
     kind = "fsdp" if "fsdp" in words else "ddp" if words & {"ddp", "allreduce"} else ""
-    program = call.module.program
-    if not kind or program is None or program.function(call) is not None:
+    if not kind or call.module.program.function(call) is not None:
         return ""
-    target = call.module.parent(call.node)
-    if not isinstance(target, ast.Assign) or not call.node.args:
-        return ""
-    named = (last_name(target.targets[0]), last_name(call.node.args[0]))
-    return kind if all(map(is_model_name, named)) else ""
+    match call.module.parent(call.node), call.node.args:
+        case ast.Assign(targets=[made, *_]), [given, *_]:
+            named = (last_name(made), last_name(given))
+            return kind if all(map(is_model_name, named)) else ""
+    return ""
 
 
 def _never(call: Call) -> bool:
     """Whether a condition that the source fixes keeps the call from running."""
     for condition in conditions(call.node, call.module):
-        value = evaluate(condition.node, condition.module)
-        fixed = isinstance(value, Known) and not value.flag and value.origin in ("literal",)
-        if fixed and bool(value.value) != condition.holds:  # type: ignore[union-attr]
-            return True
+        match evaluate(condition.node, condition.module):
+            case Known(value=value, flag="") if bool(value) != condition.holds:
+                return True
     return False
 
 
@@ -153,43 +147,25 @@ def _under(call: Call) -> tuple[str, ...]:
 def _group(writer: FactWriter, call: Call) -> None:
     """Record the backend and the number of processes."""
     place = place_of(call)
-    value = call.argument("backend")
     node = call.bound().get("backend")
-    if value is not None and node is not None:
-        flag = value.flag if isinstance(value, Known) else ""
-        plain = content(value)
-        if (flag and not isinstance(node, ast.IfExp)) or (
-            isinstance(value, Unknown) and _is_setting(node)
-        ):
-            writer.say(
-                "parallel.backend", "flag", place, origin="flag", expression=call.module.text(node)
-            )
-        elif plain in ("nccl", "gloo", "mpi"):
-            likely = isinstance(value, Choice) or isinstance(node, ast.IfExp)
-            if isinstance(node, ast.IfExp) and "nccl" in call.module.text(node):
-                plain = "nccl"  # it runs on a GPU
-            writer.say(
-                "parallel.backend",
-                str(plain),
-                place,
-                origin="literal",
-                confidence="likely" if likely else "certain",
-            )
+    text = call.module.text(node) if node is not None else ""
+    value = call.argument("backend")
+    match value, node:
+        case _, ast.IfExp() if "nccl" in text:  # it runs on a GPU
+            writer.say("parallel.backend", "nccl", place, origin="literal", confidence="likely")
+        case Known(value="nccl" | "gloo" | "mpi" as word, flag=""), _:
+            writer.say("parallel.backend", word, place, origin="literal")
+        case Choice(options=((_, Known(value="nccl" | "gloo" | "mpi" as word)), *_)), _:
+            writer.say("parallel.backend", word, place, origin="literal", confidence="likely")
+        case Known(flag=""), _:
+            pass
+        case (Known(), _) | (Unknown(), ast.Attribute() | ast.Subscript()):
+            writer.say("parallel.backend", "flag", place, origin="flag", expression=text)
     size = call.argument("world_size")
-    if isinstance(size, Known) and not (isinstance(size.value, int) and size.value > 0):
-        return
+    match size:
+        case Known(value=int(count)) if count <= 0:
+            return
     writer.number("parallel.world_size", size, place)
-
-
-def _spawned(call: Call) -> Value | None:
-    """Return the number of processes that `spawn(function, args, nprocs)` starts."""
-    if len(call.node.args) > 2 and not call.has_star:
-        return evaluate(call.node.args[2], call.module)
-    return call.argument("nprocs")
-
-
-def _is_setting(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute | ast.Subscript)
 
 
 def _prepared(writer: FactWriter, program: Program) -> None:
@@ -233,9 +209,11 @@ def _is_given(event: Event) -> bool:
 def _is_sign(node: ast.AST, module: Module) -> bool:
     """Whether code speaks of several processes, or of a model in a wrapper (`model.module`)."""
     match node:
-        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[of, named, *_]):
-            wrapped = isinstance(named, ast.Constant) and named.value in ("module", "no_sync")
-            return wrapped and is_model_name(last_name(of))
+        case ast.Call(
+            func=ast.Name(id="getattr" | "hasattr"),
+            args=[of, ast.Constant(value="module" | "no_sync"), *_],
+        ):
+            return is_model_name(last_name(of))
         case ast.Attribute(value=ast.Name() | ast.Attribute() as of, attr="module"):
             return is_model_name(last_name(of))
         case ast.Call():

@@ -64,8 +64,7 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
     places = [module.span(node)]
     function = module.function_of(node)
     if function is not None:
-        program = module.program
-        sites = program.call_sites(module, function) if program is not None else ()
+        sites = module.program.call_sites(module, function)
         if not sites and module.class_of(function) is None and not _is_handed_on(module, function):
             return None
         if _ADJUSTS.search(function.name):
@@ -92,52 +91,43 @@ def _part(node: ast.Assign | ast.AugAssign, module: Module) -> SchedulePart | No
 
 def _arguments(value: ast.expr, module: Module) -> Iterator[Part]:
     """Yield the rates that calls pass to a function such as `set_lr(optimizer, rate)`."""
-    program = module.program
-    if program is not None and isinstance(value, ast.Name):
+    if isinstance(value, ast.Name):
         for binding in definitions(value, module):
             if binding.kind == "parameter":
-                yield from program.arguments_for(binding, value.id)
+                yield from module.program.arguments_for(binding, value.id)
 
 
 def _is_handed_on(module: Module, function: Function) -> bool:
     """Whether a function without calls is used by name, as a callback."""
-    own = set(map(id, walk(function)))
-    return any(
-        isinstance(node, ast.Name) and node.id == function.name and id(node) not in own
-        for node in module.nodes
-    )
+    return any(node.id == function.name for node in module.every(ast.Name))
 
 
 def stepped_rates(program: Program) -> Iterator[SchedulePart]:
     """Yield the facts of steps of schedules that the files do not create."""
     for step in training_steps(program):
         for event in step.of("schedule"):
-            decided = "" if event.library else _decided_by(event)
-            if decided and (event.loops or decided == "caller"):
+            decided = _decided_by(event)
+            if not event.library and (event.loops or decided == "caller"):
                 yield SchedulePart(decided, (event.span,), confidence="likely")
 
 
 def _decided_by(event: Event) -> str:
     """Return the decay: `caller`, `elsewhere`, or `custom` if the event itself decides it."""
-    node, module = event.node, event.module
-    if isinstance(node, ast.Call):
-        mover = node.func.value if isinstance(node.func, ast.Attribute) else node.func
-        return "caller" if _is_given(mover, module) else "elsewhere"
-    value = getattr(node, "value", None)
-    if not isinstance(value, ast.expr):
-        return "custom"
-    if any(_is_given(name, module) for name in walk(value) if isinstance(name, ast.Name)):
-        return "caller"
-    return "elsewhere" if foreign_call(value, module) is not None else "custom"
+    module = event.module
+    match event.node:
+        case ast.Call(func=ast.Attribute(value=mover)) | ast.Call(func=mover):
+            return "caller" if _is_given(mover, module) else "elsewhere"
+        case ast.Assign(value=value) | ast.AugAssign(value=value):
+            if any(_is_given(name, module) for name in walk(value) if isinstance(name, ast.Name)):
+                return "caller"
+            return "elsewhere" if foreign_call(value, module) is not None else "custom"
+    return "custom"
 
 
 def _is_given(node: ast.expr, module: Module) -> bool:
     """Whether it is a parameter of a function that none of the files calls."""
-    program = module.program
     return any(
-        found.kind == "parameter"
-        and name.id not in ("self", "cls")
-        and not (program is not None and program.arguments_for(found, name.id))
+        found.kind == "parameter" and not module.program.arguments_for(found, name.id)
         for name, where in chase(node, module)
         if isinstance(name, ast.Name)
         for found in definitions(name, where)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import chase, definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import parts_of
 
@@ -35,7 +36,6 @@ _ARITHMETIC = frozenset({"min", "max", "float", "int", "round", "abs", "pow", "s
 _BLOCKS = (ast.If, ast.IfExp, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
 _METHODS = ("get_lr", "_get_lr", "get_last_lr", "lr_at", "step", "__call__")
 _DEPTH = 5
-_MOST_NODES = 1500
 _HOPS = 6
 Part = tuple[ast.AST, "Module"]
 
@@ -61,40 +61,36 @@ def shape_of(formulas: Iterable[Part]) -> Shape:
 
 def shape_of_class(call: Call) -> Shape:
     """Return the shape of the class of the program that a call instantiates."""
-    program = call.module.program
-    shape = Shape("")
-    for name in call.names:
-        scope = program.class_named(name) if program is not None else None
-        if scope is not None and not shape.decay:
+    for scope in map(call.module.program.class_named, call.names):
+        if scope is not None:
             module = scope.module
             methods = (module.functions.get(f"{scope.qualname}.{word}") for word in _METHODS)
-            shape = shape_of(
+            return shape_of(
                 (node, module) for method in methods if method for node in _results(method)
             )
-    return shape
+    return Shape("")
 
 
 def head_start(formulas: Iterable[Part]) -> str:
     """Return the formula of a warm-up whose first rate is not 0: `(step + 1) / warmup`."""
     for node, module in _followed(formulas):
-        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
-            continue
-        by_length = any(word.startswith("warm") for word in _words_within(node.right))
-        if by_length and _is_ahead(node.left):
-            return module.text(node)
+        match node:
+            case ast.BinOp(left=count, op=ast.Div(), right=length) if _is_ahead(count):
+                if any(word.startswith("warm") for word in _words_within(length)):
+                    return module.text(node)
     return ""
 
 
 def _is_ahead(node: ast.expr) -> bool:
     """Whether a number is added to the step counter."""
-    while isinstance(node, ast.Call) and identifier(node.func) in ("float", "int") and node.args:
-        node = node.args[0]
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-        return False
-    for count, added in ((node.left, node.right), (node.right, node.left)):
-        more = added.value if isinstance(added, ast.Constant) else 0
-        if isinstance(more, int | float) and more > 0 and _words_within(count) & _PROGRESS:
-            return True
+    match node:
+        case ast.Call(func=ast.Name(id="float" | "int"), args=[inner]):
+            return _is_ahead(inner)
+        case (
+            ast.BinOp(left=count, op=ast.Add(), right=ast.Constant())
+            | ast.BinOp(left=ast.Constant(), op=ast.Add(), right=count)
+        ):
+            return bool(_words_within(count) & _PROGRESS)
     return False
 
 
@@ -151,8 +147,7 @@ def _compares(node: ast.AST) -> bool:
         return False
     if any(isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mod) for inner in walk(node)):
         return False  # every so many steps: a window of accumulation, a log
-    listed = isinstance(node.ops[0], ast.In | ast.NotIn)
-    return listed or not any(word.startswith("warm") for word in _words_within(node))
+    return not any(word.startswith("warm") for word in _words_within(node))
 
 
 def _is_linear(node: ast.AST) -> bool:
@@ -174,7 +169,7 @@ def _followed(formulas: Iterable[Part]) -> Iterator[Part]:
     """
     waiting = [(node, module, 0) for node, module in formulas]
     seen: set[int] = set()
-    while waiting and len(seen) < _MOST_NODES:
+    while waiting:
         node, module, depth = waiting.pop()
         if id(node) in seen:
             continue
@@ -194,31 +189,35 @@ def _is_open(node: ast.Call, module: Module) -> bool:
 
 
 def _behind(node: ast.AST, module: Module) -> Iterator[Part]:
-    program = module.program
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         found = list(definitions(node, module))
         if parts_of(node.id) & _PROGRESS and any(b.kind in ("augment", "loop") for b in found):
             return
         for binding in found:
-            value, where = binding.value, binding.module
-            if binding.kind not in ("assign", "augment") or value is None:
-                continue
-            if isinstance(value, ast.Call) and (binding.path or _is_unrelated(value, where)):
-                continue
-            yield value, where
-            for test in tests_around(binding.node, where):
-                if _words_within(test) & _PROGRESS:
-                    yield test, where
-    elif isinstance(node, ast.Call) and program is not None:
-        own = program.function(module.call(node))
+            match binding:
+                case Binding(kind="assign" | "augment", value=ast.expr() as value):
+                    yield from _assigned(binding, value)
+    elif isinstance(node, ast.Call):
+        own = module.program.function(module.call(node))
         if own is not None:
             yield from ((result, own[0]) for result in _results(own[1]))
+
+
+def _assigned(binding: Binding, value: ast.expr) -> Iterator[Part]:
+    """Yield what is assigned, and the tests about progress around it."""
+    module = binding.module
+    if isinstance(value, ast.Call) and (binding.path or _is_unrelated(value, module)):
+        return
+    yield value, module
+    for test in tests_around(binding.node, module):
+        if _words_within(test) & _PROGRESS:
+            yield test, module
 
 
 def _is_unrelated(node: ast.Call, module: Module) -> bool:
     """Whether a call creates an object unrelated to learning rates."""
     name = module.resolve(node.func)
-    return name.endswith(("parse_args", "load", "DataLoader", "parameters")) or not name
+    return name.endswith(("parse_args", "load", "DataLoader", "parameters"))
 
 
 def tests_around(node: ast.AST, module: Module) -> Iterator[ast.expr]:
@@ -231,7 +230,6 @@ def tests_around(node: ast.AST, module: Module) -> Iterator[ast.expr]:
 
 def results_behind(node: ast.expr, module: Module) -> Iterator[Part]:
     """Yield what the functions behind an expression return: a lambda, a name, a `partial`."""
-    program = module.program
     for source, where in chase(node, module):
         if isinstance(source, ast.Lambda):
             yield source.body, where
@@ -241,9 +239,9 @@ def results_behind(node: ast.expr, module: Module) -> Iterator[Part]:
         elif isinstance(source, ast.Call) and where.resolve(source.func) == "functools.partial":
             for inner in source.args[:1]:
                 yield from results_behind(inner, where)
-        elif isinstance(source, ast.Name | ast.Attribute) and program is not None:
+        elif isinstance(source, ast.Name | ast.Attribute):
             for name in where.resolve_all(source):
-                found = program.function_named(name)
+                found = module.program.function_named(name)
                 if found is not None:
                     yield from ((result, found[0]) for result in _results(found[1]))
 
@@ -251,10 +249,9 @@ def results_behind(node: ast.expr, module: Module) -> Iterator[Part]:
 def _results(function: Function) -> Iterator[ast.expr]:
     """Yield what a function returns, and the conditions that choose it."""
     for node in walk(function):
-        if isinstance(node, ast.Return) and node.value is not None:
-            yield node.value
-        elif isinstance(node, ast.If):
-            yield node.test
+        match node:
+            case ast.Return(value=ast.expr() as result) | ast.If(test=result):
+                yield result
 
 
 def foreign_call(node: ast.expr, module: Module, hops: int = 0) -> Call | None:
@@ -277,8 +274,7 @@ def foreign_call(node: ast.expr, module: Module, hops: int = 0) -> Call | None:
 
 def _is_foreign(node: ast.Call, module: Module) -> bool:
     """Whether a call is of a function outside the files that may return a rate."""
-    program = module.program
-    if program is None or program.function(module.call(node)) is not None:
+    if module.program.function(module.call(node)) is not None:
         return False
     return not _is_open(node, module) and module.resolve(node.func) not in ("len", "getattr")
 

@@ -69,7 +69,7 @@ def returned_scalers(program: Program) -> tuple[Span, ...]:
 
 
 def _is_unseen(binding: Binding, program: Program) -> bool:
-    if binding.kind != "assign" or not isinstance(binding.value, ast.Call):
+    if not isinstance(binding.value, ast.Call):
         return False
     call = binding.module.call(binding.value)
     known = call.name.startswith(("torch.", "apex.", "paddle.", "tensorflow."))
@@ -80,11 +80,11 @@ def scaled_under(program: Program) -> Decision | None:
     """Return who decides whether losses are scaled, in a loop that has passes of both kinds."""
     for step in training_steps(program):
         passes = step.of("backward")
-        scaled = [event for event in passes if event.scaler and not event.library]
+        scaled = [event for event in passes if event.scaler]
         if not scaled or len(scaled) == len(passes):
             continue
         event = scaled[0]
-        tests = [Condition(g.node, g.holds, event.module) for g in event.guards if g.window is None]
+        tests = [Condition(guard.node, guard.holds, event.module) for guard in event.guards]
         found = decide(tests, None, event.module)
         if found.who != "always":
             return found

@@ -11,10 +11,9 @@ from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.values.value import Choice, Known, Unknown
-from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import runs_by_default
-from crosscast.readers.python.fact_writer import content, is_number, place_of
-from crosscast.readers.python.library_calls import last, parts_of
+from crosscast.readers.python.fact_writer import FactWriter, content, is_number, place_of
+from crosscast.readers.python.library_calls import last, parts_of, wrapped
 from crosscast.readers.python.rate_curves import RateCurve, curve_of_function, curve_of_method
 from crosscast.readers.python.schedule_parts import SchedulePart, part_of_curve
 from crosscast.readers.schedule_names import decay_of, decay_of_schedule
@@ -39,13 +38,14 @@ def scheduled(program: Program) -> Iterator[SchedulePart]:
     """Yield the schedules that calls create."""
     for module in program.modules:
         for call in module.calls:
-            part = _of_call(call, program)
+            part = schedule_of(call, program)
             if part is not None:
                 part.by_default = runs_by_default(call.node, module)
                 yield part
 
 
-def _of_call(call: Call, program: Program) -> SchedulePart | None:
+def schedule_of(call: Call, program: Program) -> SchedulePart | None:
+    """Return the schedule that a call creates."""
     owner = call.module.class_of(call.node)
     if owner is not None and table.is_schedule(owner.name):
         return None
@@ -54,8 +54,8 @@ def _of_call(call: Call, program: Program) -> SchedulePart | None:
         return _of_library(call, name)
     if "schedule" in call.bound() and last(call.name).endswith("Adam"):
         return _of_bert(call)
-    partial = _is_partial(call)
-    word = last(call.module.resolve(call.node.args[0]) if partial else call.name) or call.method
+    name = next(map(call.module.resolve, wrapped(call)), call.name)
+    word = last(name) or call.method
     if table.FACTORY.fullmatch(word) and program.function(call) is None:
         return None if call.receiver is not None and not call.name else _of_factory(call, program)
     if table.POLICY.fullmatch(word) and program.function(call) is None:
@@ -70,10 +70,6 @@ def _of_call(call: Call, program: Program) -> SchedulePart | None:
         if any(binding.kind == "parameter" for binding in bindings):
             return SchedulePart("caller", (place_of(call),))
     return None
-
-
-def _is_partial(call: Call) -> bool:
-    return call.name == "functools.partial" and bool(call.node.args)
 
 
 def _of_library(call: Call, name: str) -> SchedulePart:
@@ -102,8 +98,7 @@ def _of_library(call: Call, name: str) -> SchedulePart:
         shape = shape_of_class(call)
         part.decay, part.warms = shape.decay or _by_style(call), shape.warms
     total = next((argument for argument in table.TOTALS if argument in bound), "")
-    number = content(call.argument(total)) if total else None
-    if total and (not is_number(number) or number > 0):  # type: ignore[operator]
+    if total:
         part.total = _number("schedule.total_steps", call, total)
     return part
 
@@ -134,10 +129,8 @@ def _of_function(call: Call) -> SchedulePart:
     """Return the schedule of the function passed to LambdaLR."""
     node = call.bound().get("lr_lambda") or (call.node.args[1] if len(call.node.args) > 1 else None)
     place = place_of(call)
-    if node is None:
-        return SchedulePart("custom", (place,))
-    formulas = list(results_behind(node, call.module))
-    if not formulas:
+    formulas = list(results_behind(node, call.module)) if node is not None else []
+    if node is None or not formulas:
         return SchedulePart("custom", (place,), confidence="likely")
     shape = shape_of(formulas)
     if _is_made_elsewhere(node, call):
@@ -156,9 +149,8 @@ def _of_function(call: Call) -> SchedulePart:
 
 def _of_own_class(call: Call) -> RateCurve | None:
     """Return the curve of the rates that the class of the program returns."""
-    program = call.module.program
-    for name in call.names if program is not None else ():
-        found = program.function_named(f"{name}.get_lr") if program is not None else None
+    for name in call.names:
+        found = call.module.program.function_named(f"{name}.get_lr")
         if found is not None:
             return curve_of_method(found[1], found[0])
     return None
@@ -168,9 +160,7 @@ def _is_made_elsewhere(node: ast.expr, call: Call) -> bool:
     """Whether a function behind a name is created by code of another file."""
     program = call.module.program
     found = [binding for binding in definitions(node, call.module) if binding.kind == "assign"]
-    if program is None or len(found) < 2:
-        return False
-    return any(
+    return len(found) > 1 and any(
         isinstance(binding.value, ast.Call)
         and program.function(binding.module.call(binding.value)) is None
         and binding.module.resolve(binding.value.func) != "functools.partial"
@@ -214,18 +204,15 @@ def _add_warmup(part: SchedulePart, call: Call) -> None:
 
 def _number(field: str, call: Call, argument: str) -> Fact | None:
     """Return the fact of an argument; None if it is certainly no number."""
-    value = call.argument(argument)
-    plain = isinstance(value, Known) or (isinstance(value, Unknown) and value.has_default)
-    if value is None or (plain and not is_number(content(value))):
-        return None
-    return fact_of(field, value, place_of(call), reader="torch_schedules")
+    writer = FactWriter("torch_schedules")
+    writer.number(field, call.argument(argument), place_of(call))
+    return next(iter(writer.facts), None)
 
 
 def _of_word(call: Call) -> SchedulePart:
     """Return the schedule that an argument of `get_scheduler` names."""
-    value = call.argument("name")
-    if value is None and call.node.args:
-        value = evaluate(call.node.args[0], call.module)
+    first = [evaluate(given, call.module) for given in call.node.args[:1]]
+    value = call.argument("name", *first)
     word = str(content(value)).lower().rpartition(".")[2]
     flag = value.flag if isinstance(value, Known) else ""
     part = SchedulePart(decay_of_schedule(word), (place_of(call),), flag=flag)
@@ -262,7 +249,7 @@ def _of_factory(call: Call, program: Program) -> SchedulePart:
 def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
     """Return the schedule of a rate function outside the files, from its name."""
     given = [*call.node.args, *(argument.value for argument in call.node.keywords)]
-    if not _is_partial(call) and not any(
+    if not wrapped(call) and not any(
         _OPTIMIZER.search(call.module.text(argument)) for argument in given
     ):
         return None
@@ -279,8 +266,8 @@ def _of_policy(call: Call, word: str, program: Program) -> SchedulePart | None:
         part.decay = "elsewhere"
         for flag in program.all_flags:
             chosen = content(flag.given or flag.default)
-            if table.POLICY_FLAG.fullmatch(flag.dest) and isinstance(chosen, str):
-                part.decay = decay_of_schedule(chosen) or "elsewhere"
+            if table.POLICY_FLAG.fullmatch(flag.dest):
+                part.decay = decay_of_schedule(str(chosen or "")) or "elsewhere"
                 part.flag = f"args.{flag.dest}"
                 part.places = (*part.places, flag.span)
                 break
@@ -294,14 +281,18 @@ def _keeps_rates(call: Call) -> bool:
     return any(parts_of(call.module.text(target)) & _RATE_WORDS for target in targets)
 
 
+def _raises(keyword: ast.keyword) -> bool:
+    """Whether an argument gives a warm-up."""
+    match keyword.value:
+        case ast.Constant(value=0 | None):
+            return False
+    return str(keyword.arg).startswith("warm")
+
+
 def shape_by_name(call: Call) -> Shape:
     """Return the shape suggested by name and arguments of another file's function."""
     function, module = call.node.func, call.module
-    warms = any(
-        (keyword.arg or "").startswith("warm")
-        and not (isinstance(keyword.value, ast.Constant) and keyword.value.value in (0, None))
-        for keyword in call.node.keywords
-    )
+    warms = any(map(_raises, call.node.keywords))
     kept = isinstance(function, ast.Attribute) and "sched" in module.text(function.value).lower()
     decay = decay_of(module.resolve(function) or module.text(function))
     return Shape(decay or ("elsewhere" if kept else "custom"), warms)

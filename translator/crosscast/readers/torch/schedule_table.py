@@ -85,13 +85,13 @@ def confidence(name: str) -> Confidence:
 def is_schedule(name: str) -> bool:
     """Whether a qualified name is a class or function that creates a schedule."""
     word = last(name)
-    if not word or is_foreign(name) or _NO_SCHEDULE.search(word):
+    if is_foreign(name) or _NO_SCHEDULE.search(word):
         return False
     if name.startswith("diffusers.") and not name.startswith("diffusers.optimization."):
         return False
     if name.startswith("torch.optim.lr_scheduler."):
-        return word[:1].isupper() and word not in ("LRScheduler", "_LRScheduler")
-    return bool(_CLASS.fullmatch(word) or _FUNCTION.fullmatch(word)) and word[:1] != "_"
+        return word[:1].isupper()
+    return bool(_CLASS.fullmatch(word) or _FUNCTION.fullmatch(word))
 
 
 def warms_up(name: str) -> bool:

@@ -55,10 +55,10 @@ def _tell_engine(writer: FactWriter, program: Program) -> None:
     """Record when an event-driven engine advances the rate: `on ITERATION_STARTED, scheduler`."""
     for module in program.modules:
         for call in module.calls:
-            if call.method != "add_event_handler" or len(call.node.args) < 2:
+            if call.method != "add_event_handler":
                 continue
-            event, handler = (module.text(argument) for argument in call.node.args[:2])
-            if "sched" not in handler.lower():
+            event, *handler = map(module.text, call.node.args[:2] or [call.node])
+            if "sched" not in "".join(handler).lower():
                 continue
             place = module.span(call.node)
             if "ITERATION" in event:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, Layer
 from crosscast.facts.vocabulary import HALVES
+from crosscast.pysource.values.value import Known
 from crosscast.readers.config.hf_arguments import tell_smoothing, tell_trainer
 from crosscast.readers.config.paddlenlp_arguments import tell_trainer_flags
 from crosscast.readers.python.decisions import Decision, decide
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.flag import Flag
     from crosscast.pysource.programs.program import Program
+    from crosscast.pysource.values.value import Value
 
 NAME = "transformers"
 _PADDLE = "paddlenlp."
@@ -89,8 +91,7 @@ def _by_call(call: Call, owner: str) -> Iterator[Fact]:
     _tell(writer, settings, owner)
     facts = with_expressions(writer, texts_of(call))
     switches = [name for name in ("fp16", "bf16") if name in call.bound()]
-    fixed = all(isinstance(call.bound()[name], ast.Constant) for name in switches)
-    if switches and not fixed:
+    if not all(_is_fixed(call.argument(name)) for name in switches):
         facts = [fact for fact in facts if not fact.field.startswith(_HALF)]
         facts += _switched(call, switches)
     if call.has_star:
@@ -103,6 +104,13 @@ def _by_call(call: Call, owner: str) -> Iterator[Fact]:
     yield from extra.facts
 
 
+def _is_fixed(switch: Value | None) -> bool:
+    match switch:
+        case Known(flag=""):
+            return True
+    return False
+
+
 def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
     """Record the precision that switches control."""
     writer = FactWriter(NAME)
@@ -113,14 +121,13 @@ def _switched(call: Call, names: Sequence[str]) -> list[Fact]:
         decision = decide((), node, module)
         uses.append(Use(module.span(node), decision, (TYPES[name],), TYPES[name]))
     on = [use for use in uses if use.decision.by_default]
-    tell_uses(writer, [*on, *(use for use in uses if use not in on)])
-    if on and on[0].decision.who != "never":
+    tell_uses(writer, [*on, *uses])
+    if on:
         writer.facts = [fact for fact in writer.facts if fact.field != "precision.compute_dtype"]
         writer.say("precision.compute_dtype", on[0].default, on[0].place, origin="flag",
                  expression=on[0].decision.flag)  # fmt: skip
-    if writer.facts:
-        writer.say("loss_scaling.mode", "library", *(use.place for use in uses))
-        writer.say("scaler_update.status", "library", *(use.place for use in uses))
+    writer.say("loss_scaling.mode", "library", *(use.place for use in uses))
+    writer.say("scaler_update.status", "library", *(use.place for use in uses))
     return writer.facts
 
 
@@ -175,13 +182,12 @@ def _by_command_line(call: Call, owner: str, program: Program) -> Iterator[Fact]
 
 def _fields(owner: str, program: Program) -> dict[str, Flag]:
     """Return the fields that the program's class adds, by name."""
-    return {flag.dest: flag for flag in program.all_flags if flag.owner and flag.owner == owner}
+    return {flag.dest: flag for flag in program.all_flags if flag.owner == owner}
 
 
 def _expression(fact: Fact, fields: dict[str, Flag]) -> str:
-    if fact.expression or not fact.places:
-        return fact.expression
-    return next((name for name, flag in fields.items() if flag.span == fact.places[0]), "")
+    names = (name for name, flag in fields.items() if flag.span in fact.places[:1])
+    return next(names, fact.expression)
 
 
 def _read(program: Program) -> list[Span]:

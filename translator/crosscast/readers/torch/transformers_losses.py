@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.values.value import Known
@@ -14,9 +14,8 @@ from crosscast.readers.python.losses import returned_losses
 if TYPE_CHECKING:
     from crosscast.facts.fact import Fact
     from crosscast.pysource.programs.call import Call
-    from crosscast.pysource.programs.module import Function, Module
     from crosscast.pysource.programs.program import Program
-    from crosscast.pysource.programs.scopes import Scope
+    from crosscast.pysource.programs.scopes import Binding, Scope
 
 _TRAINER = re.compile(r"transformers\.(?:\w+\.)*(?:Seq2Seq)?Trainer")
 _OTHER_TRAINER = re.compile(r"(?:trl|optimum|sentence_transformers)\.(?:\w+\.)*\w*Trainer")
@@ -27,15 +26,15 @@ _SMOOTHED = re.compile(
 )
 """Heads whose rows have `labels`, one for each vector of logits. Those of question answering have
 none, so that nothing is smoothed; those of causal language models are shifted by one."""
-_ONE_LABEL = (None, "single_label_classification")
 
 
 def trainer_losses(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about the loss of the Trainers that a program makes."""
     trainers = list(_trainers(program))
-    hooks = [hook for _, scope, _ in trainers for hook in _hooks(scope, program)]
-    if hooks:
-        yield from returned_losses(hooks, 0, reader)
+    own = [binding for _, scope, _ in trainers for binding in _own_losses(scope, program)]
+    if own:
+        functions = [(b.module, b.node) for b in own if isinstance(b.node, ast.FunctionDef)]
+        yield from returned_losses(functions, 0, reader)
         return
     plain = [call for call, _, base in trainers if _is_plain(call, base)]
     if trainers and len(plain) == len(trainers) and _labelled(program):
@@ -54,18 +53,17 @@ def _trainers(program: Program) -> Iterator[tuple[Call, Scope | None, str]]:
                 yield call, scope, base
 
 
-def _hooks(scope: Scope | None, program: Program) -> Iterator[tuple[Module, Function]]:
-    """Yield the methods of a Trainer of the program that compute its loss."""
-    for binding in program.attribute_bindings(scope, "compute_loss", None) if scope else ():
-        if isinstance(binding.node, ast.FunctionDef):
-            yield binding.module, binding.node
+def _own_losses(scope: Scope | None, program: Program) -> Sequence[Binding]:
+    """Return what computes the loss of a Trainer of the program: methods, as a rule."""
+    return program.attribute_bindings(scope, "compute_loss", None) if scope else ()
 
 
 def _is_plain(call: Call, base: str) -> bool:
     """Whether a Trainer computes the loss as that of Transformers does."""
-    function = call.argument("compute_loss_func")
-    none = function is None or (isinstance(function, Known) and function.value is None)
-    return none and _TRAINER.fullmatch(base) is not None
+    match call.argument("compute_loss_func"):
+        case None | Known(value=None):
+            return _TRAINER.fullmatch(base) is not None
+    return False
 
 
 def _labelled(program: Program) -> bool:
@@ -73,7 +71,9 @@ def _labelled(program: Program) -> bool:
     heads: set[str] = set()
     for call in program.calls():
         heads.update(h[1] for name in call.names if (h := _HEAD.fullmatch(name)))
-        kind = call.argument("problem_type") if "problem_type" in call.bound() else Known(None)
-        if not (isinstance(kind, Known) and kind.value in _ONE_LABEL):
-            return False
+        match call.argument("problem_type") if "problem_type" in call.bound() else None:
+            case None | Known(value=None | "single_label_classification"):
+                pass
+            case _:
+                return False
     return bool(heads) and all(map(_SMOOTHED.fullmatch, heads))

@@ -111,6 +111,8 @@ _REST: dict[str, Signature] = {
     "broadcast_buffers * process_group bucket_cap_mb find_unused_parameters "
     "gradient_as_bucket_view static_graph",
     "torch.nn.parallel.DataParallel": "module device_ids output_device dim",
+    "torch.multiprocessing.spawn": "fn args nprocs join daemon start_method",
+    "torch.multiprocessing.start_processes": "fn args nprocs join daemon start_method",
     "torch.distributed.init_process_group": "backend init_method timeout world_size rank",
     "torch.distributed.fsdp.FullyShardedDataParallel": "module process_group sharding_strategy "
     "cpu_offload auto_wrap_policy backward_prefetch mixed_precision",
