@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._joint_conditions import atoms, can_be_met, is_plain, texts_compared
 from crosscast.lint.rules._paddle import AMP, decorates, program_of
+from crosscast.lint.rules._supposed import can_be_met
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
@@ -66,17 +66,12 @@ def _wrappers(node: ast.expr, module: Module, hops: int = 0) -> Iterator[Call]:
 
 def _can_happen(call: Call, wrap: Call) -> bool:
     """Whether the model is decorated in a case in which it was certainly wrapped."""
-    around, made = conditions(call.node, call.module), conditions(wrap.node, wrap.module)
-    shared = {(test.text, test.holds) for test in made}
-    own = [test for test in around if (test.text, test.holds) not in shared]
     if call.module.enclosing(call.node, ast.Try) is not None:
         return False
-    if not all(is_plain(atom, test.module) for test in own for atom in atoms(test.node)):
-        return False
-    wanted = [(test.node, test.holds) for test in (*made, *around)]
-    modules = dict.fromkeys(test.module for test in (*made, *around))
-    nodes = [node for module in modules for node in module.nodes]
-    return not made or can_be_met(wanted, texts_compared(nodes))
+    around, made = conditions(call.node, call.module), conditions(wrap.node, wrap.module)
+    return not made or can_be_met(
+        [((test.node, test.module), test.holds) for test in (*made, *around)]
+    )
 
 
 _DECORATED = 'model = paddle.amp.decorate(model, level="O2")\n'
