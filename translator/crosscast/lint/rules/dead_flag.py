@@ -19,7 +19,7 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
-from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.python.optimizers import family_of
 from crosscast.sources.subject import Subject
@@ -41,8 +41,6 @@ _BENIGN_FOR_STEP = re.compile(rf"{_DATA}|model|config|net", re.IGNORECASE)
 def check(subject: Subject) -> Iterator[Finding]:
     """Find flags that no attribute, getattr or unknown function can read."""
     program = subject.program
-    if program is None:
-        return
     yield from _defaults_kept(program)
     if not _is_whole(subject):
         return
@@ -72,7 +70,6 @@ def check(subject: Subject) -> Iterator[Finding]:
         if (
             flag.span in reported
             or flag.dest in use.read
-            or not flag.dest.isidentifier()
             or _is_known_dead(flag)
             or _may_refuse_values(flag)
         ):
@@ -98,7 +95,7 @@ def _only_for_scaler(subject: Subject, program: Program) -> Iterator[Finding]:
             for module in program.modules
             for node in module.nodes
             if isinstance(node, ast.Attribute) and node.attr == name
-            if isinstance(node.ctx, ast.Load) and module.parent(node) is not found.test
+            if module.parent(node) is not found.test
             if _SETTINGS.search(module.text(node.value))
         ]
         for flag in program.all_flags if not reads else ():
@@ -122,15 +119,17 @@ def _defaults_kept(program: Program) -> Iterator[Finding]:
     makers = [call for name, call in calls_of(program) if family_of(last(name))] if flags else []
     for call in makers:
         module, function = call.module, call.module.function_of(call.node)
-        sites = program.sites(module, function) if function is not None else ()
-        if function is None or not sites or any(s.node.args or s.node.keywords for s in sites):
+        if function is None:
+            continue
+        sites = program.sites(module, function)
+        if any(site.node.args or site.node.keywords for site in sites):
             continue
         named = sorted(_passed(call, function) & flags.keys())
         use = use_of(program) if len(named) > 1 else Use()
         dead = [flags[dest].name for dest in named if dest not in use.read]
-        if len(dead) > 1 and not use.escapes:
+        for site in sites[:1] if len(dead) > 1 and not use.escapes else ():
             yield Finding(
-                span=sites[0].module.span(sites[0].node),
+                span=site.module.span(site.node),
                 message=f"{', '.join(dead[:-1])} and {dead[-1]} have no effect: "
                 f"{function.name} is called without them",
                 hint=f"pass them to {function.name}, or remove them",
@@ -154,38 +153,30 @@ def _is_known(module: Module) -> bool:
     program = module.program
     return not any(
         name.startswith(".")
-        or (
-            name.partition(".")[0] not in _LIBRARIES
-            and program is not None
-            and program.find_module(name, module) is None
-        )
+        or (name.partition(".")[0] not in _LIBRARIES and program.find_module(name, module) is None)
         for name in (*module.imported, *module.stars)
     )
 
 
 def _is_whole(subject: Subject) -> bool:
     """Whether the files contain the training loop: backward passes and optimizer steps."""
-    return any(step.of("backward") and step.of("step") for step in subject.steps)
+    return any(step.of("step") for step in subject.steps)
 
 
 def _is_known_dead(flag: Flag) -> bool:
     """Whether the flag is documented as unused, or kept for its side effects."""
     if flag.action not in ("", "store", "store_true", "store_false", "store_const"):
         return True
-    node = flag.node
-    if isinstance(node, ast.Call):
-        for keyword in node.keywords:
-            if keyword.arg == "help" and _AWARE.search(ast.unparse(keyword.value)):
-                return True
-    return False
+    told = _given(flag, "help")
+    return told is not None and bool(_AWARE.search(ast.unparse(told)))
 
 
 def _may_refuse_values(flag: Flag) -> bool:
     """Whether the flag's type is a function that accepts one value only or that no file defines."""
-    node = _type_of(flag)
+    node = _given(flag, "type")
     name = flag.module.resolve(node) if node is not None else ""
     program = flag.module.program
-    found = program.function_named(name) if program is not None else None
+    found = program.function_named(name)
     if found is not None:
         return _takes_one_value(found[1])
     root, _, inside = name.partition(".")
@@ -199,9 +190,8 @@ def _is_imported_from_package(text: str, module: Module) -> bool:
     return any(each.kind == "import" and each.target.startswith(".") for each in bindings)
 
 
-def _type_of(flag: Flag) -> ast.expr | None:
-    keywords = flag.node.keywords if isinstance(flag.node, ast.Call) else []
-    return next((each.value for each in keywords if each.arg == "type"), None)
+def _given(flag: Flag, name: str) -> ast.expr | None:
+    return keyword(flag.node, name) if isinstance(flag.node, ast.Call) else None
 
 
 def _takes_one_value(function: Function) -> bool:

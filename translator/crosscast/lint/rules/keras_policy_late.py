@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import half_policies, program_of
+from crosscast.lint.rules._keras import half_policies
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.call import Call
@@ -26,11 +26,9 @@ _MADE = re.compile(r"keras\.(layers\.[A-Z]\w*|applications\.\w+|Sequential|Model
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find policies set after the layers of a model in the same block, without later layers."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     layers = [call for name, call in calls_of(program) if _MADE.fullmatch(name)]
-    makers = {call.module.function_of(call.node) for call in layers} - {None}
+    makers = {f for call in layers if (f := call.module.function_of(call.node)) is not None}
     calling = [
         call
         for module in program.modules
@@ -43,6 +41,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield from _behind_models(policies[0], program)
     for policy in policies:
         statement = policy.module.statement_of(policy.node)
+        assert statement is not None
         mine = [
             call
             for call in (*layers, *calling)
@@ -61,16 +60,10 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _behind_models(policy: Site, program: Program) -> Iterator[Finding]:
     """Find a policy that is set when the models of all tapes exist, with layers not seen here."""
     trained = list(_differentiated(program))
-    if any(owner is None for owner, _ in trained) or _makes_later(policy, program):
+    if not all(trained) or _makes_later(policy, program):
         return
-    made = [
-        binding
-        for owner, module in trained
-        for binding in (definitions(owner, module) if owner is not None else ()) or (None,)
-    ]
-    if made and all(binding is not None and _exists_before(binding, policy) for binding in made):
-        first = made[0]
-        assert first is not None
+    made = [binding for bindings in trained for binding in bindings]
+    for first in made[:1] if all(_exists_before(each, policy) for each in made) else ():
         yield Finding(
             span=policy.module.span(policy.node),
             message="the policy is set after the model was created: its layers remain in float32",
@@ -93,8 +86,8 @@ def _makes_later(policy: Site, program: Program) -> bool:
     return False
 
 
-def _differentiated(program: Program) -> Iterator[tuple[ast.Name | None, Module]]:
-    """Yield the models of `tape.gradient(loss, model.trainable_variables)`; None if unknown."""
+def _differentiated(program: Program) -> Iterator[Sequence[Binding]]:
+    """Yield what the models of `tape.gradient(loss, model.trainable_variables)` are made by."""
     for module in program.modules:
         for call in module.calls:
             if call.method != "gradient" or len(call.node.args) < 2:
@@ -104,27 +97,25 @@ def _differentiated(program: Program) -> Iterator[tuple[ast.Name | None, Module]
                     case ast.Attribute(
                         value=ast.Name() as owner, attr="trainable_variables" | "trainable_weights"
                     ):
-                        yield owner, where
+                        yield definitions(owner, where)
                     case ast.Name() if definitions(sources, where):
                         continue  # what it stands for follows
                     case _:
-                        yield None, where
+                        yield ()
 
 
 def _exists_before(binding: Binding, policy: Site) -> bool:
     """Whether a class or an import, of which nothing is known here, gave a name its model."""
     module = policy.module
-    if binding.module is not module or binding.path:
+    if binding.module is not module:
         return False
     if getattr(binding.node, "lineno", 0) >= getattr(policy.node, "lineno", 0):
         return False
     home = module.function_of(binding.node)
-    if binding.kind == "import" and home is None:
-        return True
-    if home is not module.function_of(policy.node):
-        return False
-    value, program = binding.value, module.program
-    if binding.kind != "assign" or not isinstance(value, ast.Call) or program is None:
+    if binding.kind == "import":
+        return home is None
+    value, program = binding.assigned, module.program
+    if home is not module.function_of(policy.node) or not isinstance(value, ast.Call):
         return False
     call = module.call(value)
     if _PRECISION.search(module.text(value).partition("(")[2]):
@@ -155,11 +146,10 @@ def _behind_compile(policy: Site) -> Iterator[Finding]:
     statement = module.statement_of(policy.node)
     while isinstance(parent := module.parent(statement) if statement else None, ast.If):
         statement = parent
-    if function is None or statement is None:
+    assert statement is not None
+    if function is None or not isinstance(module.parent(statement), ast.FunctionDef | ast.With):
         return
-    if not isinstance(module.parent(statement), ast.FunctionDef | ast.With):
-        return
-    end = statement.end_lineno or statement.lineno
+    end = statement.end_lineno or 0
     mine = [call for call in module.calls if module.function_of(call.node) is function]
     later = [call for call in mine if call.node.lineno > end]
     before = compiled_before(policy)
@@ -183,11 +173,11 @@ def _may_build(call: Call, models: Collection[str]) -> bool:
     if call.receiver_text in models:
         return False
     module = call.module
-    statement = module.statement_of(call.node)
-    if isinstance(statement, ast.Expr) and statement.value is call.node:
-        return not _takes(call, models)
-    if isinstance(statement, ast.Assign) and statement.value is call.node:
-        return module.text(statement.targets[0]) in models
+    match module.statement_of(call.node):
+        case ast.Expr(value=call.node):
+            return not _takes(call, models)
+        case ast.Assign(targets=[target, *_], value=call.node):
+            return module.text(target) in models
     return False
 
 
@@ -196,39 +186,28 @@ def _takes(call: Call, models: Collection[str]) -> bool:
     return any(call.module.text(argument) in models for argument in call.node.args)
 
 
-def _is_within(call: Call, makers: Collection[Function | None]) -> bool:
+def _is_within(call: Call, makers: Collection[Function]) -> bool:
     """Whether a layer is created in a function, whose calls are looked at instead."""
     program = call.module.program
     function = call.module.function_of(call.node)
     return (
-        function in makers
-        and program is not None
-        and function is not None
-        and bool(program.sites(call.module, function))
+        function in makers and function is not None and bool(program.sites(call.module, function))
     )
 
 
-def _in_maker(policy: Site, makers: Collection[Function | None]) -> bool:
+def _in_maker(policy: Site, makers: Collection[Function]) -> bool:
     """Whether the policy is set in a called function, before or after other calls of it."""
     function = policy.module.function_of(policy.node)
     program = policy.module.program
-    if function is None or program is None or function not in makers:
-        return False
-    return len(program.sites(policy.module, function)) > 1
+    sites = program.sites(policy.module, function) if function is not None else ()
+    return function in makers and len(sites) > 1
 
 
-def _precedes(call: Call, later: ast.stmt | None, module: Module) -> bool:
+def _precedes(call: Call, later: ast.stmt, module: Module) -> bool:
     """Whether a layer is created in the same block before a statement."""
     mine = module.statement_of(call.node)
-    if mine is None or later is None or mine is later:
-        return False
-    parent = module.parent(later)
-    return (
-        parent is module.parent(mine)
-        and mine.lineno < later.lineno
-        and not isinstance(mine, ast.FunctionDef | ast.ClassDef)
-        and canonical(call.name) != "keras.layers.Layer"
-    )
+    assert mine is not None
+    return module.parent(later) is module.parent(mine) and mine.lineno < later.lineno
 
 
 _EXAMPLE = """\

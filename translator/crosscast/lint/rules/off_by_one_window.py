@@ -15,7 +15,7 @@ from crosscast.lint.rules._summed_gradients import misaligned_sums, sums_gradien
 from crosscast.lint.rules._windows import end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.events import Event, Guard, Loop, TrainingStep, WindowTest
 
 _FIRST = re.compile(r"^(is_)?first(_(step|batch|iter|iteration|round|micro\w*))?$", re.I)
 
@@ -46,17 +46,18 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _first_alone(step: TrainingStep) -> Iterator[Finding]:
     """Find window tests that are also true for the first micro-batch."""
-    seen: set[int] = set()
     for event in step.inside("step"):
         for guard in event.guards:
-            node = guard.node
-            if guard.window is None or not guard.holds or id(node) in seen:
-                continue
-            if not isinstance(node, ast.BoolOp) or not isinstance(node.op, ast.Or):
-                continue
-            first = [value for value in node.values if _is_first(value, step)]
-            if first and len(first) < len(node.values) and not guard.window.opens:
-                seen.add(id(node))
+            match guard:
+                case Guard(
+                    node=ast.BoolOp(op=ast.Or(), values=values) as node,
+                    holds=True,
+                    window=WindowTest(opens=False),
+                ):
+                    first = [value for value in values if _is_first(value, step)]
+                case _:
+                    continue
+            if first and len(first) < len(values):
                 yield Finding(
                     span=event.module.span(node),
                     message="the first micro-batch forms its own window "
@@ -68,12 +69,12 @@ def _first_alone(step: TrainingStep) -> Iterator[Finding]:
 
 def _is_first(node: ast.expr, step: TrainingStep) -> bool:
     """Whether a condition is true only for the first micro-batch of a run."""
-    if isinstance(node, ast.Name):
-        return bool(_FIRST.search(node.id))
-    loop = step.loop
-    if loop is None or not loop.counter or isinstance(node, ast.BoolOp):
-        return False
-    return ast.unparse(node) == f"{loop.counter} == {loop.start}"
+    match node, step.loop:
+        case ast.Name(id=name), _:
+            return bool(_FIRST.search(name))
+        case _, Loop(counter=counter, start=start):
+            return ast.unparse(node) == f"{counter} == {start}"
+    return False
 
 
 def _micro(length: str) -> str:

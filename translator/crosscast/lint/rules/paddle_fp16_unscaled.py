@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
@@ -16,9 +15,7 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find commands that certainly enable fp16 and scale the loss by 1."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     for _name, call in calls_of(program):
         words: dict[str, ast.expr] = {k.arg: k.value for k in call.node.keywords if k.arg}
         switch = words.get("use_fp16")

@@ -43,8 +43,6 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths in updates of schedules that Accelerate steps once per process."""
     program = subject.program
-    if program is None:
-        return
     split = any("split_batches" in module.source.text for module in program.modules)
     for step in eager_steps(subject):
         ticks = [o for o in step.inside("schedule") if is_schedule(o) and is_prepared(o)]
@@ -95,12 +93,11 @@ def _processes_in(node: ast.expr, module: Module, depth: int = 0) -> set[str]:
         case ast.Call(args=arguments):
             return {word for one in arguments for word in _processes_in(one, module, depth + 1)}
         case ast.Name() | ast.Attribute():
-            made = [b for b in definitions(node, module) if b.kind == "assign" and b.value]
             return {
                 word
-                for binding in made
-                if binding.value is not None and not binding.path
-                for word in _processes_in(binding.value, binding.module, depth + 1)
+                for binding in definitions(node, module)
+                if binding.assigned is not None
+                for word in _processes_in(binding.assigned, binding.module, depth + 1)
             }
     return set()
 

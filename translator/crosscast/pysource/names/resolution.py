@@ -24,7 +24,6 @@ _BUILTINS = frozenset(dir(builtins))
 
 def look_up(node: ast.expr, module: Module) -> tuple[Meaning, ...]:
     """Return everything that an expression can be, without using the cache."""
-    assert module.program is not None
     return tuple(dict.fromkeys(_meanings(node, module, module.program)))
 
 
