@@ -11,6 +11,7 @@ from crosscast.lift.analysis import Analysis
 from crosscast.lift.precedence import settle
 from crosscast.messages.diagnostics import Span
 from crosscast.messages.source import Source
+from crosscast.pysource.project import read_program
 from crosscast.sources.subject import Subject
 
 
@@ -27,7 +28,9 @@ def open_fact(field: str, expression: str = "", line: int = 1, **more: Any) -> F
 def analysis(facts: Iterable[Fact], *names: str) -> Analysis:
     profile = profile_of(facts)
     sources = tuple(Source(name, "") for name in names or ("train.py",))
-    subject = Subject(sources=sources, program=None, steps=(), profile=profile, commands=())
+    subject = Subject(
+        sources=sources, program=read_program(())[0], steps=(), profile=profile, commands=()
+    )
     return Analysis(subject=subject, settled=settle(profile))
 
 

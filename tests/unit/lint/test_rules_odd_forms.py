@@ -19,9 +19,9 @@ PYTHON = [rule for rule in RULES if rule.language == "python" and rule.name != "
 KINDS = (ast.Call, ast.Assign, ast.For, ast.If, ast.Constant)
 
 
-def test_sources_without_python_have_no_program() -> None:
+def test_sources_without_python_have_no_modules() -> None:
     subject, failures = subject_of([Source("run.sh", "torchrun train.py --fp16\n")])
-    assert (subject.program, failures) == (None, [])
+    assert (subject.program.modules, failures) == ((), [])
     for rule in RULES:
         assert list(rule.check(subject)) == [], rule.code
 

@@ -81,7 +81,7 @@ def launched(subject: Subject) -> Profile:
     The reader of the program knows the value already; here the launch becomes its layer.
     """
     flags = {_word(flag.expression): flag for command in subject.commands for flag in command.flags}
-    if not flags or subject.program is None:
+    if not flags:
         return subject.profile
     facts = []
     for fact in subject.profile:

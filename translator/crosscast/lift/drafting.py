@@ -97,7 +97,7 @@ def _trains(analysis: Analysis) -> bool:
 def fill(analysis: Analysis) -> Draft:
     """Return all fields of the recipe that sources, defaults and stand-ins give."""
     look = step_sections.looking(analysis.settled)
-    versions = dict(analysis.subject.program.versions) if analysis.subject.program else {}
+    versions = dict(analysis.subject.program.versions)
     draft = Draft(
         coverage=Coverage(analysis.subject),
         library=trainer_of(apis_of(look), versions, analysis.subject.program),

@@ -18,7 +18,7 @@ _NONE = ("", "none", "null", "false", "0", "no", "scratch")
 
 def initial_weights(subject: Subject, draft: Draft) -> None:
     """Report that a launch starts from trained weights."""
-    if subject.program is None:
+    if not subject.program.modules:
         return
     for command in subject.commands:
         for flag in command.flags:

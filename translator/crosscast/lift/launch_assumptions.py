@@ -19,9 +19,7 @@ _SWITCHES = {
 
 def assumptions(subject: Subject) -> Iterator[Fact]:
     """Yield facts about precision inferred from names of switches; never certain ones."""
-    if subject.program is not None or any(
-        f.field.startswith("precision.") for f in subject.profile
-    ):
+    if subject.program.modules or any(f.field.startswith("precision.") for f in subject.profile):
         return
     given = [
         (Setting(name=normal(flag.expression), value=flag.value, known=flag.known), flag)

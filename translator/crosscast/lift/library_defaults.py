@@ -103,11 +103,9 @@ def find(api: str, versions: Mapping[str, str]) -> tuple[Defaults, Found] | None
     return entry, Found(label, certain=bool(version) or len(rows) == 1)
 
 
-def trainer_of(
-    apis: tuple[str, ...], versions: Mapping[str, str], program: Program | None
-) -> Library:
+def trainer_of(apis: tuple[str, ...], versions: Mapping[str, str], program: Program) -> Library:
     """Return the library that runs the loop, by the interfaces that the sources use."""
-    hooked = program is not None and any(
+    hooked = any(
         name.rpartition(".")[2] in _HOOKS for module in program.modules for name in module.functions
     )
     for api in apis:

@@ -54,7 +54,7 @@ class Coverage:
         steps = by_weight(subject.steps) if subject is not None else []
         self._step = steps[0] if steps else None
         self._fit: Fit | None = None
-        if subject is not None and subject.program is not None:
+        if subject is not None:
             self._fit = fit_of(subject.program)
         self._found: dict[Aspect, Shown] = {}
 
@@ -69,7 +69,7 @@ class Coverage:
         if subject is None:
             return Shown()
         started = [command.program for command in subject.commands if command.program]
-        if subject.program is None:
+        if not subject.program.modules:
             return Shown(seen=f"{started[0]} was not read" if started else NO_LOOP)
         if aspect == "processes" and (sign := sign_of_processes(subject.program)) is not None:
             return Shown((sign.place,), f"{sign.text}: the launch decides")

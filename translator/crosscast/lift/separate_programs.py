@@ -48,7 +48,7 @@ def trained_apart(subject: Subject) -> tuple[Profile, tuple[Diagnostic, ...]]:
     """
     program = subject.program
     kinds = subject.profile.all("parallel.kind")
-    if program is None or not kinds or not subject.steps or not all(map(_of_launch, kinds)):
+    if not program.modules or not kinds or not subject.steps or not all(map(_of_launch, kinds)):
         return subject.profile, ()
     launches = [
         command

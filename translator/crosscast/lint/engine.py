@@ -74,7 +74,11 @@ def _place(result: Result) -> object:
 
 
 def _concerns(rule: Rule, subject: Subject) -> bool:
+    from crosscast.readers.python.library_calls import uses
+
     if rule.needs_training and not subject.trains:
+        return False
+    if rule.topic == "paddle" and not uses(subject.program, "paddle"):
         return False
     return not rule.hints or any(has_word(source.text, rule.hints) for source in subject.sources)
 

@@ -136,7 +136,7 @@ def _is_left_out(binding: Binding) -> bool:
     """Whether it is such a parameter of a method, which may override one of a library."""
     function, name = binding.scope.node, getattr(binding.node, "arg", "")
     program = binding.module.program
-    if program is None or not isinstance(function, ast.FunctionDef):
+    if not isinstance(function, ast.FunctionDef):
         return False
     if binding.module.class_of(function) is None:
         return False

@@ -34,8 +34,6 @@ def used(
 
     A name that is only one of several possibilities (a fallback for old versions) does not count.
     """
-    if subject.program is None:
-        return
     for module in subject.program.modules:
         found: dict[str, list[ast.expr]] = {}
         for call in module.calls:

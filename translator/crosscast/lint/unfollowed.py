@@ -79,7 +79,7 @@ def _calls(step: TrainingStep) -> Iterator[Place]:
     module = step.module.owner_of(step.loop.node)
     program = module.program
     for node in walk(step.loop.node):
-        if not isinstance(node, ast.Call) or program is None:
+        if not isinstance(node, ast.Call):
             continue
         given = [last_name(value) for value in (*node.args, *(k.value for k in node.keywords))]
         if not any(kind_by_name(word) in ("optimizer", "scaler") for word in given):

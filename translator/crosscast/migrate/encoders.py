@@ -91,10 +91,8 @@ class Encoder:
     """Name of the pretrained weights that the source loads."""
 
 
-def encoder_of(program: Program | None) -> Encoder | None:
+def encoder_of(program: Program) -> Encoder | None:
     """Return the encoder of a program; None for another or an uncertain model."""
-    if program is None:
-        return None
     calls = [call for call in program.calls() if _is_classifier(call)]
     if len(calls) != 1:
         return None

@@ -229,7 +229,7 @@ def _not_carried(across: CrossMigration) -> Iterator[dict[str, Any]]:
 def _lost_flags(across: CrossMigration) -> Iterator[dict[str, Any]]:
     """Yield the launch flags whose meaning is defined by a program that was not given."""
     subject = across.lifted.analysis.subject
-    if subject.program is not None:
+    if subject.program.modules:
         return
     used = {(p.file, p.line, p.column) for filled in across.fields.values() for p in filled.places}
     for command in subject.commands:

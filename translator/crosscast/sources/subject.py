@@ -24,8 +24,8 @@ class Subject:
     """The results of reading a group of sources."""
 
     sources: Sequence[Source]
-    program: Program | None
-    """None if there are no Python files."""
+    program: Program
+    """Without modules if there are no Python files."""
     steps: Sequence[TrainingStep]
     profile: Profile
     commands: Sequence[Command]

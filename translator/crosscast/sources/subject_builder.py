@@ -96,7 +96,7 @@ def subject_of(
         failures += reader_problems(PYTHON_GROUP)
     subject = Subject(
         sources=sources,
-        program=program,
+        program=program or read_program(())[0],
         steps=steps,
         profile=profile_of(_without_names(facts)),
         commands=commands,

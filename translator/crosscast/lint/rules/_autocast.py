@@ -7,8 +7,9 @@ import ast
 from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.values.value import Known, Symbol
+from crosscast.readers.python.library_calls import fixed
 from crosscast.readers.words import TYPES
 from crosscast.trainstep.events import Context
 
@@ -24,12 +25,16 @@ def dtype_of(context: Context, *, defaults: bool = False, module: Module | None 
         defaults: whether the default of a flag decides; otherwise it leaves the dtype open.
         module: where it stands; if given, the device is that of a machine with CUDA.
     """
-    given = context.detail.get("dtype")
-    if given is None or (isinstance(given, Known) and given.value is None):
-        return _default(context, module)
-    if isinstance(given, Known) and given.flag and not defaults:
-        return ""
-    word = given.name if isinstance(given, Symbol) else getattr(given, "value", "")
+    given = context.detail.get("dtype", Known(None))
+    match given:
+        case Known(value=None):
+            return _default(context, module)
+        case Symbol(name=word) | Known(value=word, flag=""):
+            pass
+        case Known(value=word) if defaults:
+            pass
+        case _:
+            return ""
     dtype = TYPES.get(str(word).removeprefix("torch.").removeprefix("paddle."), "")
     return dtype if dtype in HALVES else ""
 
@@ -45,11 +50,10 @@ def _default(context: Context, module: Module | None) -> str:
 
 def _where_available(context: Context, module: Module) -> str:
     """Return the device type that a program chooses where there is CUDA; empty if unknown."""
-    node = context.node
-    if not isinstance(node, ast.Call):
-        return ""
-    given = keyword(node, "device_type") or (node.args[0] if node.args else None)
-    return _chosen(given, module, False)
+    match context.node:
+        case ast.Call() as node:
+            return _chosen(module.call(node).bound().get("device_type"), module, False)
+    return ""
 
 
 def _chosen(node: ast.expr | None, module: Module, available: bool, depth: int = 0) -> str:
@@ -57,7 +61,7 @@ def _chosen(node: ast.expr | None, module: Module, available: bool, depth: int =
 
     `available`: whether it is within the branch for CUDA; outside, nothing is known.
     """
-    if node is None or depth > _DEPTH:
+    if depth > _DEPTH:
         return ""
     match node:
         case ast.Constant(value=str() as text):
@@ -70,12 +74,12 @@ def _chosen(node: ast.expr | None, module: Module, available: bool, depth: int =
             return _chosen(inner, module, available, depth + 1)
         case ast.Call(args=[inner]) if module.call(node).name == "torch.device":
             return _chosen(inner, module, available, depth + 1)
-        case ast.Call(func=ast.Attribute(attr="get"), args=[_, default]) if available:
-            return _chosen(default, module, True, depth + 1)
+        case ast.Call(func=ast.Attribute(attr="get"), args=[_, default]):
+            return _chosen(default, module, available, depth + 1)
         case ast.Name():
-            made = definitions(node, module)
-            if len(made) == 1 and made[0].kind == "assign" and not made[0].path:
-                return _chosen(made[0].value, made[0].module, available, depth + 1)
+            match definitions(node, module):
+                case [Binding(assigned=ast.expr() as value, module=where)]:
+                    return _chosen(value, where, available, depth + 1)
     return ""
 
 
@@ -87,21 +91,19 @@ def device_of(context: Context) -> str:
     """Return the device type of `torch.autocast`; empty if it is not certain."""
     if context.name.startswith("torch.cuda.amp."):
         return "cuda"
-    given = context.detail.get("device_type")
-    if isinstance(given, Known) and isinstance(given.value, str) and not given.flag:
-        return given.value.partition(":")[0]
+    match context.detail.get("device_type"):
+        case Known(value=str(device), flag=""):
+            return device.partition(":")[0]
     return ""
 
 
 def is_on(context: Context) -> bool:
     """Whether the context is not certainly disabled."""
     given = context.detail.get("enabled", context.detail.get("enable"))
-    return not (isinstance(given, Known) and given.value is False and not given.flag)
+    return fixed(given) is not False
 
 
 def always_on(context: Context) -> bool:
     """Whether the context is certainly enabled."""
-    given = context.detail.get("enabled", context.detail.get("enable"))
-    if context.guards:
-        return False
-    return given is None or (isinstance(given, Known) and given.value is True and not given.flag)
+    given = context.detail.get("enabled", context.detail.get("enable", Known(True)))
+    return not context.guards and fixed(given) is True

@@ -27,7 +27,8 @@ def is_mean_on_a_branch(backward: Event) -> bool:
         asked = {ast.unparse(guard.node) for guard in backward.guards}
         if not others or None in tests or texts & asked or any(map(ACCUMULATES.search, texts)):
             continue
-        if not isinstance(loss, ast.Name) or any(map(_gets_window, others)):
+        assert isinstance(loss, ast.Name)
+        if any(map(_gets_window, others)):
             continue
         if reduction_by(binding, loss, backward) == "mean":
             return True
@@ -48,7 +49,7 @@ def _parting(first: Binding, second: Binding) -> ast.expr | None:
     child: ast.AST = first.node
     here = module.parent(child) if module is second.module else None
     while here is not None:
-        if isinstance(here, ast.If) and child is not here.test:
+        if isinstance(here, ast.If):
             other = here.orelse if child in here.body else here.body
             if any(second.node is node for statement in other for node in walk(statement)):
                 return here.test

@@ -41,8 +41,7 @@ def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[E
             if scale is None or (known_word(clip, "kind") == "value") != by_value:
                 continue
             for event in step.of("backward"):
-                mine = event.context("scale_loss")
-                if mine is not None and mine.node is scale.node and event.order < clip.order:
+                if scale in event.contexts and event.order < clip.order:
                     yield clip, event
                     break
 
@@ -59,7 +58,7 @@ def clips_of_engines(subject: Subject) -> Iterator[tuple[Event, Event]]:
                 for event in step.of("backward", "step")
                 if event.library == "deepspeed" and compatible(event, clip)
             }
-            if ("backward", True) in around and ("step", False) in around and not clip.library:
+            if ("backward", True) in around and ("step", False) in around:
                 yield clip, around["step", False]
 
 
@@ -86,8 +85,7 @@ def _applied(step: TrainingStep, clip: Event) -> Event | None:
         backward = [event for event in before if event.kind == "backward"]
         if not backward or len(backward) < len(before) or not plain_scaler(backward[-1]):
             continue
-        if all(event.scaler or not event.library for event in backward):
-            return applied
+        return applied
     return None
 
 
@@ -98,18 +96,13 @@ def unscale_edit(clip: Event, applied: Event) -> tuple[Edit, ...]:
     """
     module = clip.module
     statement = module.statement_of(clip.node)
-    call = applied.node
-    if applied.module is not module or statement is None or not isinstance(call, ast.Call):
-        return ()
-    same = module.function_of(clip.node) is module.function_of(call)
-    row = module.lines[statement.lineno - 1]
-    indent = row[: len(row) - len(row.lstrip())]
-    plain = (
-        isinstance(statement, ast.Expr | ast.Assign)
-        and row.lstrip()[:1] == (module.text(statement)[:1])
-    )
-    if not same or not plain or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
-        return ()
-    scaler, optimizer = module.text(call.func.value), module.text(call.args[0])
-    line = f"{indent}{scaler}.unscale_({optimizer})\n"
-    return (insert(module, statement.lineno, 1, line),)
+    same = module.function_of(clip.node) is applied.module.function_of(applied.node)
+    match statement, applied.node:
+        case ast.Expr() | ast.Assign(), ast.Call(func=ast.Attribute(value=scaler), args=[given]):
+            row = module.lines[statement.lineno - 1]
+            indent = row[: len(row) - len(row.lstrip())]
+            if not same or not module.text(statement).startswith(row.strip()[:1]):
+                return ()
+            line = f"{indent}{module.text(scaler)}.unscale_({module.text(given)})\n"
+            return (insert(module, statement.lineno, 1, line),)
+    return ()

@@ -14,8 +14,6 @@ from crosscast.trainstep.events import TrainingStep
 def hook_divisions(step: TrainingStep) -> Iterator[tuple[Module, ast.Call, str]]:
     """Yield every registration of a hook that divides by a number of micro-batches."""
     program = step.module.program
-    if program is None:
-        return
     for module in program.modules:
         for call in module.calls:
             if call.method != "register_comm_hook" or not call.node.args:

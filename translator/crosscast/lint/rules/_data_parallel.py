@@ -16,7 +16,7 @@ _WRAPPERS = frozenset(
 def calls_of(subject: Subject) -> list[Call]:
     """Return all calls of a program."""
     program = subject.program
-    return [call for m in program.modules for call in m.calls] if program is not None else []
+    return [call for m in program.modules for call in m.calls]
 
 
 def wraps(subject: Subject) -> list[Call]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.syntax.truth import is_met, negated
-from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import fixed
 
 _EXCLUDED = re.compile(r"no_?_?(weight_)?decay|no_wd|not_decay|skip_(weight_)?decay|exclude", re.I)
 EXAMPLE = """\
@@ -60,7 +63,7 @@ def decay_groups(node: ast.List, module: Module) -> list[Group]:
         if named is None:
             continue
         value = evaluate(decay, module)
-        none = isinstance(value, Known) and value.value == 0 and not value.flag
+        none = fixed(value) == 0
         found.append(Group(elt, named, none))
     return found
 
@@ -73,15 +76,15 @@ def _named(node: ast.ListComp | ast.GeneratorExp) -> bool | None:
             text = ast.unparse(value)
             if not _EXCLUDED.search(text):
                 continue
-            if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
-                return False
-            if isinstance(value, ast.Compare) and isinstance(value.ops[0], ast.NotIn):
-                return False
-            if isinstance(value, ast.Call | ast.Compare):
-                return True
+            match value:
+                case ast.UnaryOp(op=ast.Not()) | ast.Compare(ops=[ast.NotIn()]):
+                    return False
+                case ast.Call() | ast.Compare():
+                    return True
     return None
 
 
+_NEGATED = re.compile(r"\bnot\b")
 _NORMS = re.compile(r"norm|bias|b_0|_b\b|\.b\b", re.I)
 
 
@@ -89,24 +92,20 @@ def names_excluded(node: ast.expr, module: Module) -> bool | None:
     """Return whether a predicate on names is true for biases and norms; None if unclear."""
     if isinstance(node, ast.Lambda):
         return _of_test(node.body, module)
-    found = module.program.function_named(module.resolve(node)) if module.program else None
+    found = module.program.function_named(module.resolve(node))
     if found is None:
         return None
     home, function = found
     for child in walk(function):
-        if isinstance(child, ast.If) and len(child.body) == 1:
-            first = child.body[0]
-            if isinstance(first, ast.Return) and isinstance(first.value, ast.Constant):
+        match child:
+            case ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool(answer)))]):
                 listed = [ast.unparse(n) for n in walk(function) if isinstance(n, ast.List)]
-                about = " ".join([ast.unparse(child.test), *listed])
-                negated = isinstance(child.test, ast.UnaryOp) or " not in " in ast.unparse(
-                    child.test
-                )
-                if _NORMS.search(about) and not negated and isinstance(first.value.value, bool):
-                    return first.value.value
-                return None
-    returns = [child.value for child in walk(function) if isinstance(child, ast.Return)]
-    return _of_test(returns[0], home) if len(returns) == 1 and returns[0] is not None else None
+                about = " ".join([ast.unparse(test), *listed])
+                return None if _NEGATED.search(about) or not _NORMS.search(about) else answer
+    match home.scopes[function].returns:
+        case [ast.Return(value=ast.expr() as value)]:
+            return _of_test(value, home)
+    return None
 
 
 def _of_test(node: ast.expr, module: Module) -> bool | None:
@@ -114,10 +113,9 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return negated(_of_test(inner, module))
         case ast.Compare(ops=[ast.In() | ast.NotIn() as op], comparators=[names]):
-            listed = _comprehension(names, module)
-            tests = [test for part in listed.generators for test in part.ifs] if listed else []
-            found = _of_test(tests[0], module) if len(tests) == 1 else None
-            return is_met(found, isinstance(op, ast.In))
+            match _comprehension(names, module):
+                case [ast.comprehension(ifs=[test])]:
+                    return is_met(_of_test(test, module), isinstance(op, ast.In))
         case ast.BoolOp(op=ast.And(), values=parts):
             known = {found for part in parts if (found := _of_test(part, module)) is not None}
             return known.pop() if len(known) == 1 else None
@@ -126,13 +124,16 @@ def _of_test(node: ast.expr, module: Module) -> bool | None:
     return None
 
 
-def _comprehension(node: ast.expr, module: Module) -> ast.ListComp | ast.SetComp | None:
-    """Return the list of names that stands there, or the only one that a name has."""
-    if isinstance(node, ast.Name):
-        home = module.scope_of(node).lookup(node.id)
-        values = [b.value for b in home.bindings.get(node.id, ())] if home else []
-        return _comprehension(values[0], module) if len(values) == 1 and values[0] else None
-    return node if isinstance(node, ast.ListComp | ast.SetComp) else None
+def _comprehension(node: ast.expr, module: Module) -> Sequence[ast.comprehension]:
+    """Return the loops of the list of names that stands there, or that the name alone has."""
+    match node:
+        case ast.ListComp(generators=loops) | ast.SetComp(generators=loops):
+            return loops
+        case ast.Name():
+            match definitions(node, module):
+                case [Binding(assigned=ast.expr() as value)]:
+                    return _comprehension(value, module)
+    return ()
 
 
 def _spelled(node: ast.Call, module: Module) -> str:

@@ -11,9 +11,9 @@ from crosscast.lint.rules._schedules import converts, makers, spelled_out
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.syntax.nodes import identifier, keyword
-from crosscast.pysource.values.value import Instance, Known
-from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.pysource.syntax.nodes import identifier, keyword, names_in
+from crosscast.pysource.values.value import Instance
+from crosscast.readers.python.library_calls import calls_of, fixed, last, value_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
@@ -64,22 +64,23 @@ def _of_lambdas(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     """Yield the numbers that the functions of LambdaLR divide their argument by."""
     for call in program.calls("torch.optim.lr_scheduler.LambdaLR"):
         given = call.bound().get("lr_lambda")
-        found: list[ast.FunctionDef | ast.Lambda] = []
-        if isinstance(given, ast.Lambda):
-            found.append(given)
-        if isinstance(given, ast.Name):
-            made = definitions(given, call.module)
-            found += [b.node for b in made if isinstance(b.node, ast.FunctionDef)]
-        for function in found:
-            names = {argument.arg for argument in function.args.args}
-            for node in ast.walk(function):
-                match node:
-                    case ast.BinOp(left=left, op=ast.Div(), right=right) if names & _names(left):
-                        yield call, _without_float(right)
+        made = definitions(given, call.module) if given is not None else ()
+        for function in (given, *(binding.node for binding in made)):
+            match function:
+                case (
+                    ast.Lambda(args=ast.arguments(args=arguments))
+                    | ast.FunctionDef(args=ast.arguments(args=arguments))
+                ):
+                    names = {argument.arg for argument in arguments}
+                    yield from ((call, number) for number in _divisors(function, names))
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+def _divisors(function: ast.AST, names: set[str]) -> Iterator[ast.expr]:
+    """Yield what divides any of some names."""
+    for node in ast.walk(function):
+        match node:
+            case ast.BinOp(left=left, op=ast.Div(), right=right) if names & names_in(left):
+                yield _without_float(right)
 
 
 def _without_float(node: ast.expr) -> ast.expr:
@@ -103,12 +104,11 @@ def runs_over(event: Event, length: str) -> bool:
 
     Or for every batch of a run that ends after a number of steps.
     """
-    *around, batches = event.loops or (None,)
-    return (
-        batches is not None
-        and "epoch" not in f"{batches.counter} {batches.over}".lower()
-        and any(_goes_on(loop, event, length) for loop in around if loop is not None)
-    )
+    match event.loops:
+        case [*around, batches]:
+            by_batch = "epoch" not in f"{batches.counter} {batches.over}".lower()
+            return by_batch and any(_goes_on(loop, event, length) for loop in around)
+    return False
 
 
 def _goes_on(loop: Loop, event: Event, length: str) -> bool:
@@ -151,15 +151,7 @@ def _asks_class(test: ast.expr, text: str, name: str) -> bool:
 def _is_raised(count: ast.expr, event: Event) -> bool:
     """Whether the body of the innermost loop adds 1 to a count."""
     body = event.loops[-1].node.body if event.loops else []
-    return isinstance(count, ast.Name) and any(
-        isinstance(each, ast.AugAssign)
-        and isinstance(each.op, ast.Add)
-        and isinstance(each.target, ast.Name)
-        and each.target.id == count.id
-        and isinstance(each.value, ast.Constant)
-        and each.value.value == 1
-        for each in body
-    )
+    return f"{ast.unparse(count)} += 1" in map(ast.unparse, body)
 
 
 def told_otherwise(program: Program) -> Iterator[tuple[Call, ast.expr, Call, ast.expr]]:
@@ -174,27 +166,25 @@ def told_otherwise(program: Program) -> Iterator[tuple[Call, ast.expr, Call, ast
 
 
 def _told(fit: Call) -> Iterator[tuple[Call, ast.expr, Call, ast.expr]]:
-    node, given = fit.node.func, fit.node.args
-    if isinstance(node, ast.Attribute) and given:
-        trainer, model = evaluate(node.value, fit.module), evaluate(given[0], fit.module)
-        if not isinstance(trainer, Instance) or not isinstance(model, Instance):
+    match fit.node:
+        case ast.Call(func=ast.Attribute(value=running), args=[trained, *_]):
+            trainer, model = evaluate(running, fit.module), evaluate(trained, fit.module)
+        case _:
             return
-        if not _TRAINER.fullmatch(trainer.made_by):
+    match trainer, model:
+        case Instance(made_by=name, call=Call() as runner), Instance(call=Call() as made):
+            runs = keyword(runner.node, "max_epochs") if _TRAINER.fullmatch(name) else None
+        case _:
             return
-        if not isinstance(trainer.call, Call) or not isinstance(model.call, Call):
-            return
-        runs = keyword(trainer.call.node, "max_epochs")
-        for told in model.call.node.keywords:
-            named = told.arg is not None and _EPOCHS.fullmatch(told.arg)
-            if named and runs is not None and _differ(told.value, model.call, runs, trainer.call):
-                yield model.call, told.value, trainer.call, runs
+    if runs is None:
+        return
+    for told in made.node.keywords:
+        if _EPOCHS.fullmatch(told.arg or "") and _differ(told.value, made, runs, runner):
+            yield made, told.value, runner, runs
 
 
 def _differ(node: ast.expr, call: Call, other: ast.expr, there: Call) -> bool:
-    values = (evaluate(node, call.module), evaluate(other, there.module))
-    numbers = [
-        value.value
-        for value in values
-        if isinstance(value, Known) and not value.flag and isinstance(value.value, int | float)
-    ]
-    return len(numbers) == len(values) and numbers[0] != numbers[1] and min(numbers) > 0
+    match fixed(value_of(node, call.module)), fixed(value_of(other, there.module)):
+        case (int() | float()) as number, (int() | float()) as another:
+            return number != another and min(number, another) > 0
+    return False

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from crosscast.messages.diagnostics import Span
+from crosscast.readers.python.library_calls import fixed
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Guard, TrainingStep
 
-_EAGER = frozenset({"backward", "manual_backward"})
 _WHOLE = frozenset({"tensorflow", "jax", "paddle_static", "deepspeed", "mmengine", "timm"})
 """Libraries that implement what the rules check, or do so differently."""
 _SCALERS = ("GradScaler", "AmpScaler", "ShardedGradScaler")
@@ -20,38 +20,36 @@ _SCALERS = ("GradScaler", "AmpScaler", "ShardedGradScaler")
 def eager_steps(subject: Subject) -> Iterator[TrainingStep]:
     """Yield the training loops in which `backward()` accumulates gradients."""
     for step in subject.steps:
-        backward = step.of("backward")
-        if backward and all(is_eager(event) for event in backward):
+        if all(is_eager(event) for event in step.of("backward")):
             yield step
 
 
 def tape_steps(subject: Subject) -> Iterator[TrainingStep]:
     """Yield the training loops in which tapes of TensorFlow compute the gradients."""
     for step in subject.steps:
-        backward = step.of("backward")
-        if backward and all(event.library == "tensorflow" for event in backward):
+        if all(event.library == "tensorflow" for event in step.of("backward")):
             yield step
 
 
 def window_steps(subject: Subject) -> Iterator[TrainingStep]:
     """Yield the training loops in which gradients accumulate, including inside a scaler's call."""
     for step in subject.steps:
-        backward = step.of("backward")
-        if backward and all(event.library == "timm" or is_eager(event) for event in backward):
+        if all(event.library == "timm" or is_eager(event) for event in step.of("backward")):
             yield step
 
 
 def is_eager(backward: Event) -> bool:
     """Whether gradients are computed by a call of `backward` that adds them to the parameters."""
-    node = backward.node
-    if backward.library in _WHOLE or not isinstance(node, ast.Call):
+    if backward.library in _WHOLE:
         return False
     if "functional" in backward.detail:
         return True  # torch.autograd.grad in addition to the backward pass
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _EAGER:
-        return False
-    # RPC stores gradients in a context that ends with the iteration.
-    return not backward.module.resolve(node.func).startswith("torch.distributed.autograd")
+    match backward.node:
+        case ast.Call(func=ast.Attribute(attr="backward" | "manual_backward") as function):
+            # RPC stores gradients in a context that ends with the iteration.
+            name = backward.module.resolve(function)
+            return not name.startswith("torch.distributed.autograd")
+    return False
 
 
 def backward_of(step: TrainingStep) -> list[Event]:
@@ -59,13 +57,14 @@ def backward_of(step: TrainingStep) -> list[Event]:
     return [event for event in step.inside("backward") if "functional" not in event.detail]
 
 
+def trained_passes(step: TrainingStep) -> list[Event]:
+    """Return the forward passes in and around the loop that gradients are computed of."""
+    return [event for event in step.of("forward") if event.context("no_grad") is None]
+
+
 def own_windows(step: TrainingStep) -> bool:
     """Whether the program itself counts the micro-batches of a window."""
-    return (
-        step.windowed
-        and step.by_hand
-        and not any(event.context("accumulate") for event in step.of("backward"))
-    )
+    return step.windowed and step.by_hand and fixed(step.steps) != 1
 
 
 def place_in_loop(event: Event) -> Span:
@@ -188,31 +187,27 @@ def plain_scaler(event: Event) -> bool:
 
 def scaler_names(event: Event) -> tuple[str, ...]:
     """Return the possible classes of an event's loss scaler; empty if unknown."""
-    receiver = _scaler_expression(event)
-    if receiver is None:
-        return ()
-    found = event.module.resolve_all(receiver)
-    return tuple(name for name in found if name)
+    scaler = _scaler_expression(event)
+    return made_by(event, scaler) if scaler is not None else ()
 
 
 def _scaler_expression(event: Event) -> ast.expr | None:
     """Return `scaler` of `scaler.step(optimizer)`, `scaler.scale(loss).backward()`."""
-    node = event.node
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    inner = node.func.value
-    if node.func.attr == "backward":
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-            return inner.func.value if inner.func.attr == "scale" else None
-        return None
-    return inner
+    match event.node:
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Call(func=ast.Attribute(value=scaler, attr="scale")), attr="backward"
+            )
+        ):
+            return scaler
+        case ast.Call(func=ast.Attribute(attr="backward")):
+            return None
+    return receiver(event)
 
 
 def uses_scaler(subject: Subject) -> bool:
     """Whether the program creates a loss scaler."""
     program = subject.program
-    if program is None:
-        return False
     return any(
         name.rpartition(".")[2].endswith(("Scaler", "ScaleOptimizer", "LossScaleManager"))
         for module in program.modules
@@ -223,14 +218,14 @@ def uses_scaler(subject: Subject) -> bool:
 
 def made_by(event: Event, expression: ast.expr) -> tuple[str, ...]:
     """Return the calls that may have created the object of an expression at an event."""
-    return tuple(name for name in event.module.resolve_all(expression) if name)
+    return tuple(filter(None, event.module.resolve_all(expression)))
 
 
 def receiver(event: Event) -> ast.expr | None:
     """Return the object of an event's method call: `optimizer` of `optimizer.step()`."""
-    node = event.node
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value
+    match event.node:
+        case ast.Call(func=ast.Attribute(value=value)):
+            return value
     return None
 
 

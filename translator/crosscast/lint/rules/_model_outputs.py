@@ -7,6 +7,7 @@ import re
 
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.trainstep.frames.object_kinds import is_loss_name, is_model_name, last_name
 
 _LAYERS = re.compile(
@@ -27,45 +28,41 @@ def reduction_of_entry(node: ast.Call, key: str | int, module: Module, name: str
     told = is_loss_name(word)
     if told and _MEANS.search(word) and (runs_model(node, module) or _asks_criterion(node, module)):
         return "mean"
-    if (told and runs_model(node, module)) or (
-        key == 0 and uses_transformers(module) and _calls_model(node, module)
-    ):
-        return "named"
-    if key == "loss" and module.call(node).method == "training_step":
-        return "named"
-    return "unknown"
+    named = (
+        (told and runs_model(node, module))
+        or (key == 0 and uses_transformers(module) and _calls_model(node, module))
+        or (key == "loss" and module.call(node).method == "training_step")
+    )
+    return "named" if named else "unknown"
 
 
 def reduction_within(node: ast.Subscript, key: str | int, module: Module) -> str:
     """Return the reduction of an entry of a container in a model's output: `out["losses"]["x"]`."""
-    told = isinstance(key, str) and is_loss_name(key)
+    told = is_loss_name(str(key))
     return "named" if told and is_output(node.value, module) else "unknown"
 
 
 def _asks_criterion(node: ast.Call, module: Module) -> bool:
     """Whether a criterion that is not in the program is called, or that of the base class."""
-    function = node.func
-    if isinstance(function, ast.Attribute) and function.attr == "forward":
-        function = function.value
-        if isinstance(function, ast.Call):
-            return isinstance(function.func, ast.Name) and function.func.id == "super"
-    named = isinstance(function, ast.Name | ast.Attribute)
-    unseen = ":" not in module.call(node).name
-    return unseen and named and bool(_CRITERION.search(last_name(function)))
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="forward"):
+            return True
+        case ast.Attribute(value=function, attr="forward") | function:
+            unseen = ":" not in module.call(node).name
+            return unseen and bool(_CRITERION.search(identifier(function)))
 
 
 def is_output(node: ast.expr, module: Module) -> bool:
     """Whether it is certainly what a model returns."""
-    if isinstance(node, ast.Name):
-        made = definitions(node, module)
-        return bool(made) and all(
-            binding.kind == "assign"
-            and not binding.path
-            and isinstance(binding.value, ast.Call)
-            and runs_model(binding.value, binding.module)
-            for binding in made
-        )
-    return isinstance(node, ast.Call) and runs_model(node, module)
+    match node:
+        case ast.Call():
+            return runs_model(node, module)
+        case ast.Name():
+            made = definitions(node, module)
+            return bool(made) and all(
+                isinstance(b.assigned, ast.Call) and runs_model(b.assigned, b.module) for b in made
+            )
+    return False
 
 
 def runs_model(node: ast.Call, module: Module) -> bool:
@@ -75,14 +72,14 @@ def runs_model(node: ast.Call, module: Module) -> bool:
 
 def _calls_model(node: ast.Call, module: Module) -> bool:
     """Whether something is called that has the name of a model and is not in the program."""
-    function = node.func
-    if isinstance(function, ast.Attribute) and function.attr == "forward":
-        function = function.value
     if ":" in module.call(node).name or not (node.args or node.keywords):
         return False
-    if not isinstance(function, ast.Name | ast.Attribute):
-        return False
-    return is_model_name(last_name(function)) or _is_trained(function, module)
+    match node.func:
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as function, attr="forward") | (
+            ast.Name() | ast.Attribute() as function
+        ):
+            return is_model_name(last_name(function)) or _is_trained(function, module)
+    return False
 
 
 def _is_trained(node: ast.expr, module: Module) -> bool:

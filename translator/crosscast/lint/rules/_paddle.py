@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 def program_of(subject: Subject) -> Program | None:
     """Return the program if it imports Paddle."""
     program = subject.program
-    if program is None:
-        return None
     return program if uses(program, "paddle") else None
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
-from crosscast.lint.rules._paddle import program_of
 from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import calls_of, value_of
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
 def merged_not_averaged(subject: Subject) -> Iterator[Finding]:
     """Find merges of gradients with `avg` certainly off."""
-    program = program_of(subject)
-    if program is None or _divides_losses(program):
+    program = subject.program
+    if _divides_losses(program):
         return
     for module in program.modules:
         for average, length in _settings(module):

@@ -21,9 +21,10 @@ from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.scopes import Binding
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Instance, Known
-from crosscast.trainstep.events import Event
+from crosscast.readers.python.library_calls import fixed
+from crosscast.trainstep.events import Context, Event
 from crosscast.trainstep.frames.object_kinds import is_loss_name, last_name
 
 Reduction = Literal["mean", "sum", "unknown"]
@@ -82,8 +83,6 @@ def reduction_of(backward: Event) -> Reduction:
     token counts.
     """
     loss = loss_expression(backward)
-    if loss is None:
-        return "unknown"
     return _joined(set(_of(loss, backward.module, _Way(backward.calls))), backward)
 
 
@@ -101,31 +100,30 @@ def _joined(found: set[str], backward: Event) -> Reduction:
         return "mean"
     if found == {"mean", "named"} or found == {"named"}:
         program = backward.module.program
-        texts = [m.source.text for m in program.modules] if program is not None else []
+        texts = [m.source.text for m in program.modules]
         return "unknown" if any(_SUMMED.search(text) for text in texts) else "mean"
     return "unknown"
 
 
 def loss_expression(backward: Event) -> ast.expr | None:
     """Return the differentiated expression without the loss scale: `loss`."""
-    node = backward.node
-    if isinstance(node, ast.Call) and backward.library == "timm":
-        return node.args[0] if node.args else None
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    loss: ast.expr = node.args[0] if node.args else node.func.value
+    match backward.node:
+        case ast.Call(args=[loss, *_]) | ast.Call(func=ast.Attribute(value=loss)):
+            pass
+        case _:
+            return None
     match loss:
         case ast.Call(
             func=ast.Attribute(attr="scale" | "scale_loss" | "get_scaled_loss"), args=[inner, *_]
         ):
             return inner
-    scale = backward.context("scale_loss")
-    if scale is not None and isinstance(scale.node, ast.Call) and scale.node.args:
-        return scale.node.args[0]
+    match backward.context("scale_loss"):
+        case Context(node=ast.Call(args=[inner, *_])):
+            return inner
     return loss
 
 
-def _of(node: ast.expr, module: Module, way: _Way) -> Iterator[str]:
+def _of(node: ast.expr | None, module: Module, way: _Way) -> Iterator[str]:
     if len(way.followed) > _DEPTH:
         yield "unknown"
         return
@@ -184,34 +182,32 @@ def _of_attribute(node: ast.Name | ast.Attribute, module: Module) -> str:
 
 
 def _of_binding(binding: Binding, node: ast.Name | ast.Attribute, way: _Way) -> Iterator[str]:
-    module, value = binding.module, binding.value
-    if binding.kind == "parameter":
-        yield from _of_parameter(node, module, way)
-    elif binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
-        change = binding.node
-        if isinstance(change.op, ast.Add | ast.Sub):
-            yield from _of(change.value, module, way)
-        elif isinstance(change.op, ast.Div) and _may_be_window(change.value, module, way):
+    module = binding.module
+    match binding:
+        case Binding(kind="parameter"):
+            yield from _of_parameter(node, module, way)
+        case Binding(node=ast.AugAssign(op=ast.Add() | ast.Sub(), value=value)):
+            yield from _of(value, module, way)
+        case Binding(node=ast.AugAssign(op=ast.Div(), value=value)):
+            yield from ["unknown"] if _may_be_window(value, module, way) else ()
+        case Binding(kind="augment"):
+            return
+        case Binding(kind="assign" | "with", value=value, path=()):
+            yield from _of(value, module, way)
+        case Binding(kind="assign" | "with", value=ast.expr() as value, path=(place,)):
+            yield from _of_entry(value, place, module, way, last_name(node))
+        case _:
             yield "unknown"
-    elif binding.kind not in ("assign", "with") or value is None or len(binding.path) > 1:
-        yield "unknown"
-    elif binding.path:
-        yield from _of_entry(value, binding.path[0], module, way, last_name(node))
-    else:
-        yield from _of(value, module, way)
 
 
 def _of_parameter(node: ast.Name | ast.Attribute, module: Module, way: _Way) -> Iterator[str]:
-    if not way.calls or not isinstance(node, ast.Name):
-        yield "unknown"
-        return
-    call = way.calls[-1]
-    owner = module.owner_of(call)
-    given = owner.call(call).bound().get(node.id)
-    if given is None:
-        yield "unknown"
-    else:
-        yield from _of(given, owner, _Way(way.calls[:-1], way.followed, way.returned))
+    match way.calls, node:
+        case [*around, call], ast.Name(id=name):
+            owner = module.owner_of(call)
+            given = owner.call(call).bound().get(name)
+            yield from _of(given, owner, _Way(tuple(around), way.followed, way.returned))
+        case _:
+            yield "unknown"
 
 
 # ---- entries of what a model or function returns
@@ -252,11 +248,11 @@ def _of_named_entry(
     for binding in bindings:
         if way.has_been(binding.node):
             continue
-        if binding.kind != "assign" or binding.value is None or binding.path:
+        if binding.assigned is None:
             yield "unknown"
         else:
             over = way.over(binding.node)
-            yield from _of_entry(binding.value, key, binding.module, over, name)
+            yield from _of_entry(binding.assigned, key, binding.module, over, name)
 
 
 # ---- calls
@@ -266,6 +262,7 @@ def _of_call(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
     call = module.call(node)
     last = call.name.removesuffix(".__call__").rpartition(".")[2]
     functions = _functions(call, way)
+    cast = call.receiver if call.method in _CASTS else None
     if call.name.startswith(_LIBRARIES) and _LOSS.search(last):
         yield _of_library(node, module, call.name.endswith(".__call__"))
     elif isinstance(node.func, ast.Name) and node.func.id == "sum":
@@ -280,15 +277,17 @@ def _of_call(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
         for where, function in functions:
             for returned in _returned(function, where):
                 yield from _of(returned, where, way.into(node))
-    elif call.method == "scale" and node.args and _SCALER.search(call.name):
-        yield from _of(node.args[0], module, way)
-    elif call.method in _CASTS and isinstance(node.func, ast.Attribute):
-        yield from _of(node.func.value, module, way)
-    elif call.method == "training_step" and ":" not in call.name:
+    elif _SCALER.search(call.name):
+        yield from _of(next(iter(node.args), None), module, way)
+    elif cast is not None:
+        yield from _of(cast, module, way)
+    elif ":" in call.name:
+        yield "unknown"
+    elif call.method == "training_step":
         yield "named"  # the return value of a LightningModule is optimized directly
-    elif _NAMED.search(module.text(node.func)) and ":" not in call.name:
+    elif _NAMED.search(module.text(node.func)):
         yield "named"
-    elif _COMPUTES.search(call.method) and ":" not in call.name:
+    elif _COMPUTES.search(call.method):
         yield _of_criteria(node, module)
     else:
         yield "named" if runs_model(node, module) else "unknown"
@@ -298,10 +297,9 @@ def _of_criteria(node: ast.Call, module: Module) -> str:
     """Return how the criterion reduces that an unseen function gets: `get_loss(y, x, mse)`."""
     found = set()
     for given in (*node.args, *(k.value for k in node.keywords)):
-        named = isinstance(given, ast.Name | ast.Attribute) and last_name(given) in _CRITERIA
-        for binding in definitions(given, module) if named else ():
-            made, where = binding.value, binding.module
-            if not isinstance(made, ast.Call) or binding.path:
+        for binding in definitions(given, module) if identifier(given) in _CRITERIA else ():
+            made, where = binding.assigned, binding.module
+            if not isinstance(made, ast.Call):
                 return "unknown"
             name = where.call(made).name
             known = name.startswith(_LIBRARIES) and _LOSS.search(name.rpartition(".")[2])
@@ -312,45 +310,52 @@ def _of_criteria(node: ast.Call, module: Module) -> str:
 def _functions(call: Call, way: _Way) -> list[tuple[Module, Function]]:
     """Return the function of the program that a call runs; `forward` of a model."""
     program = call.module.program
-    if program is None or way.has_been(call.node):
+    if way.has_been(call.node):
         return []
     found = program.function(call)
     if found is None and call.name.endswith(".__call__"):
         found = program.function_named(f"{_wrapped(call.node.func, call.module)}.forward")
-    if found is None and call.method == "apply" and isinstance(call.node.func, ast.Attribute):
-        made = call.module.resolve(call.node.func.value)  # a torch.autograd.Function
-        found = program.function_named(f"{made}.forward") if made else None
+    if found is None and call.method == "apply" and call.receiver is not None:
+        made = call.module.resolve(call.receiver)  # a torch.autograd.Function
+        found = program.function_named(f"{made}.forward")
     return [found] if found is not None else []
 
 
-def _wrapped(node: ast.expr, module: Module, depth: int = 0) -> str:
+def _wrapped(node: ast.expr, module: Module) -> str:
     """Return the class of the model within `DistributedDataParallel(model)`."""
-    made = evaluate(node, module)
-    if not isinstance(made, Instance):
-        return ""
-    assert isinstance(made.call, Call)
-    if not _WRAPPER.search(made.made_by) or depth > _WRAPPERS:
-        return made.made_by
-    given = made.call.bound()
-    inner = given.get("module") or given.get("layers")
-    return _wrapped(inner, made.call.module, depth + 1) if inner is not None else ""
+    for _ in range(_WRAPPERS):
+        match evaluate(node, module):
+            case Instance(made_by=name, call=Call() as made) if _WRAPPER.search(name):
+                given = made.bound()
+                node, module = given.get("module", given.get("layers", node)), made.module
+            case Instance(made_by=name):
+                return name
+    return ""
 
 
 def _returned(function: Function, module: Module) -> Iterator[ast.expr]:
     """Yield what a function returns, apart from None."""
-    for node in walk(function):
-        if isinstance(node, ast.Return) and module.function_of(node) is function:
-            value = node.value
-            empty = isinstance(value, ast.Constant) and value.value is None
-            if value is not None and not empty:
+    for node in module.scopes[function].returns:
+        match node.value:
+            case None | ast.Constant(value=None):
+                pass
+            case value:
                 yield value
 
 
 def _of_sum(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
     """`sum(losses.values())`, `sum(loss for loss in losses.values())` of a model's losses."""
-    given = node.args[0] if node.args else None
-    if isinstance(given, ast.GeneratorExp | ast.ListComp) and len(given.generators) == 1:
-        given = given.generators[0].iter if isinstance(given.elt, ast.Name) else None
+    given: ast.expr | None
+    match node.args:
+        case [
+            ast.GeneratorExp(elt=ast.Name(), generators=[ast.comprehension(iter=given)])
+            | ast.ListComp(elt=ast.Name(), generators=[ast.comprehension(iter=given)])
+            | given,
+            *_,
+        ]:
+            pass
+        case _:
+            given = None
     match given:
         case ast.Call(func=ast.Attribute(value=ast.Name() as losses, attr="values")):
             yield "named" if is_output(losses, module) else "unknown"
@@ -360,17 +365,12 @@ def _of_sum(node: ast.Call, module: Module, way: _Way) -> Iterator[str]:
 
 def _of_library(node: ast.Call, module: Module, instance: bool) -> str:
     call = module.call(node)
-    if instance:
-        made = evaluate(node.func, module)
-        if not isinstance(made, Instance):
+    match evaluate(node.func, module) if instance else Instance("", call):
+        case Instance(call=Call() as call):
+            pass
+        case _:
             return "unknown"
-        assert isinstance(made.call, Call)
-        call = made.call
     if call.has_star or {"size_average", "reduce"} & call.bound().keys():
         return "unknown"
-    given = call.argument("reduction")
-    if given is None:
-        return "mean"
-    if isinstance(given, Known) and not given.flag and given.value in ("mean", "sum"):
-        return str(given.value)
-    return "unknown"
+    reduction = fixed(call.argument("reduction") or Known("mean"))
+    return str(reduction) if reduction in ("mean", "sum") else "unknown"

@@ -42,7 +42,6 @@ def lengths_of_replicas(program: Program) -> Iterator[LengthInBatches]:
     if len(batches) != 1:
         return
     batch = next(iter(batches))
-    seen: set[ast.AST] = set()
     for call, node in lengths(program):
         parts = flow_of(node, call.module, counted)
         words = (identifier(p) for p, _ in parts if isinstance(p, ast.Name | ast.Attribute))
@@ -51,8 +50,7 @@ def lengths_of_replicas(program: Program) -> Iterator[LengthInBatches]:
         for part, module in parts:
             match part:
                 case ast.BinOp(op=ast.FloorDiv() | ast.Div(), right=right):
-                    if module.text(right) == batch and part not in seen:
-                        seen.add(part)
+                    if module.text(right) == batch:
                         yield LengthInBatches(
                             call=call, node=node, quotient=part, module=module, batch=batch
                         )
@@ -70,9 +68,7 @@ def _local_batches(program: Program) -> Iterator[str]:
             if not isinstance(product.op, ast.Mult):
                 continue
             for batch, other in ((product.left, product.right), (product.right, product.left)):
-                if identifier(other) != "num_replicas_in_sync" or not isinstance(
-                    batch, ast.Name | ast.Attribute
-                ):
+                if identifier(other) != "num_replicas_in_sync":
                     continue
                 text = module.text(batch)
                 used = list(sizes(module))
@@ -84,8 +80,7 @@ def _local_batches(program: Program) -> Iterator[str]:
 def sizes(module: Module) -> Iterator[ast.expr]:
     """Yield the sizes of batches of data: `rows.batch(n)`, `load(batch_size=n)`."""
     for call in module.calls:
-        if call.method == "batch" and call.node.args:
-            yield call.node.args[0]
+        yield from call.node.args[:1] if call.method == "batch" else ()
         yield from (k.value for k in call.node.keywords if k.arg == "batch_size")
 
 

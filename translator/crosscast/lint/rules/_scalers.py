@@ -21,8 +21,6 @@ CLASSES = frozenset(
 def scaler_calls(subject: Subject) -> list[Call]:
     """Return the calls that create a GradScaler of PyTorch or Paddle."""
     program = subject.program
-    if program is None:
-        return []
     return [
         call
         for module in program.modules
@@ -34,7 +32,7 @@ def scaler_calls(subject: Subject) -> list[Call]:
 def idle_scalers(subject: Subject) -> bool:
     """Whether every scaler of a program is only created, saved, or scales what is only shown."""
     made = scaler_calls(subject)
-    return subject.program is not None and are_unused(made, subject.program)
+    return are_unused(made, subject.program)
 
 
 def tests_around(call: Call) -> list[ast.expr]:

@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from crosscast.lint.rules._loop import made_by, receiver
+from crosscast.lint.rules._loop import made_by
 from crosscast.lint.rules._windows import ACCUMULATES
 from crosscast.pysource.names.containers import assigned_paths
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import dotted_text, identifier, walk
 from crosscast.trainstep.events import Event
 
 _LENGTHS = ("num_training_steps", "total_steps", "T_max", "total_iters", "max_iters", "t_total")
@@ -23,29 +23,26 @@ _PADDLENLP = ("LinearDecayWithWarmup", "CosineDecayWithWarmup", "PolyDecayWithWa
 _TAKES_RATE = re.compile(r"paddle\.optimizer\.(?!lr\.)[A-Z]\w+")
 _OF_PADDLE = re.compile(r"^(paddle\.optimizer\.lr\.|paddlenlp\.|ppdiffusers\.)")
 _CONVERTS = re.compile(r"per_epoch|batch_?size", re.I)
+_NAMED = re.compile("sched|lr", re.I)
+_OTHERS = re.compile("paddle|tensorflow|.*:")
 _DEPTH = 6
 
 
 def is_schedule(event: Event) -> bool:
     """Whether it is a library's schedule with the interface of PyTorch."""
-    node = event.node
-    if "by_hand" in event.detail or not isinstance(node, ast.Call):
-        return False
-    expression = receiver(event)
-    if expression is None or not isinstance(node.func, ast.Attribute) or node.func.attr != "step":
-        return False
-    if "sched" not in event.subject.lower() and "lr" not in event.subject.lower():
-        return False
-    names = made_by(event, expression)
-    program = event.module.program
-    for name in names:
-        if name.startswith(("paddle", "tensorflow")):
+    program, texts = event.module.program, event.module.source.text
+    match event.node:
+        case ast.Call(func=ast.Attribute(value=schedule, attr="step")):
+            names = made_by(event, schedule)
+        case _:
             return False
-        if ":" in name and program is not None:
-            scope = program.class_named(name)
-            if scope is None or "lr_scheduler" not in program.library_base(scope):
-                return False
-    return not event.module.source.text.count("import paddle")
+    if "by_hand" in event.detail or not _NAMED.search(event.subject) or "import paddle" in texts:
+        return False
+    scopes = {name: program.class_named(name) for name in names}
+    return all(
+        "lr_scheduler" in program.library_base(scope) if scope else not _OTHERS.match(name)
+        for name, scope in scopes.items()
+    )
 
 
 def is_paddle_schedule(event: Event) -> bool:
@@ -53,16 +50,14 @@ def is_paddle_schedule(event: Event) -> bool:
 
     The variable may have the rate of a flag where there is no schedule.
     """
-    expression, node = receiver(event), event.node
-    if expression is None or not isinstance(node, ast.Call) or node.args or node.keywords:
-        return False
-    called = node.func
-    if not isinstance(called, ast.Attribute) or called.attr != "step":
-        return False
-    names = [name for name in made_by(event, expression) if not name.startswith("argparse.")]
-    if names and all(_OF_PADDLE.match(name) for name in names):
-        return True
-    return bool(names) and _is_rate_of_optimizer(expression, names, event.module)
+    match event.node:
+        case ast.Call(func=ast.Attribute(value=schedule, attr="step"), args=[], keywords=[]):
+            made = made_by(event, schedule)
+            names = [name for name in made if not name.startswith("argparse.")]
+            if names and all(_OF_PADDLE.match(name) for name in names):
+                return True
+            return bool(names) and _is_rate_of_optimizer(schedule, names, event.module)
+    return False
 
 
 def _is_rate_of_optimizer(expression: ast.expr, made: Sequence[str], module: Module) -> bool:
@@ -71,8 +66,8 @@ def _is_rate_of_optimizer(expression: ast.expr, made: Sequence[str], module: Mod
     The class may be one of a file that was not given, but none that has its own way to advance.
     """
     program = module.program
-    scopes = [program.class_named(name) for name in made] if program is not None else []
-    if program is None or any(s is not None and program.has_attribute(s, "step") for s in scopes):
+    scopes = [program.class_named(name) for name in made]
+    if any(s is not None and program.has_attribute(s, "step") for s in scopes):
         return False
     text, place = module.text(expression), module.function_of(expression)
     for call in module.calls:
@@ -119,66 +114,50 @@ def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
         return text
     parts = [text]
     for child in walk(node):
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load):
-            home = module.scope_of(child).lookup(child.id)
-            for binding in home.bindings.get(child.id, ()) if home is not None else ():
-                value = binding.value
-                if binding.kind != "assign" or value is None or binding.path:
-                    continue
-                if not isinstance(value, ast.Call) or _counts(value):
-                    parts.append(spelled_out(value, module, depth + 1))
-        elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Load):
-            parts += [spelled_out(value, module, depth + 1) for value in _set_before(child, module)]
+        match child:
+            case ast.Name(id=name):
+                home = module.scope_of(child).lookup(name)
+                bindings = home.bindings.get(name, ()) if home is not None else ()
+                values = [
+                    b.assigned
+                    for b in bindings
+                    if not isinstance(b.assigned, ast.Call) or _counts(b.assigned)
+                ]
+            case ast.Attribute():  # `args.max_steps`
+                values = [binding.assigned for binding in assigned_paths(child, module)]
+            case _:
+                continue
+        parts += [spelled_out(value, module, depth + 1) for value in values if value is not None]
     return " ".join(dict.fromkeys(parts))
 
 
-def _set_before(node: ast.Attribute, module: Module) -> list[ast.expr]:
-    """Return what `args.max_steps` is set to above a use of it."""
-    return [
-        binding.value
-        for binding in assigned_paths(node, module)
-        if binding.kind == "assign"
-        and not binding.path
-        and binding.value is not None
-        and binding.module is module
-        and binding.value.lineno < node.lineno
-    ]
-
-
-def times_window(node: ast.expr, module: Module) -> bool:
+def times_window(node: ast.expr | None, module: Module, hops: int = _DEPTH) -> bool:
     """Whether a length is multiplied by the micro-batches of a window: `updates * accum`."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return any(times_window(part, module) for part in (left, right)) or any(
-                isinstance(part, ast.Name | ast.Attribute) and _is_window(part, module)
+            return any(
+                ACCUMULATES.search(dotted_text(part)) or times_window(part, module, hops)
                 for part in (left, right)
             )
         case ast.Call(func=ast.Name(id="int"), args=[inner]):
-            return times_window(inner, module)
-        case ast.Name():
+            return times_window(inner, module, hops)
+        case ast.Name() if hops:
             home = module.scope_of(node).lookup(node.id)
             made = home.bindings.get(node.id, ()) if home is not None else ()
-            value = made[0].value if len(made) == 1 and not made[0].path else None
-            return isinstance(value, ast.BinOp) and times_window(value, module)
+            return len(made) == 1 and times_window(made[0].assigned, module, hops - 1)
     return False
-
-
-def _is_window(node: ast.expr, module: Module) -> bool:
-    return bool(ACCUMULATES.search(module.text(node)))
 
 
 def _counts(node: ast.Call) -> bool:
     """Whether a call only computes a number."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    name = node.func.id if isinstance(node.func, ast.Name) else name
-    return name in ("len", "int", "ceil", "floor", "max", "min", "round")
+    return identifier(node.func) in ("len", "int", "ceil", "floor", "max", "min", "round")
 
 
 def is_prepared(event: Event) -> bool:
     """Whether Accelerate has wrapped the schedule of an event."""
     program = event.module.program
     name = event.subject.rpartition(".")[2]
-    for module in program.modules if program is not None else ():
+    for module in program.modules:
         for call in module.calls:
             if call.method != "prepare":
                 continue

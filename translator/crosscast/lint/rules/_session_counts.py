@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.pysource.syntax.nodes import identifier, keyword, walk
 from crosscast.readers.tensorflow.gradient_sums import GradientSum
 from crosscast.readers.tensorflow.session_runs import runs_of
 from crosscast.readers.tensorflow.still_counters import is_zero
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 def starts_at_zero(counter: ast.expr, module: Module) -> bool:
     """Whether every value that a counter is created with is 0."""
-    created = [b.value for b in definitions(counter, module) if b.kind == "assign" and b.value]
-    if not created:
-        return isinstance(counter, ast.Attribute) and counter.attr == "iterations"
-    return all(is_zero(value) for value in created)
+    created = [b.assigned for b in definitions(counter, module) if b.assigned is not None]
+    match counter:
+        case ast.Attribute(attr="iterations") if not created:
+            return True
+    return {is_zero(value) for value in created} == {True}
 
 
 def first_of_sessions(window: SumWindow, total: GradientSum) -> str:
@@ -41,7 +42,7 @@ def first_of_sessions(window: SumWindow, total: GradientSum) -> str:
     if not window.repeats or not before_last or variable is None:
         return ""
     applied, program = total.applied, module.program
-    if applied is None or program is None or _counts_updates(applied):
+    if applied is None or _counts_updates(applied):
         return ""
     advanced = list(increases(variable, module))
     if len(advanced) != 1 or not starts_at_zero(variable, module):
@@ -99,18 +100,15 @@ def _variable_of(counter: ast.expr, module: Module) -> ast.expr | None:
     """Return the variable that a session was asked for: `n = session.run(count)`."""
     bound = definitions(counter, module)
     match bound[0].value if len(bound) == 1 else None:
-        case ast.Call(func=function, args=[*_, variable]) if isinstance(
-            variable, ast.Name | ast.Attribute
-        ):
+        case ast.Call(func=function, args=[*_, (ast.Name() | ast.Attribute()) as variable]):
             return variable if identifier(function) in ("global_step", "run") else None
     return None
 
 
 def _counts_updates(applied: Call) -> bool:
     """Whether the update advances a counter of its own."""
-    given = [*applied.node.args[1:2]]
-    given += [k.value for k in applied.node.keywords if k.arg == "global_step"]
-    return not all(isinstance(value, ast.Constant) and value.value is None for value in given)
+    given = [*applied.node.args[1:2], keyword(applied.node, "global_step")]
+    return not all(value is None or ast.unparse(value) == "None" for value in given)
 
 
 def _is_before(run: Call, window: SumWindow) -> bool:
@@ -119,8 +117,8 @@ def _is_before(run: Call, window: SumWindow) -> bool:
     bound = definitions(window.counter, module)[0].node
     loop = module.enclosing(bound, ast.For, ast.While)
     function = run.module.function_of(run.node)
-    if loop is None or program is None:
+    if loop is None:
         return False
     sites = [site.node for site in program.sites(run.module, function)] if function else []
-    first = next((node for node in walk(loop) if node is run.node or node in sites), None)
-    return first is not None and first.lineno < bound.lineno  # type: ignore[attr-defined]
+    first = next((node for node in walk(loop) if node in (run.node, *sites)), bound)
+    return first.lineno < bound.lineno  # type: ignore[attr-defined, no-any-return]

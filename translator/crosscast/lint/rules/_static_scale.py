@@ -36,24 +36,29 @@ def scaled_limits(module: Module) -> Iterator[ast.AST]:
     limits: set[str] = set()
     for call in module.calls:
         if call.method in _CLIPS:
-            node = call.bound().get("clip_norm")
-            if node is None and call.node.args:
-                node = call.node.args[0]
-            if isinstance(node, ast.Name):
-                limits.add(node.id)
-            elif isinstance(node, ast.BinOp) and _times_scale(node):
-                yield node
+            node = call.bound().get("clip_norm", *call.node.args[:1])
+            match node:
+                case ast.Name(id=name):
+                    limits.add(name)
+                case ast.expr() if _times_scale(node):
+                    yield node
     for statement in module.nodes:
         match statement:
-            case ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=by):
-                if name in limits and _SCALE.search(ast.unparse(by)):
-                    yield statement
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value):
-                if name in limits and _times_scale(value):
+            case (
+                ast.AugAssign(target=ast.Name(id=name), op=ast.Mult(), value=by)
+                | ast.Assign(targets=[ast.Name(id=name)], value=by)
+            ) if name in limits:
+                multiplied = isinstance(statement, ast.AugAssign) and _is_scale(by)
+                if multiplied or _times_scale(by):
                     yield statement
 
 
-def _times_scale(node: ast.BinOp) -> bool:
-    if not isinstance(node.op, ast.Mult):
-        return False
-    return any(bool(_SCALE.search(ast.unparse(child))) for child in (node.left, node.right))
+def _times_scale(node: ast.expr) -> bool:
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _is_scale(left) or _is_scale(right)
+    return False
+
+
+def _is_scale(node: ast.expr) -> bool:
+    return bool(_SCALE.search(ast.unparse(node)))

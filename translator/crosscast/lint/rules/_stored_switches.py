@@ -26,7 +26,7 @@ def stored_switches(subject: Subject) -> Iterator[tuple[ast.Attribute, Module, l
     to have half precision, and the loop that it has none.
     """
     program = subject.program
-    if program is None or not idle_scalers(subject) or _casts(program):
+    if not idle_scalers(subject) or _casts(program):
         return
     found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
     for module in program.modules:

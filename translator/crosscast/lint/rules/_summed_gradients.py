@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
-from crosscast.lint.rules._keras import accumulating, program_of
+from crosscast.lint.rules._keras import accumulating
 from crosscast.lint.rules._session_counts import (
     first_of_graph,
     first_of_sessions,
@@ -43,9 +43,7 @@ _PRIVATE = re.compile(r"privacy|l2_norm_clip|noise_multiplier|dp_?sgd", re.I)
 
 def windowed_sums(subject: Subject) -> Iterator[tuple[GradientSum, str]]:
     """Yield the sums of gradients over more than one micro-batch, and their number as text."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     if any(_PRIVATE.search(module.source.text) for module in program.modules):
         return
     for total in gradient_sums(program):
@@ -64,25 +62,19 @@ def _is_one(value: Value | None) -> bool:
 
 def sums_gradients(subject: Subject, step: TrainingStep) -> bool:
     """Whether a loop adds up the gradients of tapes and applies the sum once per window."""
-    backward = step.of("backward")
-    if not backward or any(event.library != "tensorflow" for event in backward):
+    libraries = {event.library for event in step.of("backward")}
+    if step.loop is None or libraries != {"tensorflow"}:
         return False
-    program = program_of(subject)
-    places = [total.place[0] for total in gradient_sums(program)] if program is not None else []
-    loop = step.loop.node if step.loop is not None else None
-    if loop is None:
-        return False
-    return any(node is place for place in places for node in ast.walk(loop))
+    places = {total.place[0] for total in gradient_sums(subject.program)}
+    return not places.isdisjoint(ast.walk(step.loop.node))
 
 
 def starts_again(subject: Subject, step: TrainingStep) -> bool:
     """Whether the sums of a loop are cleared before it, once per epoch."""
-    program = program_of(subject)
-    loop = step.loop.node if step.loop is not None else None
-    if program is None or loop is None:
-        return False
+    assert step.loop is not None
+    loop = step.loop.node
     inside = set(ast.walk(loop))
-    for total in gradient_sums(program):
+    for total in gradient_sums(subject.program):
         module = total.place[1]
         outer = module.enclosing(loop, ast.For, ast.While) if total.place[0] in inside else None
         if outer is None:
@@ -109,18 +101,20 @@ _CLEARS = re.compile(r"reset|zero|clear|init|empty", re.I)
 
 def applied_again(subject: Subject) -> Iterator[Finding]:
     """Find sums that a loop applies after every micro-batch and never clears."""
-    program = program_of(subject)
-    for total in gradient_sums(program) if program is not None else ():
+    program = subject.program
+    for total in gradient_sums(program):
         node, module = total.place
         applied = total.applied
-        if applied is None or applied.module is not module or window_of(total) is not None:
+        if applied is None or window_of(total) is not None:
             continue
         loop = module.enclosing(applied.node, ast.For, ast.While)
         if loop is None or module.enclosing(applied.node, ast.If) is not None:
             continue
         inside = list(ast.walk(loop))
-        if not any(inner is node for inner in inside) or total.root not in module.text(loop):
-            continue
+        taped = [i for i in inside if isinstance(i, ast.Call) and identifier(i.func) == "gradient"]
+        rounds = {module.enclosing(each, ast.For, ast.While) for each in taped}
+        if node not in inside or rounds - {loop}:
+            continue  # no sum of this loop, or one of an inner loop over micro-batches
         if any(_sets(i, total.root, module) and i is not node for i in inside) or any(
             isinstance(i, ast.Call) and _CLEARS.search(identifier(i.func)) for i in inside
         ):
@@ -136,19 +130,18 @@ def applied_again(subject: Subject) -> Iterator[Finding]:
 
 def summed_not_averaged(subject: Subject) -> Iterator[Finding]:
     """Find sums of gradients that nothing divides by the number of micro-batches."""
-    seen: set[ast.AST] = set()
     for total, length in windowed_sums(subject):
         node, module = total.place
-        if node in seen or is_divided(total) is not False:
+        if is_divided(total) is not False:
             continue
-        seen.add(node)
         related = total.applied
         found = length_of(total)
         function = total.module.function_of(total.node)
         if function is not None and function.name == "apply_gradients":
             found = _given_by(found)  # a wrapper of optimizers
-        if found is not None and found[1] is not module:
-            node, module = found  # a helper of another file does not know the number
+        match found:
+            case (given, home) if home is not module:
+                node, module = given, home  # a helper of another file does not know the number
         yield Finding(
             span=module.span(node),
             message=f"the gradients of {length} micro-batches are added up, but neither they nor "
@@ -163,7 +156,7 @@ def _given_by(length: tuple[ast.expr, Module] | None) -> tuple[ast.expr, Module]
     match length:
         case (ast.Name() as name, module):
             bound, program = definitions(name, module), module.program
-            if len(bound) == 1 and bound[0].kind == "parameter" and program is not None:
+            if len(bound) == 1 and bound[0].kind == "parameter":
                 given = program.arguments_for(bound[0], getattr(bound[0].node, "arg", ""))
                 if len(given) == 1:
                     return given[0]
@@ -172,17 +165,11 @@ def _given_by(length: tuple[ast.expr, Module] | None) -> tuple[ast.expr, Module]
 
 def clipped_before_the_sum(subject: Subject) -> Iterator[Finding]:
     """Find clips of the gradients of single micro-batches."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     clips = {call.node for _, call in (*gradient_clips(program), *named_clips(program))}
     yield from _before_accumulating(program, clips)
-    seen: set[ast.AST] = set()
     for total, _ in windowed_sums(subject):
         for part, module in clips_before(total, clips):
-            if part in seen:
-                continue
-            seen.add(part)
             yield Finding(
                 span=module.span(part),
                 message="the gradients are clipped after every micro-batch, before they are "
@@ -211,10 +198,9 @@ def _before_accumulating(program: Program, clips: Collection[ast.AST]) -> Iterat
 
 def misaligned_sums(subject: Subject) -> Iterator[Finding]:
     """Find window tests of step functions whose counter is ahead or behind by one."""
-    seen: set[ast.AST] = set()
     for total, length in windowed_sums(subject):
         window = window_of(total)
-        if window is None or window.test in seen:
+        if window is None:
             continue
         if _is_graph(window.module):
             first, again = first_of_sessions(window, total) or first_of_graph(window, total), ""
@@ -222,7 +208,6 @@ def misaligned_sums(subject: Subject) -> Iterator[Finding]:
             first = _first_length(window, length)
             again = _advanced_by_update(window, total) if not first else ""
         if first or again:
-            seen.add(window.test)
             related = total.applied
             yield Finding(
                 span=window.module.span(window.test),
@@ -267,17 +252,11 @@ def _first_length(window: SumWindow, length: str) -> str:
     if not starts_at_zero(counter, module):
         return ""
     added = list(increases(counter, module))
-    if len(added) != 1 or module.function_of(added[0]) is not function:
-        return ""
-    if module.parent(module.statement_of(added[0]) or added[0]) is not function:
+    if [module.parent(module.statement_of(node) or node) for node in added] != [function]:
         return ""
     before = added[0].lineno < window.test.lineno  # type: ignore[attr-defined]
-    at_first = offset + int(before)
-    if at_first == 1 or at_first > 2:
-        return ""
-    if not window.repeats:
-        return f"{length} + 1 micro-batches" if at_first == 0 else f"{length} - 1 micro-batches"
-    return "1 micro-batch" if at_first == 0 else f"{length} - 1 micro-batches"
+    late = "1 micro-batch" if window.repeats else f"{length} + 1 micro-batches"
+    return {0: late, 2: f"{length} - 1 micro-batches"}.get(offset + int(before), "")
 
 
 def _advanced_by_update(window: SumWindow, total: GradientSum) -> str:
@@ -289,11 +268,9 @@ def _advanced_by_update(window: SumWindow, total: GradientSum) -> str:
     added = list(increases(counter, module))
     mine = [node for node in added if module.function_of(node) is module.function_of(window.test)]
     others = [node for node in added if node not in mine]
-    ending = applied.module.function_of(applied.node)
     own = identifier(counter) == "iterations" and applied.receiver_text.startswith("super(")
-    if len(mine) == 1 and len(others) == 1 and module.function_of(others[0]) is ending:
-        own = True
-    if len(mine) != 1 or not own:
+    ending = [applied.module.function_of(applied.node)]
+    if len(mine) != 1 or not (own or [module.function_of(node) for node in others] == ending):
         return ""
     return f"{module.text(counter)} advances for every micro-batch and again with every update"
 

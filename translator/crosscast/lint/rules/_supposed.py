@@ -9,10 +9,12 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
+from typing import cast
 
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.truth import is_combination, of_combination
+from crosscast.pysource.programs.scopes import Binding
+from crosscast.pysource.syntax.truth import is_combination, is_met, of_combination
 
 UNSURE = object()
 """A value that does not follow from what is supposed."""
@@ -77,9 +79,10 @@ def truth(part: Part, supposed: Mapping[str, object], hops: int = _HOPS) -> bool
         return bool(supposed[_name_of(node)])
     if is_combination(node):
         return of_combination(node, lambda each: truth((each, module), supposed, hops))
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        left = worth((node.left, module), supposed, hops)
-        return _compared(left, node.ops[0], node.comparators[0], module, supposed, hops)
+    match node:
+        case ast.Compare(left=first, ops=[sign], comparators=[right]):
+            left = worth((first, module), supposed, hops)
+            return _compared(left, sign, right, module, supposed, hops)
     found = worth(part, supposed, hops)
     return None if found is UNSURE else bool(found)
 
@@ -276,14 +279,13 @@ def _definition(
 
 def _made(node: ast.expr, module: Module) -> Part | None:
     """Return the only expression that a name stands for, or the only one given for a parameter."""
-    found = definitions(node, module)
-    if len(found) == 1 and found[0].kind == "parameter" and isinstance(found[0].node, ast.arg):
-        program = module.program
-        given = program.arguments_for(found[0], found[0].node.arg) if program is not None else ()
-        return given[0] if len(given) == 1 else None
-    if len(found) != 1 or found[0].kind != "assign" or found[0].path or found[0].value is None:
-        return None
-    return found[0].value, found[0].module
+    match definitions(node, module):
+        case [Binding(kind="parameter", node=ast.arg(arg=name)) as parameter]:
+            given = module.program.arguments_for(parameter, name)
+            return given[0] if len(given) == 1 else None
+        case [Binding(assigned=ast.expr() as value, module=where)]:
+            return value, where
+    return None
 
 
 def _is_library(node: ast.expr, module: Module) -> bool:
@@ -292,9 +294,11 @@ def _is_library(node: ast.expr, module: Module) -> bool:
 
 def _table(node: ast.expr, module: Module) -> list[tuple[ast.expr, ast.expr]]:
     made = _made(node, module) if isinstance(node, ast.Name | ast.Attribute) else (node, module)
-    if made is None or not isinstance(made[0], ast.Dict):
-        return []
-    return [(key, value) for key, value in zip(made[0].keys, made[0].values, strict=True) if key]
+    match made:
+        case ast.Dict(keys=keys, values=values), _:
+            known = cast("list[ast.expr]", keys)  # nothing equals the None of `**`
+            return list(zip(known, values, strict=True))
+    return []
 
 
 def _entry(
@@ -320,16 +324,18 @@ def _compared(
         case (ast.In() | ast.NotIn(), ast.List(elts=elts) | ast.Tuple(elts=elts)):
             items = [worth((each, module), supposed, hops) for each in elts]
             inside = True if left in items else None if UNSURE in items else False
-            return inside if isinstance(sign, ast.In) or inside is None else not inside
+            return is_met(inside, isinstance(sign, ast.In))
         case (ast.Eq() | ast.Is() | ast.NotEq() | ast.IsNot(), _):
             other = worth((right, module), supposed, hops)
             if other is UNSURE or (left is MADE and other is not None):
                 return None
-            same = left == other
-            return same if isinstance(sign, ast.Eq | ast.Is) else not same
+            return is_met(left == other, isinstance(sign, ast.Eq | ast.Is))
     return None
 
 
 def _texts(node: ast.expr) -> Iterator[str]:
     elements = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
-    yield from (e.value for e in elements if isinstance(e, ast.Constant) and type(e.value) is str)
+    for element in elements:
+        match element:
+            case ast.Constant(value=str() as text):
+                yield text

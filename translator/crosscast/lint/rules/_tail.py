@@ -30,13 +30,14 @@ def open_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple[Ev
     Yields also the test, and the call that clears the gradients between epochs (none: they leak).
     """
     for event, test, outer in _open(step, restarts=True):
+        assert step.loop is not None
         opening = tuple(
             candidate for candidate in step.inside("zero_grad") if clears_first(candidate, step)
         )
         if opening:
             yield event, test, opening
         else:
-            inner = outer if step.loop and test.counter == step.loop.counter else None
+            inner = outer if test.counter == step.loop.counter else None
             yield event, test, tuple(step.around("zero_grad")) if _per_epoch(step, inner) else ()
 
 
@@ -48,10 +49,12 @@ def carried_tails(step: TrainingStep) -> Iterator[tuple[Event, WindowTest, tuple
     for event, test, _ in _open(step, restarts=False):
         if length_set(event, test.steps_text, within_epoch=False) is not None:
             continue  # reported by window-length-changes
+        mine = {event.subject, *(each.subject for each in step.of("forward"))}
         cleared = [
             candidate
             for candidate in step.around("zero_grad")
             if not candidate.guards and any(loop in event.loops for loop in candidate.loops)
+            if candidate.subject in mine
         ]
         yield event, test, tuple(cleared)
 
@@ -93,7 +96,6 @@ def _open(
     """
     if step.loop is None or step.loop.role not in ("batch", "other") or _ends_itself(step):
         return
-    seen: set[int] = set()
     for event, test in end_tests(step):
         if test.last or test.never_again or test.by_caller or test.restarts is not restarts:
             continue
@@ -101,7 +103,7 @@ def _open(
             continue  # the other condition may test for the last batch
         if any(loses_window(cleared, event, step) for cleared in step.inside("zero_grad")):
             continue  # nothing is left over: reported by zero-grad-loses-gradients
-        if test.aligned is None or id(test.node) in seen or not test.steps_text:
+        if test.aligned is None:
             continue
         single = isinstance(test.steps, Known) and test.steps.value == 1
         if single and getattr(test.steps, "origin", "") == "literal":
@@ -109,7 +111,6 @@ def _open(
         outer = _outer(step, event)
         if outer is None or _closed_behind(step) is not closed:
             continue
-        seen.add(id(test.node))
         yield event, test, outer
 
 
@@ -169,13 +170,14 @@ def _never_leaves(event: Event, step: TrainingStep) -> bool:
     Such a loop ends by its range alone.
     """
     assert step.loop is not None
-    counter = step.loop.counter
     for guard in event.guards:
         match guard.node:
-            case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Name(id=end)]):
-                beyond = isinstance(op, ast.Gt | ast.GtE | ast.Eq)
-                if beyond and name == counter != "" and f"range({end})" in step.loop.over:
-                    return True
+            case ast.Compare(
+                left=ast.Name(id=step.loop.counter),
+                ops=[ast.Gt() | ast.GtE() | ast.Eq()],
+                comparators=[ast.Name(id=end)],
+            ) if f"range({end})" in step.loop.over:
+                return True
     return False
 
 
@@ -185,13 +187,16 @@ def _ends_run(event: Event, step: TrainingStep) -> bool:
     module = event.module
     frame = Frame(module, module.function_of(event.node))
     for guard in event.guards:
-        if guard.window is not None or not isinstance(guard.node, ast.Compare):
+        if guard.window is not None:
             continue
-        counted = guard.node.left
-        if isinstance(counted, ast.BinOp) and isinstance(counted.op, ast.Mod):
-            if not _OF_RUN.search(module.text(counted.right)):
+        match guard.node:
+            case ast.Compare(left=ast.BinOp(left=counted, op=ast.Mod(), right=limit)):
+                if not _OF_RUN.search(module.text(limit)):
+                    continue  # no `updates % args.max_steps == 0`
+            case ast.Compare(left=counted):
+                pass
+            case _:
                 continue
-            counted = counted.left  # `updates % args.max_steps == 0`
         name = counter_path(counted)
         life = life_of(name, step.loop.node, frame) if name else None
         if life is not None and life.grows and not life.resets and life.per_epoch is False:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crosscast.lint.rules._autocast import dtype_of
-from crosscast.lint.rules._loop import eager_steps
+from crosscast.lint.rules._loop import eager_steps, trained_passes
 from crosscast.lint.rules._scalers import scaler_calls
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.syntax.nodes import identifier
+from crosscast.readers.python.library_calls import fixed, value_of
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Context, TrainingStep
 
@@ -41,10 +42,10 @@ def type_switches(subject: Subject) -> Iterator[TypeSwitch]:
     if not made or len(made) != len(scaler_calls(subject)):
         return
     for step in eager_steps(subject):
-        scaled = [event for event in step.of("backward") if event.scaler]
-        for event in step.of("forward") if scaled else ():
+        scaled = any(event.scaler for event in step.of("backward"))
+        for event in trained_passes(step) if scaled else ():
             context = event.context("autocast")
-            if event.context("no_grad") is not None or context is None:
+            if context is None:
                 continue
             call, test, chosen, values = made[0]
             if _is_always_half(context, call.module.text(chosen)):
@@ -64,12 +65,13 @@ def _switched(call: Call) -> tuple[Call, ast.expr, ast.expr, tuple[object, ...]]
         case ast.Compare(
             left=ast.Attribute() | ast.Name() as chosen,
             ops=[ast.In()],
-            comparators=[ast.List(elts=listed) | ast.Tuple(elts=listed) | ast.Set(elts=listed)],
-        ) if all(isinstance(item, ast.Constant) for item in listed):
-            values = tuple(item.value for item in listed if isinstance(item, ast.Constant))
+            comparators=[listed],
+        ):
+            known = fixed(value_of(listed, call.module))
+            values = tuple(known) if isinstance(known, list | tuple | set) else ()
         case _:
             return None
-    return (call, given, chosen, values) if _TYPE.search(identifier(chosen)) else None
+    return (call, given, chosen, values) if values and _TYPE.search(identifier(chosen)) else None
 
 
 def _is_always_half(context: Context, chosen: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from crosscast.lint.rule import Finding
-from crosscast.messages.diagnostics import Diagnostic, Severity
+from crosscast.messages.diagnostics import Diagnostic, Severity, Span
 from crosscast.sources.subject import Subject
 
 
@@ -23,14 +23,12 @@ def reader_findings(
         severities: code to severity, if it differs from the rule's.
         hint: used if the diagnostic has none.
     """
-    seen: set[Diagnostic] = set()
     for diagnostic in subject.unread:
-        if diagnostic.code not in codes or diagnostic.span is None or diagnostic in seen:
-            continue
-        seen.add(diagnostic)
-        yield Finding(
-            span=diagnostic.span,
-            message=diagnostic.message,
-            hint=diagnostic.hint or hint,
-            severity=(severities or {}).get(diagnostic.code),
-        )
+        match diagnostic:
+            case Diagnostic(code=code, span=Span() as span) if code in codes:
+                yield Finding(
+                    span=span,
+                    message=diagnostic.message,
+                    hint=diagnostic.hint or hint,
+                    severity=(severities or {}).get(code),
+                )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from crosscast.pysource.programs.scopes import Scope
 from crosscast.pysource.syntax.nodes import identifier
 
 if TYPE_CHECKING:
@@ -32,29 +33,24 @@ def unset_switch(node: ast.AST, module: Module) -> tuple[str, Call] | None:
 def _omitted(test: ast.Name, module: Module) -> Call | None:
     """Return a call of a function that leaves its parameter out, if all calls do."""
     scope = module.scope_of(test).lookup(test.id)
-    bound = scope.bindings.get(test.id, []) if scope is not None else []
-    function = scope.node if scope is not None else None
-    if len(bound) != 1 or bound[0].kind != "parameter" or module.program is None:
-        return None
-    if not isinstance(function, ast.FunctionDef) or not _is_off(function, test.id):
-        return None
-    sites = module.program.sites(module, function)
-    if not sites or _is_passed_on(function, module):
-        return None
-    for site in sites:
-        unpacks = any(keyword.arg is None for keyword in site.node.keywords)
-        starred = any(isinstance(given, ast.Starred) for given in site.node.args)
-        if unpacks or starred or test.id in site.bound():
+    match scope:
+        case Scope(node=ast.FunctionDef() as function) if _is_off(function, test.id):
+            kinds = [binding.kind for binding in scope.bindings[test.id]]
+        case _:
             return None
-    return sites[0]
+    sites = module.program.sites(module, function)
+    if kinds != ["parameter"] or not sites or _is_passed_on(function, module):
+        return None
+    set_by_any = any(site.has_star or test.id in site.bound() for site in sites)
+    return sites[0] if not set_by_any else None
 
 
 def _is_off(function: Function, name: str) -> bool:
     """Whether the default of a parameter is False or None."""
     given = function.args
     usual = dict(zip([a.arg for a in given.args][::-1], given.defaults[::-1], strict=False))
-    usual |= {a.arg: d for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True) if d}
-    match usual.get(name):
+    named = dict(zip([a.arg for a in given.kwonlyargs], given.kw_defaults, strict=True))
+    match usual.get(name, named.get(name)):
         case ast.Constant(value=False | None):
             return True
     return False
@@ -63,7 +59,7 @@ def _is_off(function: Function, name: str) -> bool:
 def _is_passed_on(function: Function, module: Module) -> bool:
     """Whether a function is used as a value, so that others may call it."""
     program = module.program
-    for other in program.modules if program is not None else ():
+    for other in program.modules:
         for node in other.nodes:
             if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != function.name:
                 continue

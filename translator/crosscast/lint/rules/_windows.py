@@ -7,9 +7,11 @@ import re
 
 from crosscast.lint.rules._loop import backward_of, implies, of_one_window, own_windows
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.nodes import keyword, walk
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.library_calls import fixed
 from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.library_settings import library_steps
 
 ACCUMULATES = re.compile(
     r"accum|iter_size|update_freq|virtual_batch|n_?accs?\b|micro_?batch|grad_steps"
@@ -19,7 +21,10 @@ ACCUMULATES = re.compile(
 """Names of the number of micro-batches of a window."""
 _HOOKS = "torch.distributed.algorithms.ddp_comm_hooks."
 _LOSS_SCALE = re.compile(r"loss_?scale", re.I)
-_CHANGES = frozenset({"div_", "mul_", "multiply_grads", "div", "mul", "true_divide_"})
+_REGISTERS = "register_comm_hook"
+_CHANGES = frozenset({"div_", "mul_", "div", "mul", "true_divide_"})
+_SCALES = re.compile("scale_grad|multiply_grads")
+"""Functions that multiply gradients."""
 
 
 def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
@@ -80,32 +85,30 @@ def modules_of(step: TrainingStep) -> set[Module]:
 
 def _changes(module: Module) -> bool:
     for node in module.nodes:
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult):
-            if _is_gradient(node.target, module):
-                return True
-        elif isinstance(node, ast.Assign):
-            if any(_is_gradient(target, module) for target in node.targets) and isinstance(
-                node.value, ast.BinOp
+        match node:
+            case ast.AugAssign(target=target, op=ast.Div() | ast.Mult()):
+                changed = _is_gradient(target, module)
+            case ast.Assign(targets=targets, value=ast.BinOp()):
+                changed = any(_is_gradient(target, module) for target in targets)
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name == _REGISTERS:
+                changed = not _is_librarys_hook(node, module)
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if _SCALES.search(
+                name
             ):
-                return True
-        elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            name = node.func.id if isinstance(node.func, ast.Name) else name
-            if name == "register_comm_hook" and not _is_librarys_hook(node, module):
-                return True
-            if "scale_grad" in name or name == "multiply_grads":
-                return True
-            of = node.func.value if isinstance(node.func, ast.Attribute) else None
-            changed = name in _CHANGES and of is not None and _is_gradient(of, module)
-            if changed and not _takes_out_scale(node, module):
-                return True
+                changed = True
+            case ast.Call(func=ast.Attribute(value=of, attr=name)) if name in _CHANGES:
+                changed = _is_gradient(of, module) and not _takes_out_scale(node, module)
+            case _:
+                continue
+        if changed:
+            return True
     return False
 
 
 def _is_librarys_hook(registered: ast.Call, module: Module) -> bool:
     """Whether PyTorch's own hook is registered, which divides by the processes alone."""
-    hook = registered.args[1] if len(registered.args) > 1 else keyword(registered, "hook")
-    return hook is not None and module.resolve(hook).startswith(_HOOKS)
+    given = [*registered.args, *(k.value for k in registered.keywords)]
+    return any(module.resolve(each).startswith(_HOOKS) for each in given)
 
 
 def _takes_out_scale(change: ast.Call, module: Module) -> bool:
@@ -130,13 +133,7 @@ def library_divides(step: TrainingStep) -> bool:
 def accelerator_steps(step: TrainingStep) -> object:
     """Return the number of micro-batches passed to the Accelerator; None if unknown."""
     for event in step.of("backward"):
-        node = event.node
-        if event.library != "accelerate" or not isinstance(node, ast.Call):
-            continue
-        from crosscast.trainstep.frames.frame import Frame
-        from crosscast.trainstep.frames.library_settings import library_steps
-
-        if isinstance(node.func, ast.Attribute):
-            found = library_steps(node.func.value, Frame(event.module, None))
-            return found.value if isinstance(found, Known) and not found.flag else None
+        match event:
+            case Event(library="accelerate", node=ast.Call(func=ast.Attribute(value=accelerator))):
+                return fixed(library_steps(accelerator, Frame(event.module, None)))
     return None

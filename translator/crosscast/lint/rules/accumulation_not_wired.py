@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCELERATE, changed
-from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._unused_flags import asked_by, launches, unused_flags
 from crosscast.lint.rules._uses import only_counts_or_shows, uses_of
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.programs.flag import Flag
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.default_conditions import truth_by_default
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import TrainingStep
+from crosscast.trainstep.events import Event, TrainingStep
 from crosscast.trainstep.frames.frame import Frame
 from crosscast.trainstep.frames.library_settings import maker_call
 
@@ -49,23 +49,17 @@ _WRONG = _FLAG + changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find flags for accumulation that neither the loop nor a library uses."""
     program = subject.program
-    if program is None:
-        return
     yield from _of_other_modes(program)
     yield from _of_launches(subject)
-    steps = list(eager_steps(subject))
-    if not steps or len(steps) != len(subject.steps):
-        return
-    if not all(_takes_no_steps(step) for step in steps):
+    steps = subject.steps
+    if not steps or not all(_takes_no_steps(step) for step in steps):
         return
     finding = _unused_accelerator(program, steps)
     if finding is not None:
         yield finding
         return
     yield from _unused_parameters(steps)
-    for flag in program.all_flags:
-        if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
-            continue
+    for flag in _lengths(program):
         uses = uses_of(flag, program)
         if uses is None or not all(only_counts_or_shows(*use) for use in uses):
             continue
@@ -94,15 +88,24 @@ def _of_launches(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _unused_parameters(steps: list[TrainingStep]) -> Iterator[Finding]:
+def _lengths(program: Program) -> list[Flag]:
+    """Return the flags for numbers of micro-batches."""
+    return [f for f in program.all_flags if ACCUMULATES.search(f.dest) and not f.action]
+
+
+def _unused_parameters(steps: Sequence[TrainingStep]) -> Iterator[Finding]:
     """Find parameters of the function with the loop: `def main(grad_accumulation_steps=4)`."""
     for step in steps:
-        module = step.module.owner_of(step.loop.node) if step.loop is not None else step.module
-        function = module.function_of(step.loop.node) if step.loop is not None else None
-        arguments = function.args if function is not None else None
-        for given in (*arguments.args, *arguments.kwonlyargs) if arguments is not None else ():
-            if function is None or not _is_number(given.arg):
-                continue
+        if step.loop is None:
+            continue
+        module = step.module.owner_of(step.loop.node)
+        function: ast.AST = module.function_of(step.loop.node) or module.tree
+        match function:
+            case ast.FunctionDef(args=ast.arguments(args=plain, kwonlyargs=others)):
+                arguments = [given for given in (*plain, *others) if _is_number(given.arg)]
+            case _:
+                arguments = []
+        for given in arguments:
             uses = [
                 node
                 for node in walk(function)
@@ -132,14 +135,11 @@ def _is_number(name: str) -> bool:
 
 def _is_handed_on(node: ast.AST, module: Module) -> bool:
     """Whether a call gets a value under a name, and may use it: `Windows(num_steps=n)`."""
-    here: ast.AST | None = module.parent(node)
-    while here is not None and not isinstance(here, ast.stmt | ast.JoinedStr):
-        if isinstance(here, ast.keyword):
-            call = module.parent(here)
-            named = identifier(call.func) if isinstance(call, ast.Call) else ""
-            return not _REPORTS.search(named)
-        here = module.parent(here)
-    return False
+    around = module.enclosing(node, ast.stmt, ast.JoinedStr, ast.keyword)
+    match around, module.parent(around) if around is not None else None:
+        case ast.keyword(), ast.Call(func=function):
+            return not _REPORTS.search(identifier(function))
+    return isinstance(around, ast.keyword)
 
 
 def _scales_rate(node: ast.AST, module: Module) -> bool:
@@ -150,9 +150,7 @@ def _scales_rate(node: ast.AST, module: Module) -> bool:
 
 def _of_other_modes(program: Program) -> Iterator[Finding]:
     """Find flags that only a non-default mode reads, where the default mode calls `fit`."""
-    for flag in program.all_flags:
-        if not ACCUMULATES.search(flag.dest) or flag.parser == "dataclass" or flag.action:
-            continue
+    for flag in _lengths(program):
         branches = [_branch_off(*use) for use in uses_of(flag, program) or ()]
         if not branches or len(set(branches)) != 1 or branches[0] is None:
             continue
@@ -188,20 +186,21 @@ def _fits(statements: list[ast.stmt]) -> bool:
     )
 
 
-def _unused_accelerator(program: Program, steps: list[TrainingStep]) -> Finding | None:
+def _unused_accelerator(program: Program, steps: Sequence[TrainingStep]) -> Finding | None:
     """Find an Accelerator that divides losses although the loop has no windows."""
     if any(_KNOWS.search(module.source.text) for module in program.modules):
         return None
     for step in steps:
         backward = step.of("backward")[0]
-        call = backward.node
-        if backward.library != "accelerate" or step.loop is None:
+        match backward:
+            case Event(library="accelerate", node=ast.Call(func=ast.Attribute(value=of))):
+                made = maker_call(of, Frame(backward.module, None))
+            case _:
+                continue
+        if made is None or step.loop is None:
             continue
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-            continue
-        made = maker_call(call.func.value, Frame(backward.module, None))
-        given = made.bound().get("gradient_accumulation_steps") if made is not None else None
-        if made is None or given is None or accelerator_steps(step) == 1:
+        given = made.bound().get("gradient_accumulation_steps")
+        if given is None or accelerator_steps(step) == 1:
             continue
         return Finding(
             span=made.module.span(given),
@@ -219,7 +218,7 @@ def _takes_no_steps(step: TrainingStep) -> bool:
         return False
     if any(event.context("accumulate") for event in step.of("backward")):
         return accelerator_steps(step) == 1
-    return not step.windowed and all(isinstance(event.node, ast.Call) for event in applied)
+    return not step.windowed
 
 
 def _hint(step: TrainingStep) -> str:

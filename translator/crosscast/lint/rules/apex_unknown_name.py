@@ -37,7 +37,7 @@ for inputs, targets in loader:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of names that apex.amp does not have."""
     program = subject.program
-    for module in program.modules if program is not None else ():
+    for module in program.modules:
         for call in module.calls:
             names = [name for name in call.names if name.startswith("apex.amp.")]
             if not names or len(names) != len(call.names):

@@ -19,7 +19,7 @@ _ENTERED = frozenset({"autocast", "auto_cast", "amp_guard", "custom_fwd"})
 def check(subject: Subject) -> Iterator[Finding]:
     """Find loops that scale the loss of a pass outside of autocast, which another pass is in."""
     program = subject.program
-    for step in eager_steps(subject) if program is not None else ():
+    for step in eager_steps(subject):
         passes = step.inside("forward")
         inside = [event for event in passes if event.context("autocast") is not None]
         if not inside or any(event.context("no_grad") is None for event in inside):
@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         trained = [event for event in outside if event.subject in models]
         if not trained or not any(event.scaler for event in step.inside("backward")):
             continue
-        if program is None or _is_entered_elsewhere(program, inside):
+        if _is_entered_elsewhere(program, inside):
             continue
         yield Finding(
             span=trained[0].span,

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._paddle import AMP
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 
 _CASTS = ("auto_cast", "autocast", "amp_guard")
+_CLASS = re.compile("(?i:cls|class)|^[A-Z]")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find assignments of something with autocast to the `__call__` of an instance."""
     program = subject.program
-    for module in program.modules if program is not None else ():
+    for module in program.modules:
         for node in module.nodes:
             match node:
                 case ast.Assign(
@@ -41,15 +44,18 @@ def _casts(value: ast.expr, module: Module) -> bool:
 
 def _may_be_class(node: ast.Name, module: Module) -> bool:
     """Whether a name may be a class, whose `__call__` is the one that is used."""
-    if "cls" in node.id.lower() or "class" in node.id.lower() or node.id[:1].isupper():
-        return True
     home = module.scope_of(node).lookup(node.id)
-    return any(
-        binding.kind not in ("parameter", "assign")
-        or (isinstance(binding.value, ast.Call) and module.text(binding.value.func) == "type")
-        or (isinstance(binding.value, ast.Attribute) and binding.value.attr == "__class__")
-        for binding in (home.bindings.get(node.id, ()) if home is not None else ())
-    )
+    bindings = home.bindings.get(node.id, ()) if home is not None else ()
+    return bool(_CLASS.search(node.id)) or any(map(_gives_class, bindings))
+
+
+def _gives_class(binding: Binding) -> bool:
+    match binding:
+        case Binding(value=ast.Call(func=ast.Name(id="type")) | ast.Attribute(attr="__class__")):
+            return True
+        case Binding(kind="parameter" | "assign"):
+            return False
+    return True
 
 
 _MADE = "model = paddle.nn.Linear(8, 2)\n"

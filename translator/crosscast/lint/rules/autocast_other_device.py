@@ -32,8 +32,7 @@ for inputs, targets in loader:
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find autocast of CUDA in programs whose only device is the CPU."""
-    program = subject.program
-    if program is None or not _only_cpu(subject):
+    if not _only_cpu(subject):
         return
     for step in eager_steps(subject):
         for event in step.of("forward"):
@@ -50,7 +49,6 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _only_cpu(subject: Subject) -> bool:
     """Whether every device that the program names is the CPU, as literals."""
     program = subject.program
-    assert program is not None
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return False
     made = [call for module in program.modules for call in module.calls]

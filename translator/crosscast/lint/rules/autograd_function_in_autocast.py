@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
@@ -10,7 +11,7 @@ from crosscast.lint.rules._autocast import is_on
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.module import Function
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 
@@ -40,13 +41,14 @@ class Square(torch.autograd.Function):
     ),
     ("criterion(model(inputs), targets)", "criterion(Square.apply(model(inputs)), targets)"),
 )
+_DECLARES = re.compile(r"custom_fwd|\bamp\b|autocast")
 _MULTIPLIES = ("matmul", "mm", "bmm", "linear", "conv2d", "einsum", "addmm", "baddbmm")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find functions with matrix products in forward and no declaration for autocast."""
     program = subject.program
-    if program is None or not any(
+    if not any(
         context.kind == "autocast" and is_on(context)
         for step in eager_steps(subject)
         for event in step.of("forward")
@@ -58,7 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             if "torch.autograd.Function" not in [module.resolve(base) for base in node.bases]:
                 continue
             forward = module.functions.get(f"{name}.forward")
-            if forward is None or not _multiplies(forward) or _is_declared(forward, module):
+            if forward is None or not _multiplies(forward) or _is_declared(forward):
                 continue
             if f"{node.name}.apply" in module.source.text:
                 yield Finding(
@@ -69,16 +71,17 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _multiplies(function: ast.AST) -> bool:
-    return any(
-        (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
-        or (isinstance(node, ast.Attribute) and node.attr in _MULTIPLIES)
-        for node in walk(function)
-    )
+    for node in walk(function):
+        match node:
+            case ast.BinOp(op=ast.MatMult()):
+                return True
+            case ast.Attribute(attr=name) if name in _MULTIPLIES:
+                return True
+    return False
 
 
-def _is_declared(function: ast.FunctionDef | ast.AsyncFunctionDef, module: Module) -> bool:
-    text = " ".join(module.text(node) for node in function.decorator_list)
-    return "custom_fwd" in text or "amp" in text or "autocast" in ast.unparse(function)
+def _is_declared(function: Function) -> bool:
+    return bool(_DECLARES.search(ast.unparse(function)))
 
 
 RULE = Rule(

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
-from crosscast.lint.rules._keras import program_of
-from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler
+from crosscast.lint.rules._loop import backward_of, eager_steps, plain_scaler, trained_passes
 from crosscast.lint.rules._scalers import enabled_by_default, scaler_calls, tests_around
 from crosscast.lint.rules._supposed import Part, Wanted, cases, settings_in, texts_for, truth, worth
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
+from crosscast.pysource.syntax.nodes import names_in
 from crosscast.readers.tensorflow.eager_steps import words_of
 from crosscast.readers.tensorflow.half_inputs import half_inputs
 from crosscast.readers.tensorflow.keras import scales_by_hand
@@ -55,8 +55,8 @@ def _by_a_setting(step: TrainingStep, scaled: Event, made: Sequence[Call]) -> st
     """Return the setting with which a forward pass in bfloat16 leaves the scaler on, or nothing."""
     forward = [
         (event, context)
-        for event in step.of("forward")
-        if event.context("no_grad") is None and not event.excludes(scaled)
+        for event in trained_passes(step)
+        if not event.excludes(scaled)
         if (context := event.context("autocast")) is not None
     ]
     if any(call.has_star for call in made):
@@ -161,27 +161,25 @@ def _conjuncts(guard: Guard) -> list[ast.expr]:
 def _is_about_data(part: Part, scaled: Event) -> bool:
     """Whether a condition asks about the loss that is scaled: whether it is finite."""
     node, module = part
-    losses = _names_in(scaled.node)
-    mine = _names_in(node)
+    losses, mine = names_in(scaled.node), names_in(node)
     for name in ast.walk(node):
         for made in definitions(name, module) if isinstance(name, ast.Name) else ():
-            mine |= _names_in(made.value) if made.value is not None else set()
+            mine |= names_in(made.value) if made.value is not None else set()
     return "loss" in "".join(losses & mine)
-
-
-def _names_in(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _asks_for_release(test: ast.expr) -> bool:
     """Whether a condition asks which release is installed: `hasattr(torch.amp, "GradScaler")`."""
-    return isinstance(test, ast.Call) and getattr(test.func, "id", "") == "hasattr"
+    match test:
+        case ast.Call(func=ast.Name(id="hasattr")):
+            return True
+    return False
 
 
 def _of_tapes(subject: Subject) -> Iterator[Finding]:
     """Find losses of Keras that are scaled although the model gets inputs in bfloat16."""
-    program = program_of(subject)
-    if program is None or any(_HALF.search(w) for m in program.modules for w in words_of(m)):
+    program = subject.program
+    if any(_HALF.search(w) for m in program.modules for w in words_of(m)):
         return  # the type may be chosen
     casts = {call.module.function_of(call.node): call for call in half_inputs(program)}
     for call in scales_by_hand(program) if casts else ():
@@ -196,7 +194,7 @@ def _of_tapes(subject: Subject) -> Iterator[Finding]:
 
 
 def _bfloat(step: TrainingStep) -> bool:
-    contexts = [_context(event) for event in step.of("forward") if event.context("no_grad") is None]
+    contexts = [_context(event) for event in trained_passes(step)]
     return bool(contexts) and all(contexts)
 
 

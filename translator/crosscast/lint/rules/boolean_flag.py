@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.flag import Flag
+from crosscast.pysource.syntax.nodes import keyword
 from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find such flags of argparse."""
-    if subject.program is None:
-        return
     for flag in subject.program.all_flags:
-        if flag.parser != "argparse" or not isinstance(flag.node, ast.Call):
+        if flag.parser != "argparse":
             continue
-        if flag.type == "bool" and flag.action in ("", "store") and _is_builtin(flag):
+        if flag.action in ("", "store") and _is_bool(flag):
             yield Finding(
                 span=flag.span,
                 message=f"{flag.name} False means True: argparse applies bool to the string, and "
@@ -35,13 +34,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _is_builtin(flag: Flag) -> bool:
+def _is_bool(flag: Flag) -> bool:
     """Whether the call has `type=bool`, which some wrappers of argparse support."""
-    call = flag.node
-    assert isinstance(call, ast.Call)
-    for keyword in call.keywords:
-        if keyword.arg == "type" and isinstance(keyword.value, ast.Name):
-            return flag.module.resolve(keyword.value) in ("bool", "builtins.bool", "")
+    match keyword(flag.node, "type") if isinstance(flag.node, ast.Call) else None:
+        case ast.Name(id="bool") as given:
+            return flag.module.resolve(given) in ("bool", "builtins.bool", "")
     return False
 
 
@@ -55,7 +52,7 @@ def _is_stuck(flag: Flag) -> bool:
 def _shares_no_dest(flag: Flag) -> bool:
     """Whether no other flag sets the same entry: `--amp` and `--no-amp` may share one."""
     program = flag.module.program
-    return program is not None and sum(o.dest == flag.dest for o in program.all_flags) == 1
+    return sum(o.dest == flag.dest for o in program.all_flags) == 1
 
 
 def _default(flag: Flag) -> str:

@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
                 related=tuple(event.span for event in step.of("unscale")[:1]),
             )
     program = subject.program
-    for module in program.modules if program is not None else ():
+    for module in program.modules:
         divided = divided_gradients(module)
         if divided is not None:
             for node in scaled_limits(module):

@@ -36,7 +36,7 @@ for inputs, targets in dataset:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find unused results of clipping, for gradients that are applied."""
     program = subject.program
-    for span, bound, line in lost_clips(program) if program is not None else ():
+    for span, bound, line in lost_clips(program):
         yield Finding(
             span=span,
             message=f"nothing is clipped: the scaled gradients are bound to {bound}, which "
@@ -44,7 +44,7 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint="change them in place, or assign them to `parameter.grad`",
             related=(line,) if line is not None else (),
         )
-    for module in program.modules if program is not None else ():
+    for module in program.modules:
         for call in module.calls:
             if not call.names or not set(call.names) <= set(_RETURNS):
                 continue
@@ -64,16 +64,14 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _kept_in(call: Call) -> str | None:
     """Return the variable assigned the gradients; empty if none, None for other uses."""
-    module = call.module
-    parent = module.parent(call.node)
-    if isinstance(parent, ast.Expr):
-        return ""
-    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1:
-        return None
-    target = parent.targets[0]
-    if isinstance(target, ast.Tuple) and call.method == "clip_by_global_norm" and target.elts:
-        target = target.elts[0]
-    return target.id if isinstance(target, ast.Name) else None
+    match call.module.parent(call.node):
+        case ast.Expr():
+            return ""
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+        case ast.Assign(targets=[ast.Tuple(elts=[ast.Name(id=name), *_])]):
+            return name
+    return None
 
 
 def _is_read(name: str, call: Call) -> bool:
@@ -82,13 +80,14 @@ def _is_read(name: str, call: Call) -> bool:
     scope = module.function_of(call.node) or module.tree
     within = {id(child) for child in walk(call.node)}
     statement = module.statement_of(call.node)
+    assert statement is not None
     loop = module.enclosing(call.node, ast.For, ast.While)
     for node in walk(scope):
         if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
             continue
         if id(node) in within:
             continue
-        if loop is not None or (statement is not None and node.lineno > statement.lineno):
+        if loop is not None or node.lineno > statement.lineno:
             return True
     return False
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import compatible, eager_steps, known_word
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import fixed
 from crosscast.sources.subject import Subject
 
 _RIGHT = """\
@@ -30,18 +30,13 @@ for inputs, targets in loader:
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips of model parameters if the level is certainly O2."""
     program = subject.program
-    if program is None:
-        return
     made = [
         call
         for module in program.modules
         for call in module.calls
         if call.name == "apex.amp.initialize"
     ]
-    levels = [call.argument("opt_level") for call in made]
-    if not levels or not all(
-        isinstance(level, Known) and level.value == "O2" and not level.flag for level in levels
-    ):
+    if {fixed(call.argument("opt_level")) for call in made} != {"O2"}:
         return
     for step in eager_steps(subject):
         scaled = [event for event in step.of("backward") if event.context("scale_loss")]

@@ -82,7 +82,7 @@ def _in_optimizers(subject: Subject) -> Iterator[Finding]:
     `if args.fp16: optimizer = FusedAdam(..., max_grad_norm=1.0)`, and no clip in any loop.
     """
     program = subject.program
-    if program is None or any(step.of("clip") for step in subject.steps):
+    if any(step.of("clip") for step in subject.steps):
         return
     for module in program.modules:
         for call in module.calls:
@@ -90,9 +90,12 @@ def _in_optimizers(subject: Subject) -> Iterator[Finding]:
             branch = module.enclosing(call.node, ast.If)
             if not isinstance(branch, ast.If) or not branch.orelse:
                 continue
-            if not isinstance(limit, Known) or not isinstance(limit.value, int | float):
-                continue
-            if not limit.value or not _PRECISION.search(module.text(branch.test)):
+            match limit:
+                case Known(value=int() | float() as value) if value:
+                    pass
+                case _:
+                    continue
+            if not _PRECISION.search(module.text(branch.test)):
                 continue
             inside = [node for statement in branch.body for node in walk(statement)]
             others = [node for statement in branch.orelse for node in walk(statement)]
@@ -118,43 +121,31 @@ def _plain(node: ast.AST, module: Module) -> bool:
 def _in_two_functions(subject: Subject) -> Iterator[Finding]:
     """Find clips in the step of one precision, if a step of its own is defined for the other."""
     steps = list(tape_steps(subject))
-    for step in steps:
-        clip = next(iter(step.inside("clip")), None)
-        arms = list(_arms(clip)) if clip is not None else []
-        for other in steps:
-            update = next(iter(other.inside("step")), None)
-            if clip is None or update is None or other.inside("clip"):
-                continue
-            found = next((test for test, arm in arms if _is_in(update, test, arm)), None)
-            if found is not None:
+    plain = [step for step in steps if not step.inside("clip")]
+    updates = [update for step in plain for update in step.inside("step")[:1]]
+    for clip in (clip for step in steps for clip in step.inside("clip")[:1]):
+        for test, arm in _arms(clip):
+            inside = [node for part in arm for node in walk(part)]
+            for update in (each for each in updates if each.node in inside):
                 yield Finding(
                     span=clip.span,
-                    message=f"gradients are clipped in one mode of {clip.module.text(found.test)}, "
-                    "but not in the other",
+                    message=f"gradients are clipped in one mode of {clip.module.text(test)}, but "
+                    "not in the other",
                     hint="clip in both steps or in neither",
                     related=(update.span,),
                 )
-                break
 
 
-def _arms(event: Event) -> Iterator[tuple[ast.If, list[ast.stmt]]]:
+def _arms(event: Event) -> Iterator[tuple[ast.expr, list[ast.stmt]]]:
     """Yield the conditions about precision around an event, each with its other arm."""
     child: ast.AST = event.node
     here = event.module.parent(child)
     while here is not None:
-        switch = isinstance(here, ast.If) and _PRECISION.search(event.module.text(here.test))
-        if isinstance(here, ast.If) and switch and child is not here.test:
-            yield here, here.orelse if child in here.body else here.body
+        match here:
+            case ast.If(test=test, body=body, orelse=orelse):
+                if _PRECISION.search(event.module.text(test)):
+                    yield test, orelse if child in body else body
         child, here = here, event.module.parent(here)
-
-
-def _is_in(event: Event, test: ast.If, arm: list[ast.stmt]) -> bool:
-    """Whether an event stands in one arm of a condition."""
-    child: ast.AST = event.node
-    here = event.module.parent(child)
-    while here is not None and here is not test:
-        child, here = here, event.module.parent(here)
-    return here is test and child in arm
 
 
 def _other(step: TrainingStep, text: str, holds: bool) -> Event | None:

@@ -11,11 +11,13 @@ from crosscast.lint.rules._loop import known_word
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.evaluation.bindings import default_of
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.values.value import Known, Unknown
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import plain
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event
 
 _OURS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
+_ZEROS = ("0", "0.0")
 _RIGHT = (
     "import argparse\n\nparser = argparse.ArgumentParser()\n"
     'parser.add_argument("--clip", type=float, default=0.0)\nargs = parser.parse_args()\n'
@@ -34,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in subject.steps:
         for clip in step.of("clip"):
             limit = _default(clip)
-            if isinstance(limit, bool) or not isinstance(limit, int | float) or limit != 0:
+            if repr(limit) not in _ZEROS:
                 yield from _left_out(clip)
                 continue
             if not _runs(clip):
@@ -51,9 +53,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _left_out(clip: Event) -> Iterator[Finding]:
     """Find a parameter that is 0 if a call leaves it out, on its way to the clip."""
     calls, module = list(clip.calls), clip.module
-    if not isinstance(clip.node, ast.Call) or module.call(clip.node).name not in _OURS:
-        return
-    node = module.call(clip.node).bound().get("max_norm")
+    node = _limit(clip)
     while isinstance(node, ast.Name):
         if any(node.id in g.text and "None" not in g.text for g in clip.guards):
             return
@@ -77,33 +77,34 @@ def _left_out(clip: Event) -> Iterator[Finding]:
 
 
 def _is_zero(node: ast.expr | None) -> bool:
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return value == 0 and not isinstance(value, bool)
-    return False
+    return isinstance(node, ast.Constant) and repr(node.value) in _ZEROS
 
 
 def _default(clip: Event) -> object:
     """Return the default limit; None if unknown."""
-    limit = clip.detail.get("max")
-    if isinstance(limit, Known):
-        return limit.value
-    return limit.default if isinstance(limit, Unknown) and limit.has_default else None
+    return plain(clip.detail.get("max"))
+
+
+def _limit(clip: Event) -> ast.expr | None:
+    """Return the limit that a function of PyTorch gets; None for anything else."""
+    match clip.node:
+        case ast.Call() as node if clip.module.call(node).name in _OURS:
+            return clip.module.call(node).bound().get("max_norm")
+    return None
 
 
 def _runs(clip: Event) -> bool:
     """Whether it is a function of PyTorch that uses the limit directly."""
-    node = clip.node
     if clip.library == "timm":  # its scaler clips unless the limit is None
         about = str(known_word(clip, "max_text"))
         return all(g.by_default is not False or about not in g.text for g in clip.guards)
-    if not isinstance(node, ast.Call) or clip.module.call(node).name not in _OURS:
+    if _limit(clip) is None:
         return False
-    about = str(getattr(clip.detail.get("max_text"), "value", ""))
+    about = str(known_word(clip, "max_text"))
     for guard in clip.guards:
         if guard.by_default is False:
             return False
-        if guard.by_default is None and about and about in guard.text and "None" not in guard.text:
+        if guard.by_default is None and about in guard.text and "None" not in guard.text:
             return False
     return True
 

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._decay import EXAMPLE, decay_groups
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find torch.optim.Adam with groups with and without decay."""
     program = subject.program
-    for module in program.modules if program is not None else ():
+    for module in program.modules:
         for call in module.calls:
             if set(call.names) != {"torch.optim.Adam"}:
                 continue
@@ -35,17 +37,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _list_of(node: ast.expr | None, module: Module) -> ast.List | None:
-    if isinstance(node, ast.List):
-        return node
-    if isinstance(node, ast.Name):
-        home = module.scope_of(node).lookup(node.id)
-        values = (
-            [binding.value for binding in home.bindings.get(node.id, ())]
-            if home is not None
-            else []
-        )
-        if len(values) == 1 and isinstance(values[0], ast.List):
-            return values[0]
+    match node:
+        case ast.List():
+            return node
+        case ast.Name():
+            match definitions(node, module):
+                case [Binding(assigned=ast.List() as groups)]:
+                    return groups
     return None
 
 

@@ -28,8 +28,6 @@ _SETTINGS = re.compile(r"arg|opt|conf|cfg|flag|param|setting|self|namespace", re
 def check(subject: Subject) -> Iterator[Finding]:
     """Find flags that no attribute, getattr or unknown function can read."""
     program = subject.program
-    if program is None:
-        return
     yield from _defaults_kept(program)
     if not is_whole(subject):
         return
@@ -74,7 +72,7 @@ def _only_for_scaler(subject: Subject, program: Program) -> Iterator[Finding]:
             for module in program.modules
             for node in module.nodes
             if isinstance(node, ast.Attribute) and node.attr == name
-            if isinstance(node.ctx, ast.Load) and module.parent(node) is not found.test
+            if module.parent(node) is not found.test
             if _SETTINGS.search(module.text(node.value))
         ]
         for flag in program.all_flags if not reads else ():
@@ -98,15 +96,17 @@ def _defaults_kept(program: Program) -> Iterator[Finding]:
     makers = [call for name, call in calls_of(program) if family_of(last(name))] if flags else []
     for call in makers:
         module, function = call.module, call.module.function_of(call.node)
-        sites = program.sites(module, function) if function is not None else ()
-        if function is None or not sites or any(s.node.args or s.node.keywords for s in sites):
+        if function is None:
+            continue
+        sites = program.sites(module, function)
+        if any(site.node.args or site.node.keywords for site in sites):
             continue
         named = sorted(_passed(call, function) & flags.keys())
         use = use_of(program) if len(named) > 1 else Use()
         dead = [flags[dest].name for dest in named if dest not in use.read]
-        if len(dead) > 1 and not use.escapes:
+        for site in sites[:1] if len(dead) > 1 and not use.escapes else ():
             yield Finding(
-                span=sites[0].module.span(sites[0].node),
+                span=site.module.span(site.node),
                 message=f"{', '.join(dead[:-1])} and {dead[-1]} have no effect: "
                 f"{function.name} is called without them",
                 hint=f"pass them to {function.name}, or remove them",

@@ -22,8 +22,7 @@ _NUMBER = re.compile(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Check definitions in Python and commands."""
-    if subject.program is not None:
-        yield from _defined(subject.program.all_flags)
+    yield from _defined(subject.program.all_flags)
     for command in subject.commands:
         yield from _given(command)
 
@@ -31,13 +30,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _defined(flags: tuple[Flag, ...]) -> Iterator[Finding]:
     seen: dict[tuple[str, int, str, str], Flag] = {}
     for flag in flags:
-        node = flag.node
-        if flag.parser != "argparse" or not isinstance(node, ast.Call):
-            continue
-        if not isinstance(node.func, ast.Attribute) or flag.module.is_dead(node):
-            continue
-        block = _block(flag)
-        receiver = flag.module.text(node.func.value)
+        match flag:
+            case Flag(parser="argparse", node=ast.Call(func=ast.Attribute(value=of)) as node):
+                receiver = flag.module.text(of)
+            case _:
+                continue
+        block = _block(flag) if not flag.module.is_dead(node) else None
         if block is None or "conflict_handler" in flag.module.source.text:
             continue
         for option in flag.options:
@@ -65,7 +63,7 @@ def _block(flag: Flag) -> int | None:
 def _given(command: Command) -> Iterator[Finding]:
     first: dict[str, Fact] = {}
     for fact in command.flags:
-        if not fact.known or not fact.places or fact.under:
+        if not fact.known or fact.under:
             continue
         before = first.setdefault(fact.expression, fact)
         if before is fact or before.value == fact.value:

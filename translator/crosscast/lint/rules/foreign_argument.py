@@ -60,7 +60,7 @@ FOREIGN: tuple[tuple[str, dict[str, str]], ...] = (
 def check(subject: Subject) -> Iterator[Finding]:
     """Find keywords that certainly raise TypeError, or ValueError in Keras."""
     program = subject.program
-    for name, call in calls_of(program) if program is not None else ():
+    for name, call in calls_of(program):
         if len(call.names) != 1:
             continue
         for pattern, words in FOREIGN:

@@ -15,13 +15,8 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find models that are cast to float16 and trained with a scaler of PyTorch."""
-    program = subject.program
     made = scaler_calls(subject)
-    if (
-        program is None
-        or not made
-        or all(switched_off(made_call) is not False for made_call in made)
-    ):
+    if not made or all(switched_off(made_call) is not False for made_call in made):
         return
     if any("paddle" in name.name or "peft" in name.module.imported for name in made):
         return

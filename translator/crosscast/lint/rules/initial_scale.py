@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     Emitted scripts have the values of their recipe, for which `crosscast check` warns.
     """
     program = subject.program
-    emitted = program is not None and is_emitted(program.modules)
+    emitted = is_emitted(program.modules)
     for node, module in _written(subject):
         value = evaluate(node, module)
         number = value.value if isinstance(value, Known) and not emitted else None
@@ -42,8 +42,6 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
     """Yield the program's initial scales: arguments, entries, defaults of flags."""
     program = subject.program
-    if program is None:
-        return
     for module in program.modules:
         for call in module.calls:
             for name, node in call.bound().items():
@@ -68,12 +66,13 @@ def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
         return f"is no power: ^ is exclusive or{shown}", None
     if isinstance(node, ast.Constant) and isinstance(value, str):
         return ("is a text and not a number", None) if value[:1].isdigit() else ("", None)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return "", None
-    if value < 1 or not math.isfinite(value):
-        return "makes gradients smaller, or none at all", None
-    if math.frexp(value)[0] != 0.5:
-        return "is not a power of two, so scaling rounds every gradient", Severity.NOTE
+    match value:
+        case bool():
+            pass
+        case int() | float() if not 1 <= value < math.inf:
+            return "makes gradients smaller, or none at all", None
+        case int() | float() if math.frexp(value)[0] != 0.5:
+            return "is not a power of two, so scaling rounds every gradient", Severity.NOTE
     return "", None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import FIT, accumulating, program_of
+from crosscast.lint.rules._keras import FIT, accumulating
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.python.library_calls import plain
 from crosscast.readers.tensorflow.keras_optimizers import is_given
@@ -15,9 +15,7 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find optimizers that accumulate and average."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     for call in accumulating(program):
         if plain(is_given(call, "use_ema")) is True:
             node = call.bound()["use_ema"]

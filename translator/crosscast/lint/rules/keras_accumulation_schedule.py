@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.outdated_apis import older
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import FIT, accumulating, program_of
+from crosscast.lint.rules._keras import FIT, accumulating
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.library_calls import canonical
@@ -16,8 +16,8 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find optimizers that accumulate and have a schedule."""
-    program = program_of(subject)
-    if program is None or older(program, "keras", "3.5"):
+    program = subject.program
+    if older(program, "keras", "3.5"):
         return
     for call in accumulating(program):
         rate = call.argument("learning_rate")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import FIT, accumulating, program_of, strategies
+from crosscast.lint.rules._keras import FIT, accumulating, strategies
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of
@@ -15,9 +15,7 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find optimizers that accumulate in programs with a strategy."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     made = strategies(program) if _in_graphs(program) else []
     for call in accumulating(program) if made else ():
         node = call.bound()["gradient_accumulation_steps"]

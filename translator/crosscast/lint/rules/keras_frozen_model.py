@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
@@ -27,9 +26,7 @@ _THAWS = re.compile(r"trainable|freeze|frozen|thaw", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find tapes for models that are made untrainable before, and never trainable again."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     frozen = list(_frozen(program))
     if not frozen or _may_thaw(program):
         return
@@ -98,7 +95,7 @@ def _is_behind(place: ast.Attribute, call: Call, module: Module) -> bool:
     model, program = place.value, module.program
     if isinstance(model, ast.Name):
         bound = definitions(model, module)
-        if len(bound) != 1 or bound[0].kind != "assign" or program is None:
+        if len(bound) != 1 or bound[0].kind != "assign":
             return False
         if here is there:
             return place.lineno < call.node.lineno

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
@@ -14,9 +13,7 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls without the argument that selects the formula."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     for name, call in calls_of(program):
         if name in ("keras.ops.gelu", "keras.ops.nn.gelu") and not call.has_star:
             given = {keyword.arg for keyword in call.node.keywords}

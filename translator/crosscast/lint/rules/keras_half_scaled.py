@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import LOOP, function_calls, program_of
+from crosscast.lint.rules._keras import LOOP, function_calls
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -22,9 +22,7 @@ _PAIR = {"get_scaled_loss": "get_unscaled_gradients", "get_unscaled_gradients": 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find functions that compute and apply gradients and call only one of the two methods."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     for _name, call in calls_of(program):
         other = _PAIR.get(call.method)
         if other is None or call.receiver is None or _mentions(program, other):

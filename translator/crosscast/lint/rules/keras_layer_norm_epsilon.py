@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
 from crosscast.readers.python.library_calls import calls_of
@@ -18,9 +17,7 @@ _BERT = re.compile(r"(?<![a-z])(ro|al|distil)?berta?(?![a-z])|^ernie|electra", r
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find LayerNormalization without epsilon in files with names of BERT."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     seen: set[str] = set()
     for name, call in calls_of(program):
         if name != "keras.layers.LayerNormalization" or call.has_star:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._keras import half_policies, program_of, scales
+from crosscast.lint.rules._keras import half_policies, scales
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.python.library_calls import last
 from crosscast.readers.tensorflow.keras import policy_sites
@@ -15,8 +15,8 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find layers in mixed_float16 without a policy of the model."""
-    program = program_of(subject)
-    if program is None or half_policies(program) or scales(program):
+    program = subject.program
+    if half_policies(program) or scales(program):
         return
     made = list(compiled(program))
     sites = [site for site in policy_sites(program) if site.dtypes == ("float16",)]

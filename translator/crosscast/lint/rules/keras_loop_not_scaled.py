@@ -14,7 +14,6 @@ from crosscast.lint.rules._keras import (
     LOOP,
     half_policies,
     possible_half_policies,
-    program_of,
     scales,
     scales_losses,
 )
@@ -44,9 +43,7 @@ _OF_GRAPHS = re.compile(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find loops that apply gradients themselves while mixed_float16 is set, or may be."""
-    program = program_of(subject)
-    if program is not None:
-        yield from unscaled_loops(program)
+    yield from unscaled_loops(subject.program)
 
 
 @lru_cache(maxsize=1)
@@ -63,14 +60,10 @@ def _unscaled(program: Program) -> Iterator[Finding]:
     if not policies or scales_losses(program):
         return
     wrapped = scales(program)
-    seen: set[ast.AST] = set()
     for name, call in calls_of(program):
-        if call.node in seen or call.receiver is None:
-            continue
         of_graph = _OF_GRAPHS.fullmatch(name) and not wrapped
-        if not (of_graph or (certain and _is_own_loop(name, call))):
+        if not (of_graph or (certain and _is_own_loop(call))):
             continue
-        seen.add(call.node)
         policy = policies[0]
         is_set = "is set" if certain else "can be chosen"
         yield Finding(
@@ -130,9 +123,9 @@ def _goes_on(scaled: Call, text: str) -> bool:
     )
 
 
-def _is_own_loop(name: str, call: Call) -> bool:
+def _is_own_loop(call: Call) -> bool:
     """Whether a call applies the gradients of a tape with an unwrapped optimizer."""
-    if call.method not in ("apply_gradients", "apply") or call.receiver is None:
+    if call.method not in ("apply_gradients", "apply"):
         return False
     module = call.module
     function: ast.AST = module.function_of(call.node) or module.tree
@@ -140,7 +133,7 @@ def _is_own_loop(name: str, call: Call) -> bool:
         isinstance(node, ast.Call) and canonical(module.call(node).name).endswith("GradientTape")
         for node in walk(function)
     )
-    compiled = "self.optimizer" in name or module.text(call.receiver) == "self.optimizer"
+    compiled = call.receiver_text == "self.optimizer"
     # `compile` wraps the optimizer of a model, whose own `train_step` must scale the loss
     return taped and (
         not compiled or _is_step_of_model(function, module) or _keeps_optimizer(function, module)
@@ -150,7 +143,7 @@ def _is_own_loop(name: str, call: Call) -> bool:
 def _keeps_optimizer(function: ast.AST, module: Module) -> bool:
     """Whether a class that is no model keeps an optimizer, in a program that compiles nothing."""
     owner, program = module.class_of(function), module.program
-    if owner is None or owner.bases or program is None:
+    if owner is None or owner.bases:
         return False
     if any(call.method == "compile" and call.receiver_text != "re" for call in program.calls()):
         return False
@@ -167,7 +160,7 @@ def _is_step_of_model(function: ast.AST, module: Module) -> bool:
     owner = module.class_of(function)
     scope = module.scopes.get(owner) if owner is not None else None
     program = module.program
-    if scope is None or program is None or getattr(function, "name", "") != "train_step":
+    if scope is None or getattr(function, "name", "") != "train_step":
         return False
     return last(program.library_base(scope)) in ("Model", "Functional", "Sequential")
 

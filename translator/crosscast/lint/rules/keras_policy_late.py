@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.tensorflow.keras import policy_sites
 from crosscast.readers.tensorflow.late_policies import late_policies
@@ -21,8 +20,8 @@ _SAYS = {
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find policies that are set when the layers of a model exist."""
-    program = program_of(subject)
-    for late in late_policies(program, list(policy_sites(program))) if program else ():
+    program = subject.program
+    for late in late_policies(program, list(policy_sites(program))):
         yield Finding(
             span=late.policy.span,
             message=f"the policy is set after {_SAYS[late.exists]} in float32",

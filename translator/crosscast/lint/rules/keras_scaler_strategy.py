@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import half_policies, is_keras_3, program_of, strategies
+from crosscast.lint.rules._keras import half_policies, is_keras_3, strategies
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.program import Program
@@ -18,8 +18,8 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find wrapped optimizers in programs for Keras 3 with a strategy."""
-    program = program_of(subject)
-    if program is None or not is_keras_3(program):
+    program = subject.program
+    if not is_keras_3(program):
         return
     made = strategies(program)
     for call in _scaling(program) if made else ():

@@ -17,7 +17,7 @@ _KINDS = (re.compile(r"optim|^opts?(_|$)", re.I), re.compile(r"sched", re.I))
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find lists of all optimizers, by their name, that repeat one and leave out one made there."""
-    for module in subject.program.modules if subject.program is not None else ():
+    for module in subject.program.modules:
         for node in module.every(ast.Assign):
             kind = _kind(node)
             if kind is None or not isinstance(node.value, ast.List | ast.Tuple):

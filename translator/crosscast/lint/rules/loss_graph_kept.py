@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
@@ -21,9 +20,6 @@ _RIGHT = changed(
     ("for inputs", "total = 0.0\nfor inputs"),
     ("    optimizer.step()\n", "    optimizer.step()\n    total += loss.item()\n"),
 )
-
-_FUNCTION = re.compile(r"fn|func|node", re.I)
-"""Parts of names of loss functions, which are not tensors."""
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -48,7 +44,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _differentiated(backward: Event) -> Iterator[str]:
     loss = loss_expression(backward)
-    if isinstance(loss, ast.Name) and not _FUNCTION.search(loss.id):
+    if isinstance(loss, ast.Name):
         yield loss.id
 
 
@@ -68,22 +64,18 @@ def _is_used(added: Event, step: TrainingStep) -> bool:
     """Whether the sum is differentiated, or the variable has become a number."""
     name = _plain_name(added)
     function = added.module.function_of(added.node) or added.module.tree
-    return any(
-        _detaches(node, name, added.module, added.subject)
-        for node in walk(function)
-        if isinstance(node, ast.Assign | ast.Call)
-    )
+    return any(_detaches(node, name, added.module, added.subject) for node in walk(function))
 
 
-def _detaches(node: ast.Assign | ast.Call, name: str, module: Module, total: str) -> bool:
-    if isinstance(node, ast.Assign):
-        targets = {module.text(target) for target in node.targets}
-        ends = (".item()", ".detach()", ".data", ".numpy()", ".tolist()")
-        return name in targets and module.text(node.value).endswith(ends)
-    if isinstance(node.func, ast.Attribute) and node.func.attr in ("backward", "detach_"):
-        return total in module.text(node) or (
-            node.func.attr == "detach_" and module.text(node.func.value) == name
-        )
+def _detaches(node: ast.AST, name: str, module: Module, total: str) -> bool:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            ends = (".item()", ".detach()", ".data", ".numpy()", ".tolist()")
+            return name in map(module.text, targets) and module.text(value).endswith(ends)
+        case ast.Call(func=ast.Attribute(value=of, attr="detach_")):
+            return module.text(of) in (name, total)
+        case ast.Call(func=ast.Attribute(attr="backward")):
+            return total in module.text(node)
     return False
 
 

@@ -23,7 +23,7 @@ _LOSSES = frozenset(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find logits that are cast to half precision for a loss."""
     program = subject.program
-    if program is None or not subject.steps:
+    if not subject.steps:
         return
     for module in program.modules:
         for call in module.calls:

@@ -19,6 +19,7 @@ from crosscast.lint.rules._loop import (
     known_word,
     own_windows,
     place_in_loop,
+    receiver,
     window_steps,
 )
 from crosscast.lint.rules._paddle_merges import merged_not_averaged
@@ -33,7 +34,7 @@ from crosscast.lint.rules._windows import (
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import names_in, walk
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Loop, TrainingStep
 from crosscast.trainstep.frames.loops import counted_to
@@ -58,21 +59,19 @@ def check(subject: Subject) -> Iterator[Finding]:
         if gradients_changed(step) or not _counted(step):
             continue
         backward = backward_of(step)
-        if any(_weighted(event) for event in backward) or not backward:
-            continue
-        first = backward[0]
-        if library_divides(step) or not all(_is_mean(event, step) for event in backward):
+        if any(_weighted(event) for event in backward) or library_divides(step):
             continue
         length = _length(step)
         end = step.of("step")
-        yield Finding(
-            span=place_in_loop(first),
-            message=f"the gradients of {length or 'a window of'} micro-batches are summed, but the "
-            "losses are not divided by their number",
-            hint=f"divide before backward: `loss = loss / {length}`" if length else "",
-            related=tuple(event.span for event in end[:1]),
-            edits=_edits(first, length) if [*map(reduction_of, backward)] == ["mean"] else (),
-        )
+        for first in backward[:1] if all(_is_mean(event, step) for event in backward) else ():
+            yield Finding(
+                span=place_in_loop(first),
+                message=f"the gradients of {length or 'a window of'} micro-batches are summed, but "
+                "the losses are not divided by their number",
+                hint=f"divide before backward: `loss = loss / {length}`" if length else "",
+                related=tuple(event.span for event in end[:1]),
+                edits=_edits(first, length) if [*map(reduction_of, backward)] == ["mean"] else (),
+            )
 
 
 def _is_mean(backward: Event, step: TrainingStep) -> bool:
@@ -91,11 +90,8 @@ def _divided_too_late(step: TrainingStep) -> Iterator[Finding]:
     for event in backward_of(step):
         loss = loss_expression(event)
         before = known_word(event, "divided_at")
-        texts = [
-            str(known_word(divisions[node], "by_text"))
-            for node in (before if isinstance(before, tuple) else ())
-            if node in divisions
-        ]
+        mine = divisions.keys() & set(before if isinstance(before, tuple) else ())
+        texts = [str(known_word(divisions[node], "by_text")) for node in mine]
         if not isinstance(loss, ast.Name) or any(ACCUMULATES.search(text) for text in texts):
             continue
         for late, by in _divisions_behind(event, loss):
@@ -150,9 +146,11 @@ def _weighted(event: Event) -> bool:
     Weights that are drawn together with what they belong to (`steps, weights = sampler.sample(n)`)
     are of importance sampling, and are 1 on average.
     """
-    factors = known_word(event, "multiplied")
-    if not isinstance(factors, tuple):
-        return bool(factors)
+    match known_word(event, "multiplied"):
+        case tuple(factors):
+            pass
+        case unknown:
+            return bool(unknown)
     modules = {event.module, *(event.module.owner_of(call) for call in event.calls)}
     drawn = {name for module in modules for name in _drawn(module)}
     return any(factor not in drawn for factor in factors)
@@ -163,7 +161,7 @@ def _drawn(module: Module) -> Iterator[str]:
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Call() as call):
                 if module.call(call).method == "sample":
-                    yield from (name.id for name in names if isinstance(name, ast.Name))
+                    yield from names_in(*names)
 
 
 def _draws_batches(loop: Loop, step: TrainingStep) -> bool:
@@ -202,23 +200,16 @@ def _edits(first: Event, length: str) -> tuple[Edit, ...]:
     loss = loss_expression(first)
     if not isinstance(loss, ast.Name) or not length.isidentifier():
         return ()
-    node = first.node
-    assert isinstance(node, ast.Call)
+    assert loss.end_lineno is not None
+    assert loss.end_col_offset is not None
     module = first.module
-    if isinstance(node.func, ast.Attribute) and node.func.value is loss:
-        assert loss.end_lineno is not None
-        assert loss.end_col_offset is not None
-        end = column_at(module, loss.end_lineno, loss.end_col_offset)
+    end = column_at(module, loss.end_lineno, loss.end_col_offset)
+    if receiver(first) is loss:
         return (
             insert_before(module, loss, "("),
             insert(module, loss.end_lineno, end, f" / {length})"),
         )
-    if first.scaler and first.context("scale_loss") is None:
-        assert loss.end_lineno is not None
-        assert loss.end_col_offset is not None
-        end = column_at(module, loss.end_lineno, loss.end_col_offset)
-        return (insert(module, loss.end_lineno, end, f" / {length}"),)
-    return ()
+    return (insert(module, loss.end_lineno, end, f" / {length}"),)
 
 
 RULE = Rule(

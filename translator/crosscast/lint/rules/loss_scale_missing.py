@@ -10,7 +10,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._autocast import always_on, dtype_of, is_on
 from crosscast.lint.rules._examples import AMP, PLAIN, changed
 from crosscast.lint.rules._half_weights import conditional, halves
-from crosscast.lint.rules._loop import backward_of, eager_steps, uses_scaler
+from crosscast.lint.rules._loop import backward_of, eager_steps, trained_passes, uses_scaler
 from crosscast.lint.rules._scalers import idle_scalers
 from crosscast.lint.rules._type_switches import type_switches
 from crosscast.messages.diagnostics import Severity
@@ -29,14 +29,14 @@ def check(subject: Subject) -> Iterator[Finding]:
     An emitted script has none because of its recipe, for which `crosscast check` warns.
     """
     program = subject.program
-    if program is None or scales_nothing(program.modules):
+    if scales_nothing(program.modules):
         return
     if uses_scaler(subject) and not idle_scalers(subject):
         yield from _switched_off(subject)
         yield from _on_one_branch(subject)
         return
     for step in eager_steps(subject):
-        backward = backward_of(step) or list(step.of("backward"))
+        backward = step.of("backward")
         if any(event.scaler or event.library or _multiplies(event) for event in backward):
             continue
         cause = _half(step) or _half_weights(step) or _initialized(step)
@@ -79,10 +79,10 @@ def _on_one_branch(subject: Subject) -> Iterator[Finding]:
             scaled = [each for each in backward if each.scaler and each.excludes(plain)]
             if plain.scaler or plain.library or not scaled or any(map(_may_be_off, plain.guards)):
                 continue
-            for event in step.of("forward"):
+            for event in trained_passes(step):
                 context = event.context("autocast")
                 both = event.order < min(plain.order, scaled[0].order)
-                if not both or context is None or event.context("no_grad") is not None:
+                if not both or context is None:
                     continue
                 if event.guards or not always_on(context) or _half(step) is not context.node:
                     continue
@@ -104,7 +104,7 @@ def _may_be_off(guard: Guard) -> bool:
 
 def _half_weights(step: TrainingStep) -> ast.AST | None:
     """Return what casts the weights of a trained model, if nothing like a loss scale is named."""
-    models = {event.subject for event in step.of("forward") if event.context("no_grad") is None}
+    models = {event.subject for event in trained_passes(step)}
     models &= {
         call.receiver_text
         for module in {event.module for event in step.events}
@@ -142,21 +142,20 @@ _PRECISION = re.compile(r"fp16|half|float16|(^|[._])amp\b", re.I)
 def _initialized(step: TrainingStep) -> ast.AST | None:
     """Return `amp.initialize(...)` of apex in a program that never scales a loss."""
     program = step.module.program
-    if program is None or any("scale" in c.method for c in program.calls() if "loss" in c.method):
+    if any("scale" in c.method for c in program.calls() if "loss" in c.method):
         return None
     for call in program.calls("apex.amp.initialize"):
-        level, on = call.argument("opt_level"), call.argument("enabled")
-        off = isinstance(on, Known) and on.value is False
-        if not off and isinstance(level, Known) and level.value in ("O1", "O2", "O3"):
-            return call.node
+        match call.argument("enabled"), call.argument("opt_level"):
+            case Known(value=False), _:
+                continue
+            case _, Known(value="O1" | "O2" | "O3"):
+                return call.node
     return None
 
 
 def _half(step: TrainingStep) -> ast.AST | None:
     """Return the autocast to float16 around the forward pass."""
-    for event in step.of("forward"):
-        if event.context("no_grad") is not None:
-            continue
+    for event in trained_passes(step):
         context = event.context("autocast")
         if context is None or context.guards or not is_on(context):
             continue

@@ -16,21 +16,20 @@ from crosscast.sources.subject import Subject
 def check(subject: Subject) -> Iterator[Finding]:
     """Find windows under DistributedDataParallel without any no_sync."""
     wrapped = wraps(subject)
-    if not wrapped or any("no_sync" in name.module.source.text for name in wrapped):
+    if not wrapped or any("no_sync" in m.source.text for m in subject.program.modules):
         return
     for step in eager_steps(subject):
         backward = backward_of(step)
-        if not own_windows(step) or not end_tests(step) or not backward:
+        if not own_windows(step) or not end_tests(step) or any(e.library for e in backward):
             continue
-        if any(event.library or "no_sync" in event.module.source.text for event in backward):
-            continue
-        yield Finding(
-            span=backward[0].span,
-            message="the gradients are all-reduced after every micro-batch, but only their sum is "
-            "used",
-            hint="run all micro-batches except the last within `model.no_sync()`",
-            related=(wrapped[0].module.span(wrapped[0].node),),
-        )
+        for first in backward[:1]:
+            yield Finding(
+                span=first.span,
+                message="the gradients are all-reduced after every micro-batch, but only their sum "
+                "is used",
+                hint="run all micro-batches except the last within `model.no_sync()`",
+                related=(wrapped[0].module.span(wrapped[0].node),),
+            )
 
 
 RULE = Rule(

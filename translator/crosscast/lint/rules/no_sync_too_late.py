@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._data_parallel import wraps
 from crosscast.lint.rules._examples import NO_SYNC, changed
-from crosscast.lint.rules._loop import backward_of, compatible, eager_steps
+from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, trained_passes
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
@@ -19,14 +19,13 @@ def check(subject: Subject) -> Iterator[Finding]:
     for step in eager_steps(subject):
         for backward in backward_of(step):
             context = backward.context("no_sync")
-            if context is None or not context.subject:
+            if context is None:
                 continue
             forward = [
                 event
-                for event in step.of("forward")
+                for event in trained_passes(step)
                 if event.order < backward.order
                 and compatible(event, backward)
-                and event.context("no_grad") is None
                 and event.subject == context.subject
             ]
             if forward and all(event.context("no_sync") is None for event in forward):

@@ -17,7 +17,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, TrainingStep, WindowTest
+from crosscast.trainstep.events import Event, Guard, Loop, TrainingStep, WindowTest
 
 _FIRST = re.compile(r"^(is_)?first(_(step|batch|iter|iteration|round|micro\w*))?$", re.I)
 
@@ -48,19 +48,19 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _first_alone(step: TrainingStep) -> Iterator[Finding]:
     """Find window tests that are also true for the first micro-batch."""
-    seen: set[int] = set()
     for event in step.inside("step"):
         for guard in event.guards:
-            if guard.window is None or not guard.holds:
-                continue
-            node, module = _chosen(guard.node, event.module)
-            if id(node) in seen or not isinstance(node, ast.BoolOp):
-                continue
-            if not isinstance(node.op, ast.Or):
-                continue
-            first = [value for value in node.values if _is_first(value, step)]
-            if first and len(first) < len(node.values) and not guard.window.opens:
-                seen.add(id(node))
+            match guard:
+                case Guard(node=test, holds=True, window=WindowTest(opens=False)):
+                    node, module = _chosen(test, event.module)
+                case _:
+                    continue
+            match node:
+                case ast.BoolOp(op=ast.Or(), values=values):
+                    first = [value for value in values if _is_first(value, step)]
+                case _:
+                    continue
+            if first and len(first) < len(values):
                 yield Finding(
                     span=module.span(node),
                     message=f"the first micro-batch forms its own window ({module.text(first[0])})",
@@ -78,14 +78,14 @@ def _chosen(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
 
 def _is_first(node: ast.expr, step: TrainingStep) -> bool:
     """Whether a condition is true only for the first micro-batch of a run."""
-    if isinstance(node, ast.Name):
-        return bool(_FIRST.search(node.id))
-    loop = step.loop
-    if loop is None or isinstance(node, ast.BoolOp):
-        return False
-    if not loop.counter:
-        return _counts_from_zero(node, step)
-    return ast.unparse(node) == f"{loop.counter} == {loop.start}"
+    match node, step.loop:
+        case ast.Name(id=name), _:
+            return bool(_FIRST.search(name))
+        case _, Loop(counter=""):
+            return _counts_from_zero(node, step)
+        case _, Loop(counter=counter, start=start):
+            return ast.unparse(node) == f"{counter} == {start}"
+    return False
 
 
 def _counts_from_zero(node: ast.expr, step: TrainingStep) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.rules._paddle import AMP
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.sources.subject import Subject
@@ -15,9 +15,7 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips by the norm of each tensor that are passed to a call."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     for name, call in calls_of(program):
         if last(name) not in ("ClipGradByNorm", "GradientClipByNorm"):
             continue

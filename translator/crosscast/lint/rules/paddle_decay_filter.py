@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.rules._paddle import AMP
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
@@ -21,8 +21,8 @@ _STRUCTURED = ("bias", "LayerNorm", "layernorm", "LayerNorm.weight", "ln_", "nor
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find functions that search the generated name of a parameter for parts of structured ones."""
-    program = program_of(subject)
-    if program is None or any("ParamAttr(" in m.source.text for m in program.modules):
+    program = subject.program
+    if any("ParamAttr(" in m.source.text for m in program.modules):
         return
     for name, call in calls_of(program):
         node = call.bound().get("apply_decay_param_fun")
@@ -47,32 +47,37 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _function(
     node: ast.expr, module: Module, program: Program
 ) -> tuple[ast.AST, Module, str] | None:
-    if isinstance(node, ast.Lambda) and len(node.args.args) == 1:
-        return node.body, module, node.args.args[0].arg
-    if isinstance(node, ast.Name):
-        found = program.function_named(module.resolve(node))
-        if found is not None and len(found[1].args.args) == 1:
-            return found[1], found[0], found[1].args.args[0].arg
+    match node:
+        case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=name)]), body=body):
+            return body, module, name
+    match program.function_named(module.resolve(node)):
+        case home, ast.FunctionDef(args=ast.arguments(args=[ast.arg(arg=name)])) as function:
+            return function, home, name
     return None
 
 
 def _searched(where: ast.AST, module: Module, parameter: str) -> Iterator[str]:
     """Yield the texts that are searched in the name."""
     for node in walk(where):
-        if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.In | ast.NotIn):
-            continue
-        other = node.comparators[0]
-        if not isinstance(other, ast.Name) or other.id != parameter:
-            continue
-        left = node.left
-        if isinstance(left, ast.Constant) and isinstance(left.value, str):
-            yield left.value
-        elif isinstance(left, ast.Name):
-            around = module.enclosing(node, ast.GeneratorExp, ast.ListComp)
-            if isinstance(around, ast.ListComp | ast.GeneratorExp):
-                given = plain(value_of(around.generators[0].iter, module))
-                if isinstance(given, list | tuple | set):
-                    yield from (word for word in given if isinstance(word, str))
+        match node:
+            case ast.Compare(
+                left=word, ops=[ast.In() | ast.NotIn()], comparators=[ast.Name(id=name)]
+            ) if name == parameter:
+                yield from _words(word, module)
+
+
+def _words(word: ast.expr, module: Module) -> Iterator[str]:
+    """Yield a text, or those of `word in name for word in words`."""
+    match word, module.enclosing(word, ast.GeneratorExp, ast.ListComp):
+        case ast.Constant(value=str(text)), _:
+            yield text
+        case _, (
+            ast.GeneratorExp(generators=[ast.comprehension(iter=given)])
+            | ast.ListComp(generators=[ast.comprehension(iter=given)])
+        ):
+            match plain(value_of(given, module)):
+                case list(texts) | tuple(texts) | set(texts):
+                    yield from map(str, texts)
 
 
 _PLAIN = "AdamW(1e-3, parameters=model.parameters())"

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.programs.module import Module
@@ -23,9 +22,7 @@ _DYNAMIC = "use_dynamic_loss_scaling"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls that certainly enable fp16 and scale the loss by 1."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     yield from _decorated(program)
     for _name, call in calls_of(program):
         words: dict[str, ast.expr] = {k.arg: k.value for k in call.node.keywords if k.arg}

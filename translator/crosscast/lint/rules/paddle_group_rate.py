@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.rules._paddle import AMP
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import Place, chase
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
-from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of, last
 from crosscast.readers.python.optimizers import family_of
 from crosscast.sources.subject import Subject
@@ -23,15 +23,13 @@ _KEYS = frozenset({"lr", "learning_rate"})
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find groups whose `lr` differs from the rate of the optimizer, and rates written too late."""
-    program = program_of(subject)
-    yield from _late(program) if program is not None else ()
-    seen: set[ast.expr] = set()
-    for name, call in calls_of(program) if program is not None else ():
+    program = subject.program
+    yield from _late(program)
+    for name, call in calls_of(program):
         node = call.bound().get("parameters")
         if node is None or not name.startswith("paddle.optimizer.") or not family_of(last(name)):
             continue
-        rated = [(rate, module) for rate, module in _rates(node, call) if rate not in seen]
-        seen.update(rate for rate, _ in rated)
+        rated = sorted(_rates(node, call), key=lambda place: place[0].lineno)
         if len({module.text(rate) for rate, module in rated}) < 2 and not _differs(rated, call):
             continue
         rate, module = rated[0]
@@ -93,52 +91,46 @@ def _is_group(node: ast.expr, module: Module) -> bool:
 def _differs(rated: list[Place], call: Call) -> bool:
     """Whether the only rate that groups have is written otherwise than that of the optimizer."""
     common = call.bound().get("learning_rate")
-    if not rated or common is None:
-        return False
-    texts = {module.text(node) for node, module in chase(common, call.module)}
-    return rated[0][1].text(rated[0][0]) not in texts
+    given = chase(common, call.module) if common is not None else ()
+    texts = {module.text(node) for node, module in given}
+    return any(module.text(rate) not in texts for rate, module in rated)
 
 
 def _rates(node: ast.expr, call: Call) -> Iterator[Place]:
     """Yield what groups of parameters have under `lr`, unless they have a factor as well."""
-    places = [*chase(node, call.module), *_added(node, call.module)]
-    for given, module in places:
-        groups = [given]
+    for given, module in chase(node, call.module):
         match given:
-            case ast.List(elts=parts):
-                groups = parts
-            case ast.ListComp(elt=part):
-                groups = [part]
-            case ast.Name(id=name):
-                here = module.function_of(given)
-                groups = [
-                    each.node.args[0]
-                    for each in module.calls
-                    if each.method == "append" and each.receiver_text == name and each.node.args
-                    if module.function_of(each.node) is here
-                ]
+            case ast.List(elts=groups):
+                pass
+            case ast.ListComp(elt=group):
+                groups = [group]
+            case ast.Name():
+                groups = list(_added(given, module))
+            case _:
+                groups = [given]
         for group in groups:
             keys = _entries(group)
             if "params" in keys and "lr" in keys and "learning_rate" not in keys:
                 yield keys["lr"], module
 
 
-def _added(node: ast.expr, module: Module) -> Iterator[Place]:
-    """Yield the lists that `groups += [...]` adds in the function that makes the optimizer."""
-    if not isinstance(node, ast.Name):
-        return
-    for each in module.nodes:
+def _added(groups: ast.Name, module: Module) -> Iterator[ast.expr]:
+    """Yield what a function adds to a list: `groups += [...]`, `groups.append(...)`."""
+    for each in walk(module.function_of(groups) or module.tree):
         match each:
-            case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.List() as more):
-                if name == node.id and module.function_of(each) is module.function_of(node):
-                    yield more, module
+            case ast.AugAssign(target=ast.Name(groups.id), op=ast.Add(), value=ast.List(elts=more)):
+                yield from more
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(groups.id), attr="append"), args=[group]
+            ):
+                yield group
 
 
 def _entries(node: ast.expr) -> dict[object, ast.expr]:
     if not isinstance(node, ast.Dict):
         return {}
     pairs = zip(node.keys, node.values, strict=True)
-    return {key.value: value for key, value in pairs if isinstance(key, ast.Constant)}
+    return {getattr(key, "value", None): value for key, value in pairs}
 
 
 _GROUPS = """parameters=[

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.readers.python.conditions import Condition, branches
@@ -27,15 +26,14 @@ _WORKERS = re.compile(
 _LENGTHS = frozenset({"gradient_merge_acc_step", "accumulate_steps"})
 """Lengths of windows in the settings of a split model."""
 _SEVERAL = re.compile(r"(^|[._])(is_)?(distributed|multi_(gpu|card|node)s?)$")
-_SPLITS = ("sharding_configs", "pipeline_configs")
 _MORE = {(ast.Gt, 1), (ast.GtE, 2), (ast.NotEq, 1)}
 _ONE = {(ast.Eq, 1), (ast.LtE, 1), (ast.Lt, 2)}
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find strategies with gradient merge that a single worker does not use, although it trains."""
-    program = program_of(subject)
-    if program is None or any("GradientMerge" in m.source.text for m in program.modules):
+    program = subject.program
+    if any("GradientMerge" in m.source.text for m in program.modules):
         return
     if any(step.windowed and step.by_hand for step in subject.steps):
         return
@@ -57,32 +55,33 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _set_up(program: Program) -> Iterator[tuple[ast.Assign, Module]]:
     """Yield the assignments that enable gradient merge."""
     for module in program.modules:
-        for node in module.nodes:
-            if not isinstance(node, ast.Assign):
-                continue
-            target = node.targets[0]
-            if not isinstance(target, ast.Attribute):
-                continue
-            if target.attr in _SPLITS and _has_derived_length(node.value, module):
-                yield node, module
-            if target.attr != "gradient_merge":
-                continue
-            if not (isinstance(node.value, ast.Constant) and not node.value.value):
-                yield node, module
+        for node in module.every(ast.Assign):
+            match node.targets[0], node.value:
+                case ast.Attribute(
+                    attr="sharding_configs" | "pipeline_configs"
+                ), ast.Dict() as given:
+                    if _has_derived_length(given, module):
+                        yield node, module
+                case ast.Attribute(attr="gradient_merge"), ast.Constant(value=False):
+                    pass
+                case ast.Attribute(attr="gradient_merge"), _:
+                    yield node, module
 
 
-def _has_derived_length(value: ast.expr, module: Module) -> bool:
+def _has_derived_length(settings: ast.Dict, module: Module) -> bool:
     """Whether settings have a window whose length is what a global batch leaves for it."""
-    pairs = zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ()
     return any(
-        isinstance(key, ast.Constant)
-        and key.value in _LENGTHS
-        and any(
-            isinstance(made, ast.BinOp) and isinstance(made.op, ast.FloorDiv | ast.Div)
-            for made, _ in chase(length, module)
-        )
-        for key, length in pairs
+        getattr(key, "value", None) in _LENGTHS and _is_quotient(length, module)
+        for key, length in zip(settings.keys, settings.values, strict=True)
     )
+
+
+def _is_quotient(node: ast.expr, module: Module) -> bool:
+    for made, _ in chase(node, module):
+        match made:
+            case ast.BinOp(op=ast.FloorDiv() | ast.Div()):
+                return True
+    return False
 
 
 def _for_several(node: ast.AST, module: Module) -> Condition | None:
@@ -114,24 +113,24 @@ def _refuses(program: Program) -> bool:
 
 def _tests_several(condition: Condition) -> bool:
     node, holds = condition.node, condition.holds
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        node, holds = node.operand, not holds
-    parts = [node]
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) and holds:
-        parts = node.values
-    elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):  # not all of them are one
-        return all(_means_several(part, condition.module, holds=False) for part in node.values)
-    return any(_means_several(part, condition.module, holds=holds) for part in parts)
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            node, holds = inner, not holds
+    match node:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            certain = any if holds else all  # else not all of them are one
+            return certain(_means_several(part, condition.module, holds=holds) for part in parts)
+    return _means_several(node, condition.module, holds=holds)
 
 
 def _means_several(node: ast.expr, module: Module, *, holds: bool) -> bool:
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        limit = node.comparators[0]
-        if not isinstance(limit, ast.Constant) or not isinstance(limit.value, int):
+    match node:
+        case ast.Compare(left=left, ops=[sign], comparators=[ast.Constant(value=int(limit))]):
+            if (type(sign), limit) not in (_MORE if holds else _ONE):
+                return False
+            return any(_WORKERS.search(text) for text in _meanings(left, module))
+        case ast.Compare():
             return False
-        if (type(node.ops[0]), limit.value) not in (_MORE if holds else _ONE):
-            return False
-        return any(_WORKERS.search(text) for text in _meanings(node.left, module))
     return holds and bool(_SEVERAL.search(module.text(node).removesuffix("()")))
 
 
@@ -140,8 +139,8 @@ def _meanings(node: ast.expr, module: Module) -> Iterator[str]:
     yield module.text(node)
     if isinstance(node, ast.Name):
         for definition in definitions(node, module):
-            if definition.kind == "assign" and definition.value is not None:
-                yield definition.module.text(definition.value)
+            if definition.assigned is not None:
+                yield definition.module.text(definition.assigned)
 
 
 _RIGHT = """\

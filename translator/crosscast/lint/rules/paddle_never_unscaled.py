@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
@@ -22,9 +21,7 @@ _TRAINS = re.compile(r"optim|train|step|backward|minimi|engine|build", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scales of losses that the rest of the program only tests or shows."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     for module in program.modules:
         for node in module.nodes:
             scale = _factor(node, module)
@@ -64,7 +61,6 @@ def _is_used(scale: ast.Attribute, program: Program) -> bool:
     return any(
         isinstance(node, ast.Attribute)
         and node.attr == scale.attr
-        and isinstance(node.ctx, ast.Load)
         and not _only_tests_or_shows(node, module)
         and not _scales_too(node, module)
         for module in program.modules
@@ -79,13 +75,11 @@ def _scales_too(node: ast.expr, module: Module) -> bool:
 
 
 def _only_tests_or_shows(node: ast.AST, module: Module) -> bool:
-    here = module.parent(node)
-    while here is not None and not isinstance(here, ast.stmt):
-        if isinstance(here, ast.Compare):
+    match module.enclosing(node, ast.stmt, ast.Compare, ast.Call):
+        case ast.Compare():
             return True
-        if isinstance(here, ast.Call):
-            return bool(_SHOWS.search(module.text(here.func)))
-        here = module.parent(here)
+        case ast.Call(func=function):
+            return bool(_SHOWS.search(module.text(function)))
     return False
 
 

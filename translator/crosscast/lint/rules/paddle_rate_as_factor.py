@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.rules._paddle import AMP
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import chase
 from crosscast.pysource.programs.call import Call
@@ -22,9 +22,9 @@ _OPTIMIZERS = re.compile(r"paddle\.optimizer\.(?!lr\.)[A-Z]\w+")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find factors of parameters that are made of the setting which the optimizer has as rate."""
-    program = program_of(subject)
-    rates = _rates(program) if program is not None else {}
-    for module in program.modules if program is not None and rates else ():
+    program = subject.program
+    rates = _rates(program)
+    for module in program.modules if rates else ():
         for node in module.every(ast.Assign):
             if not any(_is_factor(target) for target in node.targets):
                 continue

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, casts, line, methods, program_of, scalers
+from crosscast.lint.rules._paddle import AMP, casts, line, methods, scalers
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find `scale` before every auto_cast of its function."""
-    program = program_of(subject)
-    if program is None or not scalers(program):
+    program = subject.program
+    if not scalers(program):
         return
     regions = [call for call, _ in casts(program)]
     for call in methods(program, "scale"):

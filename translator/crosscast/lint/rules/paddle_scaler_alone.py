@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
@@ -16,17 +16,16 @@ from crosscast.lint.rules._paddle import (
     decorates,
     methods,
     on_cpu,
-    program_of,
     scalers,
 )
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
-from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import scales_nothing
 from crosscast.readers.python.conditions import Condition, branches
-from crosscast.readers.python.library_calls import calls_of, value_of
+from crosscast.readers.python.library_calls import calls_of, fixed, value_of
 from crosscast.readers.tensorflow.eager_steps import words_of
 from crosscast.sources.subject import Subject
 
@@ -42,9 +41,7 @@ _ASIDE = re.compile(r"eval|valid|test|infer|predict|generate|sample", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find a scaler without auto_cast, or vice versa."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     regions, made = casts(program), scalers(program)
     scaled = methods(program, "scale")
     if made and scaled and not _mentions(program, "auto_cast", "amp_guard"):
@@ -93,16 +90,18 @@ def _trains(region: Call) -> bool:
     """Whether a region is in a function that trains, or in one that returns a loss to it."""
     module, program = region.module, region.module.program
     function = module.function_of(region.node)
-    if _updates(function or module.tree, module):
+    mine = [call for call in module.calls if module.function_of(call.node) is function]
+    if _update(mine):
         return True
-    if function is None or program is None or _is_aside(function, module):
+    if function is None or _is_aside(function, module):
         return False
     return any(_is_differentiated(site) for site in program.call_sites(module, function))
 
 
-def _updates(function: ast.AST, module: Module) -> bool:
-    names = {inner.method for inner in function_calls(function, module)}
-    return "backward" in names and bool(names & {"step", "minimize"})
+def _update(calls: Iterable[Call]) -> bool:
+    """Whether calls compute gradients and apply them."""
+    methods = {call.method for call in calls}
+    return "backward" in methods and not methods.isdisjoint({"step", "minimize"})
 
 
 def _is_aside(function: Function, module: Module) -> bool:
@@ -119,13 +118,8 @@ def _is_differentiated(site: Call) -> bool:
     loop = module.enclosing(site.node, ast.For, ast.While)
     if loop is None or isinstance(module.statement_of(site.node), ast.Expr):
         return False
-    later = [
-        call.method
-        for call in function_calls(loop, module)
-        if call.node.lineno > site.node.lineno
-        and module.enclosing(call.node, ast.For, ast.While) is loop
-    ]
-    return "backward" in later and bool({"step", "minimize"} & {*later})
+    later = [call for call in function_calls(loop, module) if call.node.lineno > site.node.lineno]
+    return _update(later)
 
 
 def _half_by_default(program: Program) -> Iterator[Finding]:
@@ -133,7 +127,7 @@ def _half_by_default(program: Program) -> Iterator[Finding]:
     trains = {call.method for _, call in calls_of(program)} >= {"backward"}
     for name, call in calls_of(program) if trains else ():
         value = value_of(next(iter(call.node.args), None), call.module)
-        half = isinstance(value, Known) and value.value == "float16" and not value.flag
+        half = fixed(value) == "float16"
         named = name.endswith(".set_default_dtype") and name.startswith("paddle.")
         if named and half and not branches(call.node, call.module):
             yield Finding(
@@ -145,13 +139,10 @@ def _half_by_default(program: Program) -> Iterator[Finding]:
 
 def _is_handed_in(call: Call) -> bool:
     """Whether the scaled loss is a parameter: another file may compute it within auto_cast."""
-    function = call.module.function_of(call.node)
-    loss = call.node.args[0] if call.node.args else None
-    if function is None or not isinstance(loss, ast.Name):
-        return False
-    arguments = function.args
-    names = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
-    return loss.id in names
+    match call.node.args:
+        case [ast.Name() as loss, *_]:
+            return any(b.kind == "parameter" for b in definitions(loss, call.module))
+    return False
 
 
 def _mentions(program: Program, *words: str) -> bool:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, casts, methods, on_cpu, program_of, scalers
+from crosscast.lint.rules._paddle import AMP, casts, methods, on_cpu, scalers
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers on the CPU, and with regions of both bfloat16 and float16."""
-    program = program_of(subject)
-    if program is None or not methods(program, "scale"):
+    program = subject.program
+    if not methods(program, "scale"):
         return
     made = scalers(program)
     if not made:

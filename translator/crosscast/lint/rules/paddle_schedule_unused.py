@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._kept_schedules import is_inherited, kept_name, uses_of
-from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.rules._paddle import AMP
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.sources.subject import Subject
@@ -18,8 +18,8 @@ _SCHEDULE = re.compile(r"paddle\.optimizer\.lr\.[A-Z]\w+")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules whose only use is that they are stepped, saved and shown."""
-    program = program_of(subject)
-    for name, call in calls_of(program) if program is not None else ():
+    program = subject.program
+    for name, call in calls_of(program):
         kept = kept_name(call) if _SCHEDULE.fullmatch(name) else None
         if kept is None or is_inherited(kept, call):
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, methods, program_of
+from crosscast.lint.rules._paddle import AMP, methods
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.readers.python.conditions import branches
@@ -16,9 +16,7 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers that step two optimizers in one function."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     groups: dict[tuple[object, str], list[Call]] = {}
     for call in (*methods(program, "step"), *methods(program, "minimize")):
         given = call.node.args[0] if call.node.args else None

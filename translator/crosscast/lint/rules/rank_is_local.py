@@ -11,24 +11,23 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding, path_of
-from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
 
 _LOCAL = re.compile(r"(^|[._\"'\[])local_?rank[\"'\]]*$", re.I)
 _NODES = re.compile(r"(^|\.)(n_?|num_|args\.)?(nnodes|nodes|machines|hosts|node_count)$", re.I)
 _WORLD = re.compile(r"^(os\.)?(environ\.get|getenv|environ)\b.*WORLD_SIZE")
-_CASTS = ("int", "float")
 _HOPS = 5
 
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find process groups of several nodes that are given ranks of one node."""
     program = subject.program
-    for call in program.calls("torch.distributed.init_process_group") if program else ():
-        given = call.bound()
-        rank, size = given.get("rank"), given.get("world_size")
-        if rank is None or size is None:
-            continue
+    for call in program.calls("torch.distributed.init_process_group"):
+        match call.bound():
+            case {"rank": rank, "world_size": size}:
+                pass
+            case _:
+                continue
         if _is_local(rank, call.module) and _counts_nodes(size, call.module):
             yield Finding(
                 span=call.module.span(rank),
@@ -57,23 +56,19 @@ def _counts_nodes(node: ast.expr, module: Module) -> bool:
 
 def _values(node: ast.expr, module: Module, hops: int = 0) -> Iterator[tuple[ast.expr, Module]]:
     """Yield what names and settings stand for; themselves where nothing assigns to them."""
-    while isinstance(node, ast.Call) and module.text(node.func) in _CASTS and node.args:
-        node = node.args[0]
-    if isinstance(node, ast.Subscript) and "environ" in module.text(node.value):
-        yield node, module
-        return
+    match node:
+        case ast.Call(func=ast.Name(id="int" | "float"), args=[inner]):
+            node = inner
     found = [
-        binding
+        (binding.assigned, binding.module)
         for binding in definitions(node, module) or _set_elsewhere(node, module)
-        if binding.kind == "assign" and binding.value is not None and not binding.path
+        if binding.assigned is not None
     ]
     if not found or hops > _HOPS:
         yield node, module
-    for binding in found:
-        assert binding.value is not None
-        if any(part is node for part in walk(binding.value)):
-            continue
-        yield from _values(binding.value, binding.module, hops + 1)
+        return
+    for value, where in found:
+        yield from _values(value, where, hops + 1)
 
 
 def _set_elsewhere(node: ast.expr, module: Module) -> Sequence[Binding]:

@@ -29,7 +29,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 def check(subject: Subject) -> Iterator[Finding]:
     """Find variables that gave an optimizer its rate and are set again for nothing."""
     program = subject.program
-    for name, call in calls_of(program) if program is not None else ():
+    for name, call in calls_of(program):
         if not _OPTIMIZERS.fullmatch(name):
             continue
         bound = call.bound()
@@ -51,7 +51,7 @@ def _set_later(rate: ast.Name, call: Call) -> Iterator[ast.stmt]:
     function: ast.AST = module.function_of(call.node) or module.tree
     if _is_repeated(call.node, module) or _is_shared(rate.id, function):
         return
-    end = call.node.end_lineno or call.node.lineno
+    end = call.node.end_lineno or 0
     for node in walk(function):
         match node:
             case (
@@ -62,7 +62,7 @@ def _set_later(rate: ast.Name, call: Call) -> Iterator[ast.stmt]:
                     continue  # another value under the name, such as the current rate
                 if name != rate.id or node.lineno <= end or _is_repeated(node, module):
                     continue
-                if not _is_read(rate.id, node.end_lineno or node.lineno, function, module):
+                if not _is_read(rate.id, node.end_lineno or 0, function, module):
                     yield node
 
 
@@ -78,8 +78,7 @@ def _is_scaled(value: ast.expr, name: str) -> bool:
 
 def _is_repeated(node: ast.AST, module: Module) -> bool:
     """Whether a loop may run something again, so that what follows may come before."""
-    loop = module.enclosing(node, ast.For, ast.While)
-    return loop is not None and module.function_of(loop) is module.function_of(node)
+    return module.enclosing(node, ast.For, ast.While) is not None
 
 
 def _is_shared(name: str, function: ast.AST) -> bool:
@@ -106,7 +105,7 @@ def _is_read(name: str, line: int, function: ast.AST, module: Module) -> bool:
         for node in walk(function)
         if isinstance(node, ast.Name) and node.id == name and node.lineno > line
     )
-    return any(isinstance(n.ctx, ast.Load) and not _is_shown(n, module) for n in later)
+    return not all(_is_shown(each, module) for each in later)
 
 
 def _is_shown(node: ast.AST, module: Module) -> bool:

@@ -10,7 +10,7 @@ from crosscast.lint.rules._data_parallel import loaders, wraps
 from crosscast.lint.rules._examples import DDP, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import fixed
 from crosscast.sources.subject import Subject
 
 _SPLITS = re.compile(
@@ -24,7 +24,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find shuffled loaders without a sampler in programs that do not split the data otherwise."""
     program = subject.program
     wrapped = wraps(subject)
-    if program is None or not wrapped or not list(eager_steps(subject)):
+    if not wrapped or not list(eager_steps(subject)):
         return
     if any(_SPLITS.search(module.source.text) for module in program.modules):
         return
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         shuffled = call.argument("shuffle")
         if call.has_star or {"sampler", "batch_sampler"} & given.keys():
             continue
-        if isinstance(shuffled, Known) and shuffled.value is True and not shuffled.flag:
+        if fixed(shuffled) is True:
             yield Finding(
                 span=call.module.span(call.node),
                 message="every process reads the whole data set, in its own order or, with the "

@@ -20,17 +20,16 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find scalers created in every iteration while the optimizer is kept."""
     for step in eager_steps(subject):
         for event in step.of("make"):
-            if known_word(event, "kind") != "scaler" or not event.loops:
+            if known_word(event, "kind") != "scaler":
                 continue
             if not all(_stays(g.node, event.loops[-1].node, event.subject) for g in event.guards):
                 continue
             if _trains_anew(event, step) or not step.of("update_scale"):
                 continue
-            batch = step.loop is not None and step.holds(event)
+            often = "batch" if step.holds(event) else "iteration of an outer loop"
             yield Finding(
                 span=event.span,
-                message="a new loss scaler is created for every "
-                + ("batch" if batch else "iteration of an outer loop"),
+                message=f"a new loss scaler is created for every {often}",
                 hint="create it once, before the loops",
             )
     yield from _made_in_parts(subject)
@@ -43,13 +42,15 @@ def _made_in_parts(subject: Subject) -> Iterator[Finding]:
         function = module.function_of(call.node)
         if function is None or not _PART.search(function.name):
             continue
-        made = module.statement_of(call.node)
-        if not isinstance(made, ast.Assign) or not isinstance(made.targets[0], ast.Name):
-            continue
+        match module.statement_of(call.node):
+            case ast.Assign(targets=[ast.Name(id=name), *_]) as made:
+                pass
+            case _:
+                continue
         if not _is_whole(call.node, made) or switched_off(call) is True:
             continue
         around = module.parent(made)
-        while isinstance(around, ast.If) and _stays(around.test, function, made.targets[0].id):
+        while isinstance(around, ast.If) and _stays(around.test, function, name):
             around = module.parent(around)
         if around is function:
             yield Finding(
@@ -74,15 +75,15 @@ def _stays(condition: ast.expr, around: ast.AST, scaler: str) -> bool:
     """Whether a condition is the same in every round, as a flag is; not `scaler is None`."""
     changed = {scaler.rpartition(".")[2]}
     for node in walk(around):
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            changed.add(node.id if isinstance(node, ast.Name) else node.attr)
+        match node:
+            case ast.Name(word, ast.Store()) | ast.Attribute(attr=word, ctx=ast.Store()):
+                changed.add(word)
     for part in walk(condition):
-        if isinstance(part, ast.Call) and not _MACHINE.search(ast.unparse(part.func)):
-            return False
-        if isinstance(part, ast.Name) and part.id in changed:
-            return False
-        if isinstance(part, ast.Attribute) and part.attr in changed:
-            return False
+        match part:
+            case ast.Call(func=function) if not _MACHINE.search(ast.unparse(function)):
+                return False
+            case ast.Name(id=word) | ast.Attribute(attr=word) if word in changed:
+                return False
     return True
 
 

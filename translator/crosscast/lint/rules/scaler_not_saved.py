@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find checkpoints with the optimizer in programs that never save the scaler."""
     program = subject.program
     made = scaler_calls(subject)
-    if program is None or not made or all(switched_off(made_call) is True for made_call in made):
+    if not made or all(switched_off(made_call) is True for made_call in made):
         return
     if (
         any(_STATE.search(imported.source.text) for imported in program.modules)

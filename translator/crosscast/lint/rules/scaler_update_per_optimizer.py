@@ -9,7 +9,7 @@ from itertools import pairwise
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._loop import backward_of, compatible, eager_steps, plain_scaler
 from crosscast.messages.diagnostics import Severity
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import names_in
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
 
@@ -38,26 +38,16 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield from _looped(step)
         updates = [event for event in step.inside("update_scale") if plain_scaler(event)]
         for first, second in pairwise(updates):
-            if first.scaler != second.scaler or first.node is second.node:
+            if first.scaler != second.scaler:
                 continue
             if not compatible(first, second) or first.loops != second.loops:
                 continue
-            between = [
-                event
-                for event in step.inside("step")
-                if first.order < event.order < second.order and event.scaler == first.scaler
-            ]
-            before = [
-                event
-                for event in step.inside("step")
-                if event.order < first.order and event.scaler == first.scaler
-            ]
+            mine = [event for event in step.inside("step") if event.scaler == first.scaler]
+            before = [event for event in mine if event.order < first.order]
+            between = [event for event in mine if first.order < event.order < second.order]
             if not between or not before or between[0].subject == before[-1].subject:
                 continue
-            again = any(
-                first.order < event.order < second.order and event.scaler
-                for event in backward_of(step)
-            )
+            again = any(first.order < event.order < second.order for event in backward_of(step))
             yield Finding(
                 span=second.span,
                 message=f"{first.scaler} is updated a second time in the same iteration, for "
@@ -80,7 +70,7 @@ def _looped(step: TrainingStep) -> Iterator[Finding]:
             for event in step.inside("step")
             if event.loops == update.loops and event.scaler == update.scaler
         ]
-        if applied and around and any(_turns(event, inner.node) for event in applied):
+        if any(_turns(event, inner.node) for event in applied):
             yield Finding(
                 span=update.span,
                 message=f"{update.scaler} is updated once for every optimizer of {inner.over}",
@@ -91,11 +81,10 @@ def _looped(step: TrainingStep) -> Iterator[Finding]:
 
 def _turns(applied: Event, loop: ast.For | ast.While | ast.AsyncFor) -> bool:
     """Whether every iteration of a loop steps another optimizer."""
-    if isinstance(loop, ast.While) or not isinstance(applied.node, ast.Call):
-        return False
-    names = {node.id for node in walk(loop.target) if isinstance(node, ast.Name)}
-    given = [child for node in applied.node.args for child in walk(node)]
-    return any(isinstance(node, ast.Name) and node.id in names for node in given)
+    match loop, applied.node:
+        case ast.For(target=target), ast.Call(args=given):
+            return not names_in(target).isdisjoint(names_in(*given))
+    return False
 
 
 RULE = Rule(

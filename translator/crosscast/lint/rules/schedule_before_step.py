@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import SCHEDULE, changed
 from crosscast.lint.rules._loop import asks_settings, backward_of, compatible, eager_steps
-from crosscast.lint.rules._paddle import program_of
 from crosscast.lint.rules._paddle_graphs import schedules_before_runs
 from crosscast.lint.rules._schedules import is_paddle_schedule, is_schedule
 from crosscast.messages.diagnostics import Severity
@@ -19,8 +18,7 @@ from crosscast.trainstep.events import Event, TrainingStep
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules that advance before the optimizer steps in every iteration or epoch."""
-    if program_of(subject) is not None and subject.program is not None:
-        yield from _before_runs(subject.program)
+    yield from _before_runs(subject.program)
     for step in eager_steps(subject):
         backward = backward_of(step)
         for event in step.of("schedule"):

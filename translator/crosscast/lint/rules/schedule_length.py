@@ -58,8 +58,6 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths of schedules in another unit than that in which they advance."""
     program = subject.program
-    if program is None:
-        return
     yield from _of_keras(program)
     yield from _of_workers(program)
     yield from _of_replicas(program)

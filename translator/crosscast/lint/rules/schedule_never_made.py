@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find functions of a main program that make its schedules from settings and are not used."""
     program = subject.program
     main = next((m for m in program.modules if _is_main(m)), None) if program else None
-    if program is None or main is None:
+    if main is None:
         return
     if not any(_OPTIMIZER.match(name) for name, _ in calls_of(program)):
         return  # what another file makes may have a schedule of its own

@@ -44,8 +44,6 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find lengths in updates of schedules that Accelerate steps once per process."""
     program = subject.program
-    if program is None:
-        return
     split = any("split_batches" in module.source.text for module in program.modules)
     for step in eager_steps(subject):
         ticks = [o for o in step.inside("schedule") if is_schedule(o) and is_prepared(o)]

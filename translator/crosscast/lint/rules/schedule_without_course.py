@@ -11,8 +11,9 @@ from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.python.library_calls import calls_of, fixed, last, value_of
 from crosscast.sources.subject import Subject
 
 _ENDS = {
@@ -32,22 +33,22 @@ _HOPS = 8
 def check(subject: Subject) -> Iterator[Finding]:
     """Find decays whose last rate is certainly their first one."""
     program = subject.program
-    for name, call in calls_of(program) if program is not None else ():
+    for name, call in calls_of(program):
         library = next((each for each in _ENDS if name.startswith(each)), None)
         ends = _ENDS[library].get(last(name)) if library is not None else None
         if ends is None:
             continue
-        first, floor = (call.bound().get(argument) for argument in ends)
-        if first is not None and floor is None and name.endswith(_FLOORED):
-            yield from _above_the_start(first, ends[1], call)
-        if first is not None and floor is not None and _are_same(first, floor, call):
-            yield Finding(
-                span=call.module.span(floor),
-                message=f"{ends[1]} is the rate that the schedule starts from: it never changes "
-                "the learning rate",
-                hint="pass the rate that the schedule should end at",
-                related=(call.module.span(first),),
-            )
+        match [call.bound().get(argument) for argument in ends]:
+            case [ast.expr() as first, None] if name.endswith(_FLOORED):
+                yield from _above_the_start(first, ends[1], call)
+            case [ast.expr() as first, ast.expr() as floor] if _are_same(first, floor, call):
+                yield Finding(
+                    span=call.module.span(floor),
+                    message=f"{ends[1]} is the rate that the schedule starts from: it never "
+                    "changes the learning rate",
+                    hint="pass the rate that the schedule should end at",
+                    related=(call.module.span(first),),
+                )
 
 
 def _above_the_start(first: ast.expr, end: str, call: Call) -> Iterator[Finding]:
@@ -79,22 +80,31 @@ def _is_unpacked(node: ast.AST) -> bool:
 
 def _are_same(first: ast.expr, floor: ast.expr, call: Call) -> bool:
     """Whether two arguments of one call are the same number, or the same setting."""
-    values = [evaluate(node, call.module) for node in (first, floor)]
-    if all(isinstance(each, Known) and not each.flag for each in values):
-        start, end = (each.value for each in values if isinstance(each, Known))
-        return isinstance(start, int | float) and start == end
+    start, end = (fixed(value_of(node, call.module)) for node in (first, floor))
+    if isinstance(start, int | float):
+        return start == end
     settings = [_setting(node, call.module) for node in (first, floor)]
     return settings[0] is not None and settings[0] == settings[1]
 
 
-def _setting(node: ast.expr, module: Module, hops: int = 0) -> tuple[Module, str] | None:
+def _setting(node: ast.expr, module: Module) -> tuple[Module, str] | None:
     """Return the name or attribute that an expression only repeats: `rate` for `lr = rate`."""
-    if not isinstance(node, ast.Name | ast.Attribute) or hops > _HOPS:
-        return None
-    made = definitions(node, module) if isinstance(node, ast.Name) else ()
-    if len(made) != 1 or made[0].kind != "assign" or made[0].value is None or made[0].path:
-        return (module, module.text(node)) if len(made) < 2 else None
-    return _setting(made[0].value, made[0].module, hops + 1)
+    for _ in range(_HOPS):
+        match node:
+            case ast.Attribute():
+                return module, module.text(node)
+            case ast.Name():
+                made = definitions(node, module)
+            case _:
+                return None
+        match made:
+            case [Binding(assigned=ast.expr() as value, module=where)]:
+                node, module = value, where
+            case [] | [_]:
+                return module, module.text(node)
+            case _:
+                return None
+    return None
 
 
 _EXAMPLE = """\

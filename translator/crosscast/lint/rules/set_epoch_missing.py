@@ -25,8 +25,6 @@ _ELSEWHERE = re.compile(r"set_epoch|accelerat|[Ff]abric|[Ll]ightning|Trainer\(")
 def check(subject: Subject) -> Iterator[Finding]:
     """Find shuffling samplers in programs that never set the epoch."""
     program = subject.program
-    if program is None:
-        return
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
     made = [sampler for sampler in samplers(subject) if _shuffles(sampler) and _trains(sampler)]
@@ -45,10 +43,12 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _shuffles(call: Call) -> bool:
-    given = call.argument("shuffle")
-    if given is None:
-        return not call.has_star
-    return isinstance(given, Known) and given.value is True
+    match call.argument("shuffle"):
+        case None:
+            return not call.has_star
+        case Known(value=True):
+            return True
+    return False
 
 
 def _trains(call: Call) -> bool:
@@ -73,7 +73,7 @@ def _edits(call: Call, step: TrainingStep, outer: ast.For) -> tuple[Edit, ...]:
     """Insert the call as the first statement of an epoch, if all names are in reach."""
     module = call.module
     statement = module.parent(call.node)
-    if step.module is not module or not isinstance(statement, ast.Assign):
+    if not isinstance(statement, ast.Assign):
         return ()
     target = statement.targets[0]
     if not isinstance(target, ast.Name) or not isinstance(outer.target, ast.Name):
@@ -81,7 +81,7 @@ def _edits(call: Call, step: TrainingStep, outer: ast.For) -> tuple[Edit, ...]:
     same = module.parent(statement) is module.parent(outer)
     bound = module.scope_of(statement).bindings.get(target.id, [])
     first = outer.body[0]
-    if not same or len(bound) != 1 or first.lineno == outer.lineno or outer not in module.parents:
+    if not same or len(bound) != 1 or first.lineno == outer.lineno:
         return ()
     row = module.lines[first.lineno - 1]
     indent = row[: len(row) - len(row.lstrip())]

@@ -14,6 +14,7 @@ from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.syntax.nodes import keyword
 from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import fixed
 from crosscast.sources.subject import Subject
 
 _SEVERITIES = {
@@ -31,8 +32,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     hint = "remove it, or enable the feature it belongs to"
     yield from reader_findings(subject, _SEVERITIES, _SEVERITIES, hint)
     yield from _schedules(subject)
-    if subject.program is not None:
-        yield from _levels(subject.program)
+    yield from _levels(subject.program)
 
 
 def _schedules(subject: Subject) -> Iterator[Finding]:
@@ -62,22 +62,19 @@ def _levels(program: Program) -> Iterator[Finding]:
     """Find levels of apex in a Trainer of Lightning that does not use apex."""
     for module in program.modules:
         for call in module.calls:
-            level = keyword(call.node, "amp_level") if _TRAINER.fullmatch(call.name) else None
-            if level is None or call.has_star or _is_none(level):
-                continue
-            backend = keyword(call.node, "amp_backend")
+            match keyword(call.node, "amp_level") if _TRAINER.fullmatch(call.name) else None:
+                case None | ast.Constant(value=None):
+                    continue
+                case level:
+                    backend = keyword(call.node, "amp_backend")
             value = Known("native") if backend is None else evaluate(backend, module)
-            if isinstance(value, Known) and value.value == "native" and not value.flag:
+            if fixed(value) == "native" and not call.has_star:
                 yield Finding(
                     span=module.span(level),
                     message="amp_level has no effect: only apex has levels, and the backend is "
                     "PyTorch's own",
                     hint='remove it, or set `amp_backend="apex"`',
                 )
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 _LAUNCH = """\

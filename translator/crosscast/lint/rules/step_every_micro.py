@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import backward_of, eager_steps, implies, known_word
+from crosscast.lint.rules._loop import eager_steps, implies, known_word
 from crosscast.lint.rules._window_branches import without_windows
 from crosscast.lint.rules._windows import ACCUMULATES, modules_of
 from crosscast.messages.diagnostics import Severity
@@ -31,7 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find loops without windows that divide losses, or hold the schedule, for windows."""
     for step in eager_steps(subject):
         yield from _on_a_branch(step)
-        applied, backward = step.of("step"), backward_of(step) or step.of("backward")
+        applied, backward = step.of("step"), step.of("backward")
         if step.windowed or not applied:
             continue
         yield from _schedule_waits(step, backward)
@@ -59,11 +58,12 @@ def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[F
         return
     for event in step.inside("schedule"):
         for guard in event.guards:
-            parts = take_apart(guard.node)
-            if not isinstance(parts, Remainder) or isinstance(parts.divisor, ast.Constant):
-                continue
-            length = event.module.text(parts.divisor)
-            if ACCUMULATES.search(length) and guard.holds == parts.equal:
+            match take_apart(guard.node):
+                case Remainder(divisor=divisor, equal=guard.holds):
+                    length = event.module.text(divisor)
+                case _:
+                    continue
+            if ACCUMULATES.search(length):
                 yield Finding(
                     span=event.module.owner_of(guard.node).span(guard.node),
                     message=f"the schedule waits for {length} micro-batches, but the optimizer "

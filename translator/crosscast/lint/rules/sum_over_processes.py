@@ -40,16 +40,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _sums(event: Event) -> bool:
-    node = event.node
-    if not isinstance(node, ast.Call):
-        return False
-    name = event.module.call(node).name
-    if name != "torch.distributed.all_reduce" or not node.args:
-        return False
-    if ".grad" not in event.module.text(node.args[0]):
-        return False
-    given = (*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "op"))
-    return all(event.module.text(child).endswith("SUM") for child in given)
+    module = event.module
+    match event.node:
+        case ast.Call(args=[reduced, *more]) as node if ".grad" in module.text(reduced):
+            given = (*more[:1], *(each.value for each in node.keywords if each.arg == "op"))
+            plain = module.call(node).name == "torch.distributed.all_reduce"
+            return plain and all(module.text(each).endswith("SUM") for each in given)
+    return False
 
 
 def _divided(event: Event) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import LOOP, function_calls, program_of
+from crosscast.lint.rules._keras import LOOP, function_calls
 from crosscast.lint.rules._loop import literals
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
@@ -27,9 +27,7 @@ _UNSCALES = "get_unscaled_gradients"
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find clips between the scaling of the loss and the unscaling of its gradients."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     scaled = {call.node: call for call in scales_by_hand(program)}
     for _kind, clip in gradient_clips(program):
         module = clip.module
@@ -88,15 +86,8 @@ def _reaches(scale: Call, clip: Call) -> bool:
 
 def _conditions(call: Call) -> set[tuple[str, bool]]:
     """Return the conditions around a call with their values there."""
-    found: set[tuple[str, bool]] = set()
-    child: ast.AST = call.node
-    here = call.module.parent(child)
-    while here is not None:
-        if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
-            body = here.body if isinstance(here.body, list) else [here.body]
-            found.update(literals(here.test, child in body))
-        child, here = here, call.module.parent(here)
-    return found
+    tests = conditions(call.node, call.module, callers=False)
+    return {literal for test in tests for literal in literals(test.node, test.holds)}
 
 
 def _unscales(clip: Call) -> bool:

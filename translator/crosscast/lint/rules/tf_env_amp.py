@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.messages.diagnostics import Severity, Span
+from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
-from crosscast.sources.files import kind_of
 from crosscast.sources.subject import Subject
 
 _VARIABLE = "TF_ENABLE_AUTO_MIXED_PRECISION"
 _OFF = ("", "0", "false", "False")
+_SETS = ("os.putenv", "os.environ.setdefault", "os.environ.__setitem__")
 _MESSAGE = (
     f"{_VARIABLE} has no effect: TensorFlow as published does not read it, and trains in float32"
 )
@@ -24,51 +24,36 @@ _HINT = (
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find where the variable is enabled: in Python code and for commands."""
-    if subject.program is not None:
-        for module in subject.program.modules:
-            if _VARIABLE in module.source.text:
-                for node in _python(module):
-                    yield Finding(span=module.span(node), message=_MESSAGE, hint=_HINT)
-    scripts = {source.name for source in subject.sources if kind_of(source) == "shell"}
-    seen: set[tuple[str, int]] = set()
+    for module in subject.program.modules:
+        for node in _python(module):
+            yield Finding(span=module.span(node), message=_MESSAGE, hint=_HINT)
     for command in subject.commands:
         for fact in command.environment:
             if fact.expression == _VARIABLE and fact.known and str(fact.value) not in _OFF:
                 for span in fact.places[:1]:
-                    if span.file in scripts and (span.file, span.line) not in seen:
-                        seen.add((span.file, span.line))
-                        yield _in_shell(span)
-
-
-def _in_shell(span: Span) -> Finding:
-    return Finding(span=span, message=_MESSAGE, hint=_HINT)
+                    yield Finding(span=span, message=_MESSAGE, hint=_HINT)
 
 
 def _python(module: Module) -> Iterator[ast.expr]:
     """Yield statements that enable it: os.environ[...] = "1", putenv, setdefault, update."""
-    for node in module.nodes:
-        if isinstance(node, ast.Assign) and not module.is_dead(node):
-            for target in node.targets:
-                if (
-                    isinstance(target, ast.Subscript)
-                    and _is_variable(target.slice)
-                    and module.resolve(target.value) == "os.environ"
-                    and _on(node.value)
-                ):
+    for node in module.every(ast.Assign):
+        match node:
+            case ast.Assign(targets=[ast.Subscript(owner, name) as target], value=value) if (
+                _enables(name, value)
+            ):
+                if module.resolve(owner) == "os.environ" and not module.is_dead(node):
                     yield target
     for call in module.calls:
-        arguments = call.node.args
-        named = call.name in ("os.putenv", "os.environ.setdefault", "os.environ.__setitem__")
-        if named and len(arguments) == 2 and _is_variable(arguments[0]) and _on(arguments[1]):
-            yield call.node
+        match call.node.args:
+            case [name, value] if call.name in _SETS and _enables(name, value):
+                yield call.node
 
 
-def _is_variable(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == _VARIABLE
-
-
-def _on(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in _OFF
+def _enables(name: ast.expr, value: ast.expr) -> bool:
+    match name, value:
+        case ast.Constant(word), ast.Constant(str(text)):
+            return word == _VARIABLE and text not in _OFF
+    return False
 
 
 RULE = Rule(

@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._keras import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.scopes import Binding
-from crosscast.pysource.syntax.nodes import identifier, keyword, walk
+from crosscast.pysource.syntax.nodes import identifier, keyword, names_in
 from crosscast.sources.subject import Subject
 
 _VARIABLES = re.compile(r"\.trainable_(variables|weights)(\(\))?$")
@@ -26,8 +25,8 @@ _EFFECTS = {
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find `total += tape.gradient(loss, variables)` and `total = total + gradients` in loops."""
-    program = program_of(subject)
-    for module in program.modules if program is not None else ():
+    program = subject.program
+    for module in program.modules:
         found = [each for each in _sums(module) if _is_repeated(*each, module)]
         if not found or _joins_variables(module):
             continue
@@ -59,13 +58,8 @@ def _is_repeated(node: ast.stmt, target: ast.expr, added: ast.expr, module: Modu
     loop = module.enclosing(node, ast.For, ast.While)
     if loop is None or not isinstance(target, ast.Name | ast.Attribute):
         return False
-    counted = _names(loop.target) if isinstance(loop, ast.For) else set()
-    return not (isinstance(added, ast.Call) and counted & _names(*added.args[1:]))
-
-
-def _names(*nodes: ast.AST) -> set[str]:
-    inner = (each for node in nodes for each in ast.walk(node))
-    return {each.id for each in inner if isinstance(each, ast.Name)}
+    counted = names_in(loop.target) if isinstance(loop, ast.For) else set()
+    return not (isinstance(added, ast.Call) and counted & names_in(*added.args[1:]))
 
 
 def _joins_variables(module: Module) -> bool:
@@ -114,12 +108,13 @@ def _start(node: ast.stmt, target: ast.expr, module: Module) -> str:
 
 def _is_list(node: ast.expr | None, module: Module, depth: int = 0) -> bool:
     """Whether a value is certainly the list that `tape.gradient` returns for several variables."""
-    if node is None or depth > _DEPTH:
+    if depth > _DEPTH:
         return False
     match node:
-        case ast.Call(func=ast.Attribute(attr="gradient"), args=args):
-            sources = keyword(node, "sources") or (args[1] if len(args) > 1 else None)
-            return sources is not None and _are_several(sources, module)
+        case ast.Call(func=ast.Attribute(attr="gradient"), args=[_, sources, *_]):
+            return _are_several(sources, module)
+        case ast.Call(func=ast.Attribute(attr="gradient")):
+            return _are_several(keyword(node, "sources"), module)
         case ast.Call(func=ast.Attribute(attr="get_unscaled_gradients"), args=[scaled]):
             return _is_list(scaled, module, depth + 1)
         case ast.Call():
@@ -130,21 +125,20 @@ def _is_list(node: ast.expr | None, module: Module, depth: int = 0) -> bool:
     return False
 
 
-def _are_several(sources: ast.expr, module: Module) -> bool:
+def _are_several(sources: ast.expr | None, module: Module) -> bool:
     """Whether gradients are taken of a list of variables."""
-    if isinstance(sources, ast.List):
-        return True
-    if isinstance(sources, ast.Name):
-        made = definitions(sources, module)
-        return bool(made) and all(
-            b.kind == "assign" and not b.path and b.value and _has_variables(b.value, b.module)
-            for b in made
-        )
+    match sources:
+        case ast.Name():
+            made = definitions(sources, module)
+            return {_has_variables(b.assigned, b.module) for b in made} == {True}
     return _has_variables(sources, module)
 
 
-def _has_variables(node: ast.expr, module: Module) -> bool:
-    return isinstance(node, ast.List) or bool(_VARIABLES.search(module.text(node)))
+def _has_variables(node: ast.expr | None, module: Module) -> bool:
+    match node:
+        case ast.Call(func=inner) | (ast.Attribute() as inner):
+            return bool(_VARIABLES.search(module.text(inner)))
+    return isinstance(node, ast.List)
 
 
 def _is_none(binding: Binding) -> bool:
@@ -152,37 +146,30 @@ def _is_none(binding: Binding) -> bool:
 
 
 def _binds_list(binding: Binding, depth: int) -> bool:
-    if binding.kind != "assign" or len(binding.path) > 1:
-        return False
-    if not binding.path:
-        return _is_list(binding.value, binding.module, depth)
-    place = binding.path[0]
-    match binding.value:
-        case ast.Call() as call:
+    match binding:
+        case Binding(kind="assign", value=value, path=()):
+            return _is_list(value, binding.module, depth)
+        case Binding(kind="assign", value=ast.Call() as call, path=(place,)):
             return _returns_list(call, place, binding.module, depth)
     return False
 
 
-def _returns_list(call: ast.Call, place: object, module: Module, depth: int) -> bool:
+def _returns_list(call: ast.Call, place: int | None, module: Module, depth: int) -> bool:
     """Whether a function of the program returns such a list, maybe at a place of a tuple."""
     program = module.program
-    found = program.function(module.call(call)) if program is not None else None
+    found = program.function(module.call(call))
     if found is None:
         return False
     where, function = found
-    returned = [
-        node.value
-        for node in walk(function)
-        if isinstance(node, ast.Return) and where.function_of(node) is function
-    ]
     values: list[ast.expr | None] = []
-    for value in returned:
-        if place is None:
-            values.append(value)
-        elif isinstance(value, ast.Tuple) and isinstance(place, int) and place < len(value.elts):
-            values.append(value.elts[place])
-        else:
-            return False
+    for returned in where.scopes[function].returns:
+        match returned.value, place:
+            case value, None:
+                values.append(value)
+            case ast.Tuple(elts=parts), int():
+                values += parts[place : place + 1]
+            case _:
+                return False
     return bool(values) and all(_is_list(value, where, depth) for value in values)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of, scales
+from crosscast.lint.rules._keras import scales
 from crosscast.messages.diagnostics import Severity, Span
 from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.readers.python.library_calls import calls_of
@@ -29,8 +29,8 @@ _OTHER = re.compile(r"graph_rewrite|auto_mixed_precision|bfloat16", re.I)
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find programs that train with variables or layers in float16 and scale nothing."""
-    program = program_of(subject)
-    if program is None or any(_OTHER.search(module.source.text) for module in program.modules):
+    program = subject.program
+    if any(_OTHER.search(module.source.text) for module in program.modules):
         return
     span = next(_halves(program), None) or next(_tests(program), None)
     update = next((c for _, c in calls_of(program) if c.method in _UPDATES and c.receiver), None)

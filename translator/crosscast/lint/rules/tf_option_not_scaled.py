@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import program_of, scales
+from crosscast.lint.rules._keras import scales
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of
@@ -18,8 +18,8 @@ _TRAINS = frozenset({"minimize", "apply_gradients", "apply", "fit", "fit_generat
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find the option in programs that train and say nothing of a loss scale."""
-    program = program_of(subject)
-    if program is None or scales(program) or not _trains(program):
+    program = subject.program
+    if scales(program) or not _trains(program):
         return
     if any(VARIABLE.search(module.source.text) for module in program.modules):
         return  # the variable also scales, in builds that read it

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import function_calls, program_of
+from crosscast.lint.rules._keras import function_calls
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -25,9 +25,7 @@ _DROPOUT = ("keras.layers.Dropout", "tensorflow.nn.dropout", "tensorflow.layers.
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find recomputed functions with dropout."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     for module, function, place in _recomputed(program):
         for call in function_calls(function, module):
             if _drops(call):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import function_calls, program_of, strategies
+from crosscast.lint.rules._keras import function_calls, strategies
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
@@ -25,8 +25,8 @@ _DIVIDED = re.compile(
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find step functions of a strategy whose loss is the mean of one replica."""
-    program = program_of(subject)
-    if program is None or not strategies(program):
+    program = subject.program
+    if not strategies(program):
         return
     made = strategies(program)[0]
     for module, function in _steps(program):
@@ -52,15 +52,13 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _steps(program: Program) -> Iterator[tuple[Module, Function]]:
     """Yield the functions that a strategy runs on every replica."""
-    seen: set[ast.AST] = set()
     for _name, call in calls_of(program):
         if call.method not in ("run", "experimental_run_v2") or not call.node.args:
             continue
         if "strategy" not in call.receiver_text:
             continue
         found = program.function_named(call.module.resolve(call.node.args[0]))
-        if found is not None and found[1] not in seen:
-            seen.add(found[1])
+        if found is not None:
             yield found
 
 

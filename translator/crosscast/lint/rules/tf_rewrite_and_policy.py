@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._keras import half_policies, program_of
+from crosscast.lint.rules._keras import half_policies
 from crosscast.messages.diagnostics import Severity
 from crosscast.readers.python.conditions import branches
 from crosscast.readers.python.library_calls import calls_of, last
@@ -15,9 +15,7 @@ from crosscast.sources.subject import Subject
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find both in one function or one module, under the same conditions."""
-    program = program_of(subject)
-    if program is None:
-        return
+    program = subject.program
     policies = half_policies(program)
     for name, call in calls_of(program):
         if last(name) != "enable_mixed_precision_graph_rewrite":

@@ -26,7 +26,7 @@ _OLD = {f"{place}.{name}" for place in _PLACES for name in _KEYWORDS}
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of the old classes, with one finding per module and class."""
     program = subject.program
-    if program is None or older(program, "torch", "2.4"):
+    if older(program, "torch", "2.4"):
         return
     repairs: dict[str, tuple[Edit, ...]] = {}
     for module, name, places in used(subject, lambda name: name in _OLD):
@@ -85,7 +85,7 @@ def _call_edits(module: Module, node: ast.Call) -> list[Edit] | None:
     name = module.call(node).name
     device, what = name.split(".")[1], name.rpartition(".")[2]
     keywords: Sequence[str] = _KEYWORDS[what]
-    if place is None or (keywords and len(node.args) > len(keywords)):
+    if place is None:
         return None
     more = ", " if node.args or node.keywords else ""
     if more and not module.lines[place[0] - 1][place[1] - 1 :].strip():
@@ -110,7 +110,7 @@ def _names_old(statement: ast.Import | ast.ImportFrom) -> bool:
     if statement.module in ("torch.cuda", "torch.cpu"):
         return any(alias.name == "amp" for alias in statement.names)
     has_old = any(alias.name == "*" or alias.name in _KEYWORDS for alias in statement.names)
-    return has_old and statement.module is not None and statement.module.startswith(_PLACES)
+    return has_old and (statement.module or "").startswith(_PLACES)
 
 
 def _import_edit(
@@ -119,26 +119,24 @@ def _import_edit(
     """Return the edit of an import whose names are only used in fixed calls."""
     if _is_chosen(module, statement):
         return None
-    if isinstance(statement, ast.Import):
-        if len(statement.names) != 1 or statement.names[0].name not in _PLACES:
+    match statement:
+        case ast.ImportFrom(module="torch.cuda.amp" | "torch.cpu.amp", names=names):
+            if any(alias.name not in _KEYWORDS for alias in names):
+                return None
+            locals_ = [alias.asname or alias.name for alias in names]
+            if not all(_only_called(module, local, known, 0) for local in locals_):
+                return None
+            return _module_edit(module, statement)
+        case ast.Import(names=[ast.alias("torch.cuda.amp" | "torch.cpu.amp", str() as local)]):
+            new = f"import torch.amp as {local}"
+        case ast.ImportFrom(module="torch.cuda" | "torch.cpu", names=[ast.alias(asname=None)]):
+            local, new = "amp", "from torch import amp"
+        case ast.ImportFrom(
+            module="torch.cuda" | "torch.cpu", names=[ast.alias(asname=str(local))]
+        ):
+            new = f"from torch import amp as {local}"
+        case _:
             return None
-        local = statement.names[0].asname or ""
-        new = f"import torch.amp as {local}"
-        return (
-            replace_node(module, statement, new) if _only_called(module, local, known, 1) else None
-        )
-    if statement.module in _PLACES:
-        if any(alias.name not in _KEYWORDS for alias in statement.names):
-            return None
-        locals_ = [alias.asname or alias.name for alias in statement.names]
-        if not all(_only_called(module, local, known, 0) for local in locals_):
-            return None
-        return _module_edit(module, statement)
-    if len(statement.names) != 1 or statement.module not in ("torch.cuda", "torch.cpu"):
-        return None
-    alias = statement.names[0]
-    new = "from torch import amp" + (f" as {alias.asname}" if alias.asname else "")
-    local = alias.asname or "amp"
     return replace_node(module, statement, new) if _only_called(module, local, known, 1) else None
 
 
@@ -158,7 +156,7 @@ def _module_edit(module: Module, statement: ast.ImportFrom) -> Edit | None:
     """Return the edit of `torch.cuda.amp` in `from torch.cuda.amp import ...`."""
     row = module.lines[statement.lineno - 1]
     start = row.find(statement.module or "", statement.col_offset)
-    if start < 0 or not row.isascii():
+    if start < 0:
         return None
     return Edit(
         file=module.source.name,

@@ -30,7 +30,7 @@ _TAKERS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArgume
 def check(subject: Subject) -> Iterator[Finding]:
     """Find removed arguments in calls of the class."""
     program = subject.program
-    if program is None or older(program, "transformers", "5"):
+    if older(program, "transformers", "5"):
         return
     for module in program.modules:
         for call in module.calls:

@@ -25,25 +25,20 @@ _OTHER_PARSERS = (
 def check(subject: Subject) -> Iterator[Finding]:
     """Compare the flags of commands with those of the launched program."""
     program = subject.program
-    if program is None or not program.modules or not is_plain(program):
+    if not program.modules or not is_plain(program):
         return
     main = PurePath(program.modules[0].source.name).name
     options = {option for flag in program.all_flags for option in flag.options}
     options |= {f"--no-{o[2:]}" for o in options if o.startswith("--")} | {"--help"}
-    seen: set[tuple[str, int, str]] = set()
     for command in subject.commands:
         if PurePath(command.program).name != main:
             continue
         for fact in command.flags:
             name = fact.expression.partition("=")[0]
-            if not _FLAG.fullmatch(name) or not fact.places or _known(name, options):
+            if not _FLAG.fullmatch(name) or _known(name, options):
                 continue
-            span = fact.places[0]
-            if (span.file, span.line, name) in seen:
-                continue
-            seen.add((span.file, span.line, name))
             yield Finding(
-                span=span,
+                span=fact.places[0],
                 message=f"{main} has no flag {name}: it stops with exit code 2",
                 hint=near(name, options),
             )

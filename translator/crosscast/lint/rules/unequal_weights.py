@@ -14,7 +14,7 @@ from crosscast.lint.rules._windows import ACCUMULATES, end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import TrainingStep
+from crosscast.trainstep.events import Loop, TrainingStep
 
 _RIGHT = changed(
     ACCUMULATION,
@@ -57,21 +57,26 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _short_slices(step: TrainingStep) -> Iterator[Finding]:
     """Find slices of a batch whose mean losses are all weighted by the rows of a full slice."""
     for event in backward_of(step):
-        factors = known_word(event, "multiplied")
-        loop = event.loops[-1] if event.loops else None
-        if loop is None or loop.role != "micro" or not isinstance(factors, tuple):
-            continue
-        match loop.node:
-            case ast.For(
-                target=ast.Name(id=first),
-                iter=ast.Call(func=ast.Name(id="range"), args=[_, ast.Call(), by]),
+        match event.loops, known_word(event, "multiplied"):
+            case (
+                [
+                    *_,
+                    Loop(
+                        role="micro",
+                        node=ast.For(
+                            target=ast.Name(id=first),
+                            iter=ast.Call(func=ast.Name(id="range"), args=[_, ast.Call(), by]),
+                        ),
+                    ) as loop,
+                ],
+                tuple(factors),
             ):
                 size = ast.unparse(by)
             case _:
                 continue
         rest = f"{first}:{first} + {size}"
         body = [ast.unparse(part) for part in loop.node.body]
-        divided = [e for e in step.of("divide_loss") if e.loops and e.loops[-1] is loop]
+        divided = [e for e in step.of("divide_loss") if e.loops[-1:] == (loop,)]
         weights = {*factors, *(str(w) for e in divided if (w := known_word(e, "times")))}
         if weights != {size} or not any(rest in text for text in body):
             continue
@@ -89,10 +94,8 @@ def _short_slices(step: TrainingStep) -> Iterator[Finding]:
 def _asks_for_rest(step: TrainingStep, size: str) -> bool:
     """Whether the program looks at what is left over: `assert len(rows) % size == 0`."""
     return any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Mod)
-        and ast.unparse(node.right) == size
-        for node in step.module.nodes
+        isinstance(node.op, ast.Mod) and ast.unparse(node.right) == size
+        for node in step.module.every(ast.BinOp)
     )
 
 
@@ -103,29 +106,27 @@ def _divided_sums(step: TrainingStep) -> Iterator[ast.stmt]:
         return
     module = step.module
     for node in walk(step.loop.node):
-        if not isinstance(node, ast.stmt):
-            continue
         match node:
-            case ast.AugAssign(target=target, op=ast.Div(), value=by):
-                pass
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="div_", value=target), args=[by])):
-                pass
-            case _:
-                continue
-        text = module.text(by)
-        length = text in {test.steps_text for _, test in tests} or ACCUMULATES.search(text)
-        if ".grad" in module.text(target) and length and not _conditional(node, step):
-            yield node
+            case (
+                ast.AugAssign(target=target, op=ast.Div(), value=by)
+                | ast.Expr(ast.Call(func=ast.Attribute(attr="div_", value=target), args=[by]))
+            ) as change:
+                text = module.text(by)
+                length = text in {test.steps_text for _, test in tests} or ACCUMULATES.search(text)
+                if ".grad" in module.text(target) and length and not _conditional(change, step):
+                    yield change
 
 
 def _conditional(node: ast.stmt, step: TrainingStep) -> bool:
     assert step.loop is not None
-    here = step.module.parent(node)
-    while here is not None and here is not step.loop.node:
-        if isinstance(here, ast.If | ast.FunctionDef) and "grad" not in (
-            step.module.text(here.test) if isinstance(here, ast.If) else ""
-        ):
-            return True
+    here: ast.AST | None = node
+    while here is not step.loop.node:
+        assert here is not None
+        match here:
+            case ast.FunctionDef():
+                return True
+            case ast.If(test=test) if "grad" not in step.module.text(test):
+                return True
         here = step.module.parent(here)
     return False
 

@@ -47,9 +47,8 @@ _CLOSE = 0.75
 def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of methods that exist nowhere but are close to one that does."""
     program = subject.program
-    if program is not None:
-        yield from _of_pytorch(program)
-    for call in program.calls() if program is not None else ():
+    yield from _of_pytorch(program)
+    for call in program.calls():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue
         made = evaluate(call.receiver, call.module)

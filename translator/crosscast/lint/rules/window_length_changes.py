@@ -50,9 +50,9 @@ def check(subject: Subject) -> Iterator[Finding]:
                 continue
             yield Finding(
                 span=event.module.span(changed_at),
-                message=f"{test.steps_text} changes while {test.counter or 'the counter'} keeps "
-                "running, so the next window is too short or too long",
-                hint=f"reset {test.counter or 'the counter'} when it changes",
+                message=f"{test.steps_text} changes while {test.counter} keeps running, so the "
+                "next window is too short or too long",
+                hint=f"reset {test.counter} when it changes",
                 related=(event.module.span(test.node),),
             )
 
@@ -60,12 +60,9 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _restarts(event: Event, near: ast.Assign, counter: str) -> bool:
     """Whether the counter is assigned next to the length."""
     parent = event.module.parent(near)
-    for node in walk(parent) if parent is not None else ():
-        if isinstance(node, ast.Assign) and any(
-            event.module.text(target) == counter for target in node.targets
-        ):
-            return True
-    return False
+    assert parent is not None
+    inside = [node for node in walk(parent) if isinstance(node, ast.Assign)]
+    return any(counter in map(event.module.text, node.targets) for node in inside)
 
 
 RULE = Rule(

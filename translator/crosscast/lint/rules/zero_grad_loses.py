@@ -60,12 +60,8 @@ def _as_last_begins(cleared: Event, step: TrainingStep) -> bool:
     if context is None or accelerator_steps(step) == 1:
         return False
     backward = backward_of(step)
-    return bool(backward) and all(
-        event.library == "accelerate"
-        and cleared.order < event.order
-        and (around := event.context("accumulate")) is not None
-        and around.node is context.node
-        and implies(event, cleared)
+    return all(
+        cleared.order < event.order and context in event.contexts and implies(event, cleared)
         for event in backward
     )
 

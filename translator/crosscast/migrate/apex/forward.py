@@ -107,7 +107,7 @@ def _runs(call: Call, forwards: set[int], models: set[str], depth: int) -> bool:
     ):
         return True
     program = call.module.program
-    found = program.function(call) if program is not None and depth < _DEPTH else None
+    found = program.function(call) if depth < _DEPTH else None
     return found is not None and any(
         _runs(found[0].call(node), forwards, models, depth + 1)
         for node in walk(found[1])

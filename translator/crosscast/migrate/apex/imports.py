@@ -63,7 +63,7 @@ def is_reexported(module: Module, statement: ast.Import | ast.ImportFrom) -> boo
     names = {alias.asname or alias.name for alias in statement.names}
     return any(
         alias.name in names and not (other.module or "").startswith("apex")
-        for importer in (module.program.modules if module.program is not None else ())
+        for importer in module.program.modules
         for other in importer.every(ast.ImportFrom)
         for alias in other.names
     )

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 def run(subject: Subject) -> Iterable[Outcome]:
     """Migrate all uses of apex.amp in a program, or report why that is not possible."""
     program = subject.program
-    if program is None:
-        return []
     stops = Stops()
     uses = uses_of(program, stops)
     if not uses.calls:

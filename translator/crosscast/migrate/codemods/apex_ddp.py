@@ -53,7 +53,7 @@ _NOTE = (
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate data parallelism and synchronized batch norm of apex."""
-    for module in subject.program.modules if subject.program is not None else ():
+    for module in subject.program.modules:
         draft, done = Draft(module), []
         for name in names_of(module, "parallel"):
             refusal = _wrong(name)

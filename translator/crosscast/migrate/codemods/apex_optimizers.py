@@ -58,7 +58,7 @@ _NOTE = (
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate names with an exact equivalent in torch; refuse the others."""
-    for module in subject.program.modules if subject.program is not None else ():
+    for module in subject.program.modules:
         draft, done = Draft(module), []
         for family in ("optimizers", "normalization"):
             for name in names_of(module, family):

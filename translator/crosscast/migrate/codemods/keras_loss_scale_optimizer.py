@@ -31,8 +31,6 @@ _NOTE = (
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change all optimizers and loops of a program together, or none."""
     program = subject.program
-    if program is None:
-        return
     loops = loops_of(program)
     edits: list[Edit] = []
     refusals: list[Refusal] = []

@@ -30,8 +30,6 @@ _PLAIN = ("float32", "float64", "bfloat16", "mixed_bfloat16", "float16")
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the whole program or nothing."""
     program = subject.program
-    if program is None:
-        return
     named = list(all_names(program.modules))
     layers = [edit for module in program.modules for edit in layer_policies(module, program)]
     if not named and not layers:

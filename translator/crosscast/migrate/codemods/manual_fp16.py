@@ -36,7 +36,7 @@ _NOTE = (
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Migrate loops with float32 copies and a constant scale; refuse other forms."""
-    for module in subject.program.modules if subject.program is not None else ():
+    for module in subject.program.modules:
         yield from _helpers(module)
         if not any(call.method == "half" for call in module.calls):
             continue

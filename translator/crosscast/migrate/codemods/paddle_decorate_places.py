@@ -20,8 +20,6 @@ _TYPES = ("float16", "bfloat16", "float32")
 
 def run(subject: Subject) -> Iterator[Outcome]:
     """Name the arguments that certainly follow the old signature; refuse ambiguous ones."""
-    if subject.program is None:
-        return
     for module in subject.program.modules:
         for call in module.calls:
             if call.name in _NAMES and len(call.names) == 1 and len(call.node.args) > _KEPT:

@@ -61,8 +61,6 @@ _REST = (
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change the calls of each module together, and report other uses of fluid."""
     program = subject.program
-    if program is None:
-        return
     for module in program.modules:
         if guarded(module, _PLACES):
             continue

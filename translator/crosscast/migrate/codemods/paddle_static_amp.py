@@ -57,7 +57,7 @@ _SCRIPT = "let `crosscast migrate SOURCE --to paddle -o DIR` create a script wit
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change each decorated optimizer and its program, or report why that is not possible."""
     program = subject.program
-    if program is None or any("FLAGS_enable_pir_api" in source.text for source in subject.sources):
+    if any("FLAGS_enable_pir_api" in source.text for source in subject.sources):
         return  # the program selects its graph representation itself
     decorated = [call for call in _calls(program) if _is_old(call, program)]
     for call in decorated:

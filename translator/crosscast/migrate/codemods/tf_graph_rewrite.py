@@ -57,8 +57,8 @@ _NOTES = {
 def run(subject: Subject) -> Iterator[Outcome]:
     """Change all requests for the rewrite, or none."""
     program = subject.program
-    if program is None:
-        yield from (r for r in by_shell(subject, None) if isinstance(r, Refusal))
+    if not program.modules:
+        yield from (r for r in by_shell(subject, program) if isinstance(r, Refusal))
         return
     found: list[RewriteRequest | Refusal] = [*by_variable(program), *by_option(program)]
     found += by_session(program)

@@ -26,7 +26,7 @@ _EXPORT = re.compile(rf"[ \t]*export[ \t]+{_NAME}=[\"']?\w+[\"']?[ \t]*(?P<comme
 _PREFIX = re.compile(rf"(?<![\w.$-]){_NAME}=[\"']?\w+[\"']?[ \t]+(?=[\w./$\"'-])")
 
 
-def by_shell(subject: Subject, program: Program | None) -> Iterator[RewriteRequest | Refusal]:
+def by_shell(subject: Subject, program: Program) -> Iterator[RewriteRequest | Refusal]:
     """Yield the requests for the rewrite in launch scripts.
 
     Args:
@@ -49,7 +49,7 @@ def by_shell(subject: Subject, program: Program | None) -> Iterator[RewriteReque
     if not places:
         return
     first = next(iter(places.values()))
-    if program is None:
+    if not program.modules:
         yield Refusal(
             span=first,
             message="the script requests the graph rewrite, but the program it launches is not "

@@ -169,7 +169,7 @@ def _is_main(node: ast.If, module: Module) -> bool:
 def _only_runs(call: Call, module: Module) -> bool:
     """Whether a call at module level calls a function of the program: `main()`."""
     program = module.program
-    return program is not None and program.function(call) is not None
+    return program.function(call) is not None
 
 
 def _calls(block: Block) -> Iterator[Call]:

@@ -272,7 +272,7 @@ def _call(machine: Machine, node: ast.Call, module: Module, frame: Frame | None)
     if isinstance(function, ast.Attribute) and function.attr in ("item", "numpy", "float", "get"):
         return _method(machine, node, function, module, frame)
     program = module.program
-    own = program.function(module.call(node)) if program is not None else None
+    own = program.function(module.call(node))
     if own is None:
         return machine.world.read(node, module)
     given, named = _arguments(machine, node, module, frame)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 def of_binding(binding: Binding) -> Value:
     """Return the value that an assignment gives."""
     module, program = binding.module, binding.module.program
-    if program is None:
-        return Unknown("", "it is not part of a program")
     if binding.kind == "import":
         return _imported(binding, module, program)
     if binding.kind in ("function", "class"):
@@ -78,7 +76,7 @@ def _element(value: Value, place: int, binding: Binding, module: Module) -> Valu
             return part
         return Known(part, value.origin, value.flag)
     program = module.program
-    for meaning in meanings_of_binding(binding, program) if program is not None else ():
+    for meaning in meanings_of_binding(binding, program):
         if meaning.kind == "instance" and meaning.call is not None and meaning.module is not None:
             return Instance(meaning.name, meaning.module.call(meaning.call))
     assert binding.value is not None

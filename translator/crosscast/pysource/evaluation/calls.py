@@ -28,8 +28,6 @@ def of_call(node: ast.Call, module: Module) -> Value:
     """Return the value of a call."""
     program = module.program
     text = module.text(node)[:200]
-    if program is None:
-        return Unknown(text, "it is not part of a program")
     function = node.func
     if isinstance(function, ast.Attribute) and function.attr in ("get", "pop", "setdefault"):
         found = _get(node, function, module, program)

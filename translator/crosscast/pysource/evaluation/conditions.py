@@ -37,7 +37,7 @@ def truth(node: ast.expr, module: Module) -> bool | None:
 def _is_property(symbol: Symbol, module: Module) -> bool:
     """Whether a name means a property of a class of the program: what it computes is not known."""
     file, colon, name = symbol.name.rpartition(":")
-    if not colon or module.program is None:
+    if not colon:
         return False
     homes = (home for home in module.program.modules if home.source.name == file)
     found = next((home.functions[name] for home in homes if name in home.functions), None)

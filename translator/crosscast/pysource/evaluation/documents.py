@@ -27,7 +27,7 @@ def from_document(node: ast.expr, module: Module) -> Value | None:
     None if no file given is known to be the one that the program loads.
     """
     program = module.program
-    if program is None or program.documents is None:
+    if program.documents is None:
         return None
     keys: list[str] = []
     here = node
@@ -111,6 +111,6 @@ def _document(
     if isinstance(value, Unknown) and value.has_default:
         named = value.default
     program = module.program
-    if not isinstance(named, str) or not named or program is None or program.documents is None:
+    if not isinstance(named, str) or not named or program.documents is None:
         return None
     return program.documents(named, numbers or named.endswith(".json"), composed)

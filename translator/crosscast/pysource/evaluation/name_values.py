@@ -36,7 +36,7 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
     """Return the value of an attribute: assigned, a flag, an entry, of a class, of a library."""
     text = module.text(node)
     program = module.program
-    flag = flags.flag_read(node, module) if program is not None else None
+    flag = flags.flag_read(node, module)
     assigned = list(assigned_paths(node, module))
     if flag is not None:
         initial = flags.value_of(flag, text)
@@ -59,11 +59,7 @@ def of_attribute(node: ast.Attribute, module: Module) -> Value:
                 break
             number = NUMBERS.get(meaning.name)
             return Known(number, "constant") if number is not None else Symbol(meaning.name)
-        if (
-            meaning.kind == "symbol"
-            and program is not None
-            and program.function_named(meaning.name)
-        ):
+        if meaning.kind == "symbol" and program.function_named(meaning.name):
             return Symbol(meaning.name)
         if meaning.kind == "member":
             return _member(meaning.name, text)

@@ -56,7 +56,7 @@ def value_of(flag: Flag, text: str) -> Value:
 def flag_read(node: ast.expr, module: Module) -> Flag | None:
     """Return the flag that an expression reads."""
     program = module.program
-    if program is None or not program.all_flags:
+    if not program.all_flags:
         return None
     if isinstance(node, ast.Subscript):
         key = node.slice
@@ -154,17 +154,15 @@ def flag_of_parameter(binding: Binding, program: Program) -> Flag | None:
     return program.flag_named(binding.node.arg, binding.module, owner)
 
 
-def is_given(text: str, program: Program | None) -> bool:
+def is_given(text: str, program: Program) -> bool:
     """Whether the launch command sets the flag that the source reads as `text`."""
-    if program is None:
-        return False
     dest = text.rpartition(".")[2].strip("]\"'").rpartition("[")[2].strip("\"'")
     return any(f.dest == dest and f.given is not None for f in program.all_flags)
 
 
-def environment(key: str, text: str, default: Value | None, program: Program | None) -> Value:
+def environment(key: str, text: str, default: Value | None, program: Program) -> Value:
     """Return the value of a variable of the environment."""
-    launch = program.launch if program is not None else None
+    launch = program.launch
     for variable in launch.environment if launch is not None else ():
         if variable.expression == key and variable.known:
             return Known(variable.value, "shell_variable", key)

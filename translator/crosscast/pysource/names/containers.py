@@ -70,8 +70,6 @@ def definitions(node: ast.expr, module: Module) -> Sequence[Binding]:
 
 def _members(node: ast.Attribute, module: Module) -> Iterator[Binding]:
     program = module.program
-    if program is None:
-        return
     if isinstance(node.value, ast.Attribute) and node.value.attr == "hparams":
         yield from _saved_argument(node, module)
         return
@@ -106,7 +104,7 @@ def _saved_argument(node: ast.Attribute, module: Module) -> Sequence[Binding]:
 def entries_of(node: ast.Attribute | ast.Subscript, module: Module) -> Sequence[Binding]:
     """Return the assignments to an entry of a container, or its place in a literal."""
     program = module.program
-    return program.entries.get(node, module) if program is not None else ()
+    return program.entries.get(node, module)
 
 
 def look_up_entries(node: ast.expr, module: Module) -> Sequence[Binding]:
@@ -161,7 +159,7 @@ def _collected(node: ast.Name, module: Module, key: str) -> list[Binding]:
         function = binding.scope.node
         if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
             continue
-        if function.args.kwarg is not binding.node or program is None:
+        if function.args.kwarg is not binding.node:
             continue
         sites = program.sites(binding.module, function)
         given = sites[0].bound().get(key) if len(sites) == 1 else None
@@ -199,10 +197,9 @@ def _path_at(expression: ast.expr, module: Module, rest: Path) -> Sequence[Bindi
 
 def chase(node: ast.expr, module: Module) -> Iterator[Place]:
     """Yield an expression and all expressions that its value can come from, nearest first."""
-    program = module.program
     seen: set[ast.AST] = set()
     queue: list[Place] = [(node, module)]
-    while queue and program is not None and len(seen) < 3 * _HOPS:
+    while queue and len(seen) < 3 * _HOPS:
         here, where = queue.pop(0)
         if here in seen:
             continue
@@ -223,8 +220,6 @@ def _sources(binding: Binding) -> list[Place]:
     program = binding.module.program
     if binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
         return [(binding.value, binding.module)]
-    if program is None:
-        return []
     if binding.kind == "assign" and isinstance(binding.value, ast.Call) and len(binding.path) == 1:
         return _part_returned(binding.value, binding.module, binding.path[0])
     if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
@@ -241,7 +236,7 @@ def _sources(binding: Binding) -> list[Place]:
 def _part_returned(node: ast.Call, module: Module, part: int) -> list[Place]:
     """Return one part of the tuples that a function of the program returns."""
     program = module.program
-    for meaning in meanings_of(node.func, module) if program is not None else ():
+    for meaning in meanings_of(node.func, module):
         found = program.function_named(meaning.name) if program and ":" in meaning.name else None
         scope = found[0].scopes.get(found[1]) if found is not None else None
         if found is None or scope is None or scope.generator:
@@ -257,8 +252,6 @@ def _through_call(node: ast.Call, module: Module) -> list[Place]:
     if isinstance(function, ast.Attribute) and function.attr in _SAME:
         inner = node.args[:1] if function.attr in ("deepcopy", "copy") else []
         return [(item, module) for item in (*inner, function.value)]
-    if program is None:
-        return []
     for meaning in meanings_of(function, module):
         if meaning.name in ("copy.deepcopy", "copy.copy") and node.args:
             return [(node.args[0], module)]

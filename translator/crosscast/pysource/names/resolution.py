@@ -26,7 +26,6 @@ _USUAL = {"tf": "tensorflow", "torch": "torch", "paddle": "paddle"}
 
 def look_up(node: ast.expr, module: Module) -> tuple[Meaning, ...]:
     """Return everything that an expression can be, without using the cache."""
-    assert module.program is not None
     return tuple(dict.fromkeys(_meanings(node, module, module.program)))
 
 

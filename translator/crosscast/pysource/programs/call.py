@@ -46,7 +46,7 @@ class Call:
             return self._names
         found = tuple(dict.fromkeys(map(_called_name, self.meanings)))
         program = self.module.program
-        if program is not None and program.meanings.settled:
+        if program.meanings.settled:
             self._names = found
         return found
 
@@ -82,7 +82,7 @@ class Call:
     def version(self) -> str:
         """Version of the package that the call belongs to; empty if unknown."""
         program = self.module.program
-        return program.version_of(self.name) if program is not None else ""
+        return program.version_of(self.name)
 
     @property
     def has_star(self) -> bool:
@@ -95,8 +95,8 @@ class Call:
         name = name or self.name
         program = self.module.program
         if ":" in name:
-            return program.parameters_of(name) if program is not None else ()
-        version = program.version_of(name) if program is not None else ""
+            return program.parameters_of(name)
+        version = program.version_of(name)
         return signatures.positional(name, version)
 
     def bound(self) -> dict[str, ast.expr]:
@@ -155,7 +155,7 @@ class Call:
         self, node: ast.expr, module: Module
     ) -> Iterator[tuple[str | None, ast.expr | None]]:
         program = self.module.program
-        return program.unpacked(node, module) if program is not None else iter(((None, None),))
+        return program.unpacked(node, module)
 
     def argument(self, name: str, default: Value | None = None) -> Value | None:
         """Return the value of an argument; `default` if it is not given.

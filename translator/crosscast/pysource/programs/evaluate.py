@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.pysource.values.value import Known, Value
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -20,6 +20,4 @@ def evaluate(node: ast.expr, module: Module) -> Value:
     if isinstance(node, ast.Constant):
         return Known(node.value)
     program = module.program
-    if program is None:
-        return Unknown(module.text(node), "it is not part of a program")
     return program.values.get(node, module)

@@ -67,6 +67,11 @@ class Binding:
         """The module it is written in."""
         return self.scope.module
 
+    @property
+    def assigned(self) -> ast.expr | None:
+        """What an assignment gives as a whole: `x` of `name = x`; None for `a, name = x`."""
+        return self.value if self.kind == "assign" and not self.path else None
+
 
 class Scope:
     """A module, class, function, lambda or comprehension."""

@@ -43,6 +43,11 @@ def identifier(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def names_in(*nodes: ast.AST) -> set[str]:
+    """Return the names that occur in nodes."""
+    return {each.id for node in nodes for each in walk(node) if isinstance(each, ast.Name)}
+
+
 def dotted_text(node: ast.expr) -> str:
     """Return a name as it is written, `a.b.c`; empty for any other expression."""
     parts: list[str] = []

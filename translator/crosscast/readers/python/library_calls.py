@@ -174,6 +174,14 @@ def plain(value: Value | None) -> object:
     return None
 
 
+def fixed(value: Value | None) -> object:
+    """Return the content of a known value that no flag decides; None if there is none."""
+    match value:
+        case Known(value=content, flag=""):
+            return content
+    return None
+
+
 def target_of(call: ast.Call, module: Module) -> str:
     """Return the variable that a call is assigned to: `self.optimizer`; empty if none."""
     child: ast.AST = call

@@ -142,7 +142,7 @@ def sync_of(step: TrainingStep) -> Answer | None:
         flagged = all(_by_flag(e) for e in held)
         return answer("flag" if flagged else "yes", *held)
     program = step.module.program
-    calls = [c for m in program.modules for c in m.calls] if program is not None else []
+    calls = [c for m in program.modules for c in m.calls]
     for call in calls:
         if call.method == "disable_allreduce" or call.method == "disable_allreduce_":
             return Answer("yes", (call.module.span(call.node),))

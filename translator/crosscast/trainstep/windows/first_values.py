@@ -107,7 +107,7 @@ def precedes(change: Change, test: ast.expr, frame: Frame) -> bool | None:
         place = places.get((module, home))
         if place is not None:
             return _position(node) < _position(place)
-        if home is None or module.program is None:
+        if home is None:
             return None
         sites = module.program.call_sites(module, home)
         if len(sites) != 1:
