@@ -73,7 +73,7 @@ class Configurations:
             parts = (statement.module or "").split(".")
             path = plain_path(folder.joinpath(*parts[:-1], f"{parts[-1]}.py"))
             base = self._modules.get(path)
-            if base is not None and base is not module:
+            if base is not None:
                 yield base, [(n.name, n.asname or n.name) for n in statement.names]
 
 
