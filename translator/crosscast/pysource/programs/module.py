@@ -66,7 +66,8 @@ class Module:
         self.source = source
         self.name = name or dotted_name(source.name)
         self.tree = tree
-        self.program: Program | None = None
+        self.program: Program
+        """What it belongs to, which sets it."""
         self.parents: dict[ast.AST, ast.AST] = {}
         self.scopes: dict[ast.AST, Scope] = {}
         self.dead: set[ast.AST] = set()
@@ -232,7 +233,7 @@ class Module:
 
     def owner_of(self, node: ast.AST) -> Module:
         """Return the module of the program that a node is part of: this one, as a rule."""
-        if node in self.parents or self.program is None:
+        if node in self.parents:
             return self
         return next((m for m in self.program.modules if node in m.parents), self)
 

@@ -59,14 +59,14 @@ class Configurations:
             keys = self._by_imports(base, depth + 1).keys or {}
             for name, shown in names:
                 if name == "*":
-                    start |= {n: tree for n, tree in keys.items() if not n.startswith("_")}
+                    start |= keys
                 elif name in keys:
                     start[shown] = keys[name]
         return assigned(module, start)
 
     def _imports(self, module: Module) -> Iterator[tuple[Module, list[tuple[str, str]]]]:
         for statement in _statements(module):
-            if not isinstance(statement, ast.ImportFrom) or not statement.level:
+            if not isinstance(statement, ast.ImportFrom):
                 continue
             up = "/".join([".."] * (statement.level - 1))
             folder = PurePath(module.source.name).parent / up

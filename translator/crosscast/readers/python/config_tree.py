@@ -22,19 +22,15 @@ MAX_DEPTH = 30
 _DICTS = ("dict", "OrderedDict", "EasyDict", "ConfigDict")
 _PLAIN = (
     *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Import, ast.ImportFrom, ast.Delete),
-    *(ast.If, ast.With, ast.Try, ast.For, ast.Assert),
+    *(ast.If, ast.With, ast.Try, ast.For, ast.Assert, ast.FunctionDef),
 )
 
 
 def is_config(module: Module) -> bool:
     """Return whether a module only assigns: it defines no class and trains nothing itself."""
     return bool(module.tree.body) and all(
-        isinstance(statement, _PLAIN) or _is_small(statement) for statement in module.tree.body
+        isinstance(statement, _PLAIN) for statement in module.tree.body
     )
-
-
-def _is_small(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.FunctionDef) and len(statement.body) <= 5
 
 
 def assigned(module: Module, start: Mapping[str, Tree] | None = None) -> Tree:

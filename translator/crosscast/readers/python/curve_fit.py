@@ -75,14 +75,18 @@ class _Memory:
         self._rate = rate
         self.values = values
 
-    def at(self, step: int) -> float | None:
-        """Return the rate of a step; None after the end."""
+    def at(self, step: int) -> float:
+        """Return the rate of a step; after the end it is no number, and equal to none."""
         if step not in self.values:
             try:
                 self.values[step] = self._rate(step)
             except NoValueError:
-                return None
+                return math.nan
         return self.values[step]
+
+    def from_step(self, first: int) -> _Memory:
+        """Return the rates that follow a step."""
+        return _Memory(lambda step: self._rate(first + step), {})
 
     def known(self) -> list[tuple[int, float]]:
         """Return the steps computed so far, and their rates."""
@@ -113,15 +117,13 @@ def _curve(rate: _Memory, lengths: list[int]) -> Curve | None:
 def _warmups(rate: _Memory, highest: float, lengths: list[int]) -> Iterator[Curve]:
     """Yield the courses that the first steps may have: without a warm-up, or with one."""
     first, second = rate.at(0), rate.at(1)
-    assert first is not None
-    if second is None or second <= first * (1 + _NEAR):
+    if not second > first * (1 + _NEAR):
         yield Curve(name="", peak=first)
         return
     slope = second - first
 
     def is_straight(step: int) -> bool:
-        value = rate.at(step)
-        return value is not None and _equal(value, first + slope * step, highest)
+        return _equal(rate.at(step), first + slope * step, highest)
 
     last = _last_true(is_straight, 1, rate.known()[-1][0])
     for length in sorted((last, last + 1), key=lambda length: length not in lengths):
@@ -165,21 +167,19 @@ def _after(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
 def _stays(rate: _Memory, highest: float) -> bool:
     """Whether a rate is the same long after all limits."""
     last = rate.known()[-1][0]
-    far = (value for times in _FAR if (value := rate.at(last * times)) is not None)
-    return all(_equal(value, highest, highest) for value in far)
+    return not any(_differs(rate.at(last * times), highest, highest) for times in _FAR)
 
 
 def _stop(rate: _Memory) -> int:
     """Return the step from which a rate does not change; 0 if it changes until the last one."""
     known = rate.known()
     final = known[-1][1]
-    before = [step for step, value in known if abs(value - final) > _NEAR * abs(final)]
-    if not before or before[-1] == known[-2][0]:
+    before = [step for step, value in known if _differs(value, final, abs(final))] or [0]
+    if before[-1] == known[-2][0]:
         return 0
 
     def is_before(step: int) -> bool:
-        value = rate.at(step)
-        return value is not None and abs(value - final) > _NEAR * abs(final)
+        return _differs(rate.at(step), final, abs(final))
 
     return _last_true(is_before, before[-1], known[-1][0]) + 1
 
@@ -197,13 +197,14 @@ def _falls(curve: Curve, rate: _Memory, later: list[tuple[int, float]]) -> Itera
     total = curve.total
     assert total is not None
     inside = [(step, value) for step, value in later if step < total]
-    if len(inside) < 3 or rate.at(total - 1) is None:
+    if len(inside) < 3 or math.isnan(rate.at(total - 1)):
         return
     begin = curve.warmup if curve.decay_from == "warmup_end" else 0
     final = rate.at(total)
     for name in _SHAPES:
         power = 1.0
-        end = _end(name, begin, total, curve.peak, inside) if final is None else final
+        ended = math.isnan(final)
+        end = _end(name, begin, total, curve.peak, inside) if ended else final
         if end is None or end < -_NEAR * curve.peak or end >= curve.peak * (1 - _NEAR):
             continue
         if name == "polynomial":
@@ -223,7 +224,7 @@ def _end(
     step, value = inside[-1]
     progress = (step - begin) / (total - begin)
     left = 0.5 * (1 + math.cos(math.pi * progress)) if name == "cosine" else 1 - progress
-    if name == "polynomial" or left >= 1:
+    if name == "polynomial":
         return None
     end = (value - peak * left) / (1 - left)
     return 0.0 if abs(end) < _NEAR * peak else end
@@ -235,7 +236,7 @@ def _power(
     step, value = inside[len(inside) // 2]
     left = 1 - (step - begin) / (total - begin)
     share = (value - end) / (peak - end)
-    if not 0 < left < 1 or not 0 < share < 1:
+    if not 0 < share < 1:
         return None
     power = round(math.log(share) / math.log(left), 6)
     return power if _POWERS[0] <= power <= _POWERS[1] and power != 1 else None
@@ -263,7 +264,7 @@ def _rank(curve: Curve, rate: _Memory, lengths: list[int]) -> tuple[bool, bool, 
     """
     total = curve.total or 0
     last, after = rate.at(total), rate.at(total + 3)
-    stops = after is None or (last is not None and _equal(last, after, curve.peak))
+    stops = math.isnan(after) or _equal(last, after, curve.peak)
     return stops, not curve.end, total in lengths, -_SHAPES.index(curve.name) * 10**8 + total
 
 
@@ -275,13 +276,12 @@ def _held(
         return None
 
     def is_highest(step: int) -> bool:
-        value = rate.at(step)
-        return value is not None and _equal(value, warm.peak, warm.peak)
+        return _equal(rate.at(step), warm.peak, warm.peak)
 
     last = _last_true(is_highest, warm.warmup, rate.known()[-1][0])
     if last <= warm.warmup + 1:
         return None
-    moved = _Memory(lambda step: _shifted(rate, step + last), {})
+    moved = rate.from_step(last)
     shorter = [length - last for length in lengths if length > last + 1]
     for step in (0, *(round(s * max(shorter, default=0) / 12) for s in range(1, 13))):
         moved.at(step)
@@ -292,13 +292,6 @@ def _held(
             hold = last - warm.warmup
             return replace(found, warmup=warm.warmup, start=warm.start, hold=hold, total=None)
     return None
-
-
-def _shifted(rate: _Memory, step: int) -> float:
-    value = rate.at(step)
-    if value is None:
-        raise NoValueError
-    return value
 
 
 def _other(rate: _Memory, warm: Curve, highest: float) -> Curve:
@@ -327,15 +320,13 @@ def _steps(rate: _Memory, later: list[tuple[int, float]], highest: float) -> str
     )
 
     def is_before(step: int) -> bool:
-        now = rate.at(step)
-        return now is not None and _equal(now, before, highest)
+        return _equal(rate.at(step), before, highest)
 
     every = _last_true(is_before, begin, end) + 1
     share = after / before
     for drop in range(1, 4):
         for step, value in ((every * drop - 1, share ** (drop - 1)), (every * drop, share**drop)):
-            now = rate.at(step)
-            if now is not None and not _equal(now, before * value, highest):
+            if _differs(rate.at(step), before * value, highest):
                 return "step_custom"
     return "step"
 
@@ -344,10 +335,14 @@ def _is_exponential(later: list[tuple[int, float]]) -> bool:
     shares = [
         (second / first) ** (1 / (b - a))
         for (a, first), (b, second) in itertools.pairwise(later)
-        if first > 0 and second > 0
+        if min(first, second) > 0
     ]
-    return bool(shares) and all(math.isclose(s, shares[0], rel_tol=1e-5) for s in shares)
+    return math.isclose(min(shares, default=0), max(shares, default=1), rel_tol=1e-5)
 
 
 def _equal(first: float, second: float, scale: float) -> bool:
     return abs(first - second) <= _NEAR * scale
+
+
+def _differs(first: float, second: float, scale: float) -> bool:
+    return abs(first - second) > _NEAR * scale

@@ -99,7 +99,7 @@ def _schedule(writer: SettingWriter, config: Tree) -> None:
         else:
             writer.unknown("schedule.name", named.reason or f"a policy called {text!r}", named)
         unit = "step" if config.section("by_epoch").value is False else "epoch"
-        writer.tell("schedule.stepped_per", unit, config.setting("by_epoch") or named)
+        writer.tell("schedule.stepped_per", unit, named)
         writer.by_library("schedule.on_skip")
     if config.section("warmup").value is not None:
         writer.tell("schedule.has_warmup", "yes", config.setting("warmup"))

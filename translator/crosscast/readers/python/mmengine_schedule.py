@@ -18,12 +18,12 @@ def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None
             parts = [schedulers]
     decay: Tree | None = None
     for index, part in enumerate(parts):
-        kind = (part.get("type") or part).text.rpartition(".")[2]
+        named = (part.get("type") or part).as_setting("type")
+        kind = str(named.value).rpartition(".")[2]
         if _warms_up(part, kind, first=index == 0, several=len(parts) > 1):
             _warmup(writer, part)
-        elif decay is None:
+        elif decay is None and not kind.endswith("Momentum"):
             decay = part
-            named = (part.get("type") or part).as_setting("type")
             if kind.endswith("LR") and decay_of(kind):
                 writer.tell("schedule.name", decay_of(kind), named)
             else:

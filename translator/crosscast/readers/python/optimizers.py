@@ -102,7 +102,7 @@ def _is_idle(call: Call) -> bool:
     function = module.function_of(call.node)
     if function is None or module.class_of(call.node) is not None or function.decorator_list:
         return False
-    if "__main__" not in module.source.text or module.program is None:
+    if "__main__" not in module.source.text:
         return False
     return not any(
         function.name in [getattr(node, word, None) for word in ("id", "attr", "name", "value")]
