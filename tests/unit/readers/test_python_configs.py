@@ -192,6 +192,8 @@ def test_deepspeed_within_a_strategy() -> None:
         "import torch\nlearning_rate = 0.1\nbatch_size = 3\nmax_iters = 4\nmodel = f()\n"
         "for i in range(3):\n    model(i)\n",
         "",
+        "# nothing",
+        "base_params = {'dtype': 'mixed', 'optimizer': 'Adam'}\n",
     ],
 )
 def test_other_modules_say_nothing(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.evaluation.conditions import truth
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.truth import is_combination, is_met, of_combination
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import Condition, conditions
@@ -30,7 +31,7 @@ def holds_by_default(condition: Condition, depth: int = 0) -> bool | None:
 
 def is_sure(call: Call, others: Sequence[Call]) -> bool:
     """Whether a call runs with the defaults of flags, wherever one of several runs."""
-    shared = [{test.text for test in _around(other)} for other in others if other is not call]
+    shared = [{test.text for test in _around(other)} for other in others]
     return all(
         holds_by_default(test) is True
         for test in _around(call)
@@ -96,7 +97,7 @@ def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
             return None
     found = list(definitions(name, module))
     values = [binding.value for binding in found if binding.kind == "assign"]
-    if len(values) < 2 or not all(isinstance(value, ast.Constant) for value in values):
+    if not all(isinstance(value, ast.Constant) for value in values):
         return None
     never: list[bool] = []
     for binding in found:
@@ -146,10 +147,11 @@ def _made(node: ast.expr, module: Module, depth: int) -> bool | None:
     if depth >= _HOPS:  # `if scaler is None: scaler = GradScaler()` refers to itself
         return None
     found = list(definitions(node, module))
-    if len(found) == 1 and found[0].kind == "parameter":
-        given = module.program.arguments_for(found[0], getattr(found[0].node, "arg", ""))
-        answers = {_made(inner, where, depth + 1) for inner, where in given}
-        return answers.pop() if len(answers) == 1 else None
+    match found:
+        case [Binding(kind="parameter", node=ast.arg(arg=name))]:
+            given = module.program.arguments_for(found[0], name)
+            answers = {_made(inner, where, depth + 1) for inner, where in given}
+            return answers.pop() if len(answers) == 1 else None
     made = [binding for binding in found if isinstance(binding.value, ast.Call)]
     empty = [b for b in found if isinstance(b.value, ast.Constant) and b.value.value is None]
     if not empty or len(made) + len(empty) < len(found):
@@ -174,13 +176,9 @@ def runs_by_default(
         callers: whether to include the conditions of all calls of its function.
         depth: number of conditionally assigned names followed so far.
     """
-    answer: bool | None = True
-    for test in conditions(node, module, callers=callers):
-        if isinstance(test.left, ast.Raise | ast.Expr):
-            continue
-        met = holds_by_default(test, depth)
-        if met is False:
-            return False
-        if met is None:
-            answer = None
-    return answer
+    answers = {
+        holds_by_default(test, depth)
+        for test in conditions(node, module, callers=callers)
+        if not isinstance(test.left, ast.Raise | ast.Expr)
+    }
+    return next((answer for answer in (False, None) if answer in answers), True)

@@ -50,10 +50,9 @@ def _tree(node: ast.expr, module: Module, depth: int = 0) -> Tree:
     """Return an expression as a tree; a call of a class `...Config` is a mapping."""
     if depth > MAX_DEPTH:
         return tree_of(node, module)
-    if isinstance(node, ast.Name):
-        match definitions(node, module):
-            case [Binding(kind="assign", value=ast.Call() | ast.Dict() as value, path=())] as bound:
-                return _tree(value, bound[0].module, depth + 1)
+    match definitions(node, module):
+        case [Binding(kind="assign", value=ast.Call() | ast.Dict() as value, path=()) as bound]:
+            return _tree(value, bound.module, depth + 1)
     if isinstance(node, ast.Dict):
         keys: dict[str, Tree] = {}
         for key, inner in zip(node.keys, node.values, strict=True):

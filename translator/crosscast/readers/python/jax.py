@@ -76,19 +76,14 @@ def _optimizers(program: Program) -> Iterator[Fact]:
         if _OPTIMIZERS.fullmatch(name):
             shown = "adam" if last(name) in ("scale_by_adam", "amsgrad") else last(name)
             found.append(optimizer_call(call, name, family_of(shown)))
-    told: set[str] = set()
     for optimizer in with_subjects(found):
+        call = optimizer.call
         yield from facts_of(optimizer, NAME)
-        if optimizer.name.startswith("flax.optim."):
-            call = optimizer.call
-            beta = value_of(call.bound().get("beta"), call.module)
-            yield from _told("optimizer.momentum", beta, call, optimizer.subject)
-        scheduled = list(schedule_facts(optimizer, NAME, stepped="step"))
-        told |= {fact.field for fact in scheduled}
-        yield from scheduled
-    if found and "schedule.stepped_per" not in told:
-        yield from _given_rates(program)
+        beta = value_of(call.bound().get("beta"), call.module)
+        yield from _told("optimizer.momentum", beta, call, optimizer.subject)
+        yield from schedule_facts(optimizer, NAME, stepped="step")
     if found:
+        yield from _given_rates(program)
         span = found[0].call.module.span(found[0].call.node)
         yield fact_of("zero_grad.where", Known("functional"), span, reader=NAME)
 
@@ -123,8 +118,8 @@ def _scaling(program: Program) -> Iterator[Fact]:
         yield fact_of("scaler_update.status", Known("custom"), span, reader=NAME)
         for argument, field in scaling_words("flax").items():
             yield from _told(field, value_of(call.bound().get(argument), call.module), call)
-    if scalers and _skips(program):
-        span = scalers[0].module.span(scalers[0].node)
+    for call in scalers[:1] if _skips(program) else ():
+        span = call.module.span(call.node)
         yield fact_of("schedule.on_skip", Known("guarded"), span, reader=NAME)
     chosen = list(_types(program))
     if scalers or chosen:
@@ -212,7 +207,7 @@ def _parallel(program: Program) -> Iterator[Fact]:
     spans = []
     for name, call in calls_of(program):
         first = [call.module.resolve(each) for each in call.node.args[:1]]
-        if name == "jax.pmap" or (name == "functools.partial" and first == ["jax.pmap"]):
+        if name == "jax.pmap" or first == ["jax.pmap"]:
             spans.append(call.module.span(call.node))
         elif name in _REMAT:
             span = call.module.span(call.node)
