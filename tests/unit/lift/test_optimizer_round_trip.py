@@ -71,7 +71,7 @@ def test_windows_of_layers_are_read_back(target: str, accumulation: str, process
     recipe = recipe_of(
         accumulation=accumulation, distributed=distributed if processes > 1 else None
     )
-    sources = emitted(recipe, target, form="configuration")
+    sources = emitted(recipe, target)
     assert sources is not None
     found, wanted = read_back(sources), flat(recipe)
     assert found["accumulation.steps"] == wanted["accumulation.steps"]

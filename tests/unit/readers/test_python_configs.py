@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from crosscast.facts.command import Command
+from crosscast.facts.fact import Fact
 from crosscast.messages.source import Source
 from crosscast.pysource.project import read_program
 from crosscast.readers.python import config_dicts as py_config_dicts
 from crosscast.readers.python import mmengine as py_mmengine
+from crosscast.readers.python.config_tree import assigned
 from reader_texts import shown
 
 ENGINE = """_base_ = ['./base.py']
@@ -189,6 +192,8 @@ def test_deepspeed_within_a_strategy() -> None:
         "import torch\nlearning_rate = 0.1\nbatch_size = 3\nmax_iters = 4\nmodel = f()\n"
         "for i in range(3):\n    model(i)\n",
         "",
+        "# nothing",
+        "base_params = {'dtype': 'mixed', 'optimizer': 'Adam'}\n",
     ],
 )
 def test_other_modules_say_nothing(text: str) -> None:
@@ -217,3 +222,21 @@ def test_apex_by_a_hook() -> None:
     hook = "optimizer_config = dict(type='DistOptimizerHook', use_fp16=True)\n"
     found = best(MMCV.replace("fp16 = dict(loss_scale=512.)\n", hook))
     assert found["loss_scaling.mode"] == "framework_default"
+
+
+def test_what_the_command_sets_counts_more_than_overrides() -> None:
+    flag = Fact(field="command.flag", expression="--batch_size", value="64")
+    command = Command(program="train.py", flags=(flag,))
+    program, _ = read_program([Source("conf.py", BARE)], launch=command)
+    fields = {fact.field for fact in py_config_dicts.READER.read(program)}
+    assert "accumulation.steps" in fields
+    assert "batch.micro_batch_size" not in fields
+
+
+@pytest.mark.parametrize(("before", "after"), [("dict(a=", ")"), ('{"a": ', "}"), ("[", "]")])
+def test_a_configuration_that_is_nested_too_deeply(before: str, after: str) -> None:
+    nested = f"optim_wrapper = dict(optimizer={before * 60}3{after * 60})"
+    assert best(f"{nested}\ntrain_cfg = dict(max_epochs=3)")["run.epochs"] == 3
+    program, _ = read_program([Source("conf.py", nested)])
+    tree = assigned(program.modules[0]).section("optim_wrapper", "optimizer")
+    assert [each.reason for each in tree.walk() if each.reason] == ["nested too deeply"]

@@ -291,3 +291,30 @@ def test_values_that_say_nothing(values: list[float]) -> None:
         return values[step]
 
     assert fit(rate, []) is None
+
+
+@pytest.mark.parametrize(
+    ("rates", "limits", "expected"),
+    [
+        ([0.1] * 90, [80], Curve(name="constant", peak=0.1)),
+        ([0.1] * 30 + [0.01] * 30 + [0.001] * 30, [30, 60], Curve(name="step", peak=0.1)),
+        ([0.1] * 40 + [0.1 - 0.0025 * step for step in range(40)], [40, 80], "linear"),
+        ([0.1 - 1e-5 * step for step in range(9000)], [], Curve(name="custom", peak=0.1)),
+        ([0.1, 0.05] + [0.0] * 99, [2], Curve(name="step_custom", peak=0.1)),
+        (
+            [0.05 + 0.05 * math.cos(math.pi * step / 100) for step in range(80)],
+            [100],
+            Curve(name="custom", peak=0.1),
+        ),
+    ],
+)
+def test_other_fits_of_values_that_end(
+    rates: list[float], limits: list[int], expected: Curve | str
+) -> None:
+    def rate(step: int) -> float:
+        if step >= len(rates):
+            raise NoValueError
+        return rates[step]
+
+    found = fit(rate, limits)
+    assert found == expected or (found is not None and (found.name, found.hold) == (expected, 40))

@@ -36,6 +36,17 @@ def calls_behind(text: str) -> set[str]:
     ("text", "expected"),
     [
         ("a = f()\nb = a\nb", {"f"}),
+        ("[a for a, b in zip(*pairs(), more())]", {"pairs", "more"}),
+        ("[b for a, b in zip(f())]", {"f"}),
+        ("[x for x in sorted(f())]", {"f"}),
+        ("def one():\n    if x:\n        return\n    return f()\none()", {"one", "f"}),
+        ("def one():\n    return (f(),)\na, b = one()\nb", {"one", "f"}),
+        ("a, b = [], []\nb.append(f())\na.append(g())\nb", {"f"}),
+        (
+            "def one():\n    rows = []\n    rows.append(f())\n    return rows\n"
+            "def two():\n    rows = []\n    rows.extend(g())\n    return rows\none()",
+            {"one", "f"},
+        ),
         ("a = f()\na = g()\na", {"g"}),
         ("a = f()\na += g()\na", {"f", "g"}),
         ("a, b = f(), g()\na", {"f", "g"}),

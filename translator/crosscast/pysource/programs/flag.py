@@ -43,3 +43,8 @@ class Flag:
     module: Module = field(repr=False, compare=False)
     node: ast.AST = field(repr=False, compare=False)
     """The call, field or parameter that defines it."""
+
+    @property
+    def value(self) -> Value:
+        """What the launch command says, else the default."""
+        return self.given or self.default

@@ -66,7 +66,8 @@ class Module:
         self.source = source
         self.name = name or dotted_name(source.name)
         self.tree = tree
-        self.program: Program  # which sets it
+        self.program: Program
+        """What it belongs to, which sets it."""
         self.parents: dict[ast.AST, ast.AST] = {}
         self.scopes: dict[ast.AST, Scope] = {}
         self.dead: set[ast.AST] = set()

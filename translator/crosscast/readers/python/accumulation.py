@@ -148,27 +148,27 @@ def _first(step: TrainingStep) -> tuple[Span, ...]:
 
 def _number(value: Value) -> Value:
     """Return the default value of a limit."""
-    if isinstance(value, Choice) and value.options:
-        value = value.options[0][1]
-    if isinstance(value, Symbol):
-        return Unknown(value.name, "its assignment was not found")
-    if isinstance(value, Known) and not isinstance(value.value, int | float | None):
-        return Unknown(str(value.value), "it is not a number")
+    match value:
+        case Choice(options=((_, first), *_)):
+            return _number(first)
+        case Symbol(name=name):
+            return Unknown(name, "its assignment was not found")
+        case Known(value=int() | float() | None):
+            return value
+        case Known(value=content):
+            return Unknown(str(content), "it is not a number")
     return value
 
 
 def _passed(value: Value, event: Event) -> Value:
     """Return a number that is the default of a parameter as a setting of that parameter."""
-    if not isinstance(value, Known) or value.origin != "literal":
-        return value
-    text = event.detail.get("max_text")
     function = event.module.function_of(event.node)
-    if not isinstance(text, Known) or function is None:
-        return value
-    arguments = function.args
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    named = any(keyword.arg == text.value for keyword in every)
-    return replace(value, origin="function_argument") if named else value
+    match value, event.detail.get("max_text"), function:
+        case Known(origin="literal"), Known(value=text), ast.FunctionDef(args=arguments):
+            every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            if text in [keyword.arg for keyword in every]:
+                return replace(value, origin="function_argument")
+    return value
 
 
 def _said(field: str, found: Answer | None) -> Iterator[Fact]:

@@ -11,6 +11,7 @@ from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.python.conditions import Condition, branches
 from crosscast.readers.python.default_conditions import truth_by_default
@@ -35,8 +36,7 @@ class Chosen:
 
 def chosen_types(node: ast.expr, module: Module) -> Chosen:
     """Return the types behind the name of a type or policy: conditions, tables, flags."""
-    found = [word for here, where in chase(node, module) for word in _named(here, where)]
-    return Chosen(tuple(dict.fromkeys(found)), _by_default(node, module, 0))
+    return Chosen(tuple(dict.fromkeys(_named(node, module, 0))), _by_default(node, module, 0))
 
 
 def conditions_of_half(node: ast.expr, module: Module) -> list[Condition]:
@@ -55,35 +55,37 @@ def _constants(
     node: ast.expr, module: Module, hops: int = 0
 ) -> Iterator[tuple[ast.Constant, Module]]:
     """Yield the texts that an expression may be."""
-    if hops > _HOPS:
-        return
-    for here, where in chase(node, module):
+    for here, where in chase(node, module) if hops <= _HOPS else ():
+        inner = _policy_name(here, where)
+        if inner is not None:
+            yield from _constants(inner, where, hops + 1)
         if isinstance(here, ast.Constant):
             yield here, where
-        elif isinstance(here, ast.Call) and last(where.call(here).name) in _POLICIES:
-            inner = _policy_name(here, where)
-            yield from _constants(inner, where, hops + 1) if inner is not None else ()
 
 
-def _named(node: ast.expr, module: Module) -> Iterator[str]:
-    """Yield the types that an expression names itself."""
-    if isinstance(node, ast.Constant):
-        yield from types_in(Known(node.value))
-    elif isinstance(node, ast.Call) and last(module.call(node).name) in _POLICIES:
-        inner = _policy_name(node, module)
-        yield from chosen_types(inner, module).types if inner is not None else ()
-    elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
-        for table, where in chase(node.value, module):
-            for value in table.values if isinstance(table, ast.Dict) else ():
-                yield from chosen_types(value, where).types
-    elif (flag := flag_read(node, module)) is not None:
-        for choice in flag.choices:
-            yield from types_in(Known(choice))
+def _named(node: ast.expr, module: Module, hops: int) -> Iterator[str]:
+    """Yield the types that an expression may name."""
+    for here, where in chase(node, module) if hops <= _HOPS else ():
+        inner = _policy_name(here, where)
+        if inner is not None:
+            yield from _named(inner, where, hops + 1)
+        match here:
+            case ast.Constant(value=value):
+                yield from types_in(Known(value))
+            case ast.Subscript(value=table) if not isinstance(here.slice, ast.Constant):
+                for entries, home in chase(table, where):
+                    for value in getattr(entries, "values", ()):
+                        yield from _named(value, home, hops + 1)
+        if (flag := flag_read(here, where)) is not None:
+            for choice in flag.choices:
+                yield from types_in(Known(choice))
 
 
-def _policy_name(call: ast.Call, module: Module) -> ast.expr | None:
-    """Return the argument with the name of a policy."""
-    return module.call(call).bound().get("name") or next(iter(call.args), None)
+def _policy_name(node: ast.expr, module: Module) -> ast.expr | None:
+    """Return the argument with the name of a policy; None for anything but a policy."""
+    if not isinstance(node, ast.Call) or last(module.call(node).name) not in _POLICIES:
+        return None
+    return module.call(node).bound().get("name", next(iter(node.args), None))
 
 
 def _by_default(node: ast.expr, module: Module, hops: int) -> str:
@@ -99,10 +101,10 @@ def _by_default(node: ast.expr, module: Module, hops: int) -> str:
         met = truth_by_default(node.test, module)
         arm = node.body if met else node.orelse
         return "" if met is None else _by_default(arm, module, hops + 1)
-    if isinstance(node, ast.Call) and last(module.call(node).name) in _POLICIES:
-        inner = _policy_name(node, module)
-        return _by_default(inner, module, hops + 1) if inner is not None else ""
-    found = list(definitions(node, module)) if isinstance(node, ast.Name) else []
-    if len(found) == 1 and found[0].kind == "assign" and found[0].value is not None:
-        return _by_default(found[0].value, found[0].module, hops + 1)
+    inner = _policy_name(node, module)
+    if inner is not None:
+        return _by_default(inner, module, hops + 1)
+    match definitions(node, module) if isinstance(node, ast.Name) else ():
+        case [Binding(kind="assign", value=ast.expr() as assigned) as found]:
+            return _by_default(assigned, found.module, hops + 1)
     return ""

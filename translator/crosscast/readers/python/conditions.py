@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.dead_code import leaves_block
 from crosscast.pysource.syntax.truth import is_met
-from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown
+from crosscast.pysource.values.value import Known
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
@@ -54,10 +55,10 @@ class Condition:
     @property
     def default(self) -> bool | None:
         """Whether it holds with the defaults of flags, ignoring defaults of function parameters."""
-        value = evaluate(self.node, self.module)
-        if not isinstance(value, Known) or isinstance(value.value, Symbol | Unknown | Choice):
-            return None
-        return bool(value.value) == self.holds
+        match evaluate(self.node, self.module):
+            case Known(value=None | bool() | int() | float() | str() | list() | tuple() as value):
+                return bool(value) == self.holds
+        return None
 
 
 def conditions(node: ast.AST, module: Module, *, callers: bool = True) -> list[Condition]:
@@ -102,8 +103,8 @@ def _of_parent(child: ast.AST, here: ast.AST, module: Module) -> Iterator[Condit
     if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
         body = here.body if isinstance(here.body, list) else [here.body]
         yield Condition(here.test, child in body, module)
-    elif isinstance(here, ast.BoolOp) and child in here.values:
-        for before in here.values[: here.values.index(child)]:
+    elif isinstance(here, ast.BoolOp):
+        for before in itertools.takewhile(lambda value: value is not child, here.values):
             yield Condition(before, isinstance(here.op, ast.And), module)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(here, name, None)
@@ -115,12 +116,9 @@ def _of_parent(child: ast.AST, here: ast.AST, module: Module) -> Iterator[Condit
 
 
 def _of_callers(module: Module, function: Function, depth: int) -> list[Condition]:
-    program = module.program
-    if program is None:
-        return []
     sites = [
         site
-        for site in program.call_sites(module, function)
+        for site in module.program.call_sites(module, function)
         if site.module.function_of(site.node) is not function
     ]
     if not sites or len(sites) > _SITES:
@@ -165,10 +163,10 @@ def is_possible(node: ast.AST, module: Module) -> bool:
 
 def reached_by(node: ast.AST, module: Module, depth: int = 0) -> tuple[Span, ...]:
     """Return the places of the calls through which the function around a node is reached."""
-    program, function = module.program, module.function_of(node)
-    if program is None or function is None or depth > 2:
+    function = module.function_of(node)
+    if function is None or depth > 2:
         return ()
-    sites = program.call_sites(module, function)
+    sites = module.program.call_sites(module, function)
     if not 1 <= len(sites) <= 4:
         return ()
     first = sites[0]

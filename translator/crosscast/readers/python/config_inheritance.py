@@ -59,21 +59,21 @@ class Configurations:
             keys = self._by_imports(base, depth + 1).keys or {}
             for name, shown in names:
                 if name == "*":
-                    start |= {n: tree for n, tree in keys.items() if not n.startswith("_")}
+                    start |= keys
                 elif name in keys:
                     start[shown] = keys[name]
         return assigned(module, start)
 
     def _imports(self, module: Module) -> Iterator[tuple[Module, list[tuple[str, str]]]]:
         for statement in _statements(module):
-            if not isinstance(statement, ast.ImportFrom) or not statement.level:
+            if not isinstance(statement, ast.ImportFrom):
                 continue
             up = "/".join([".."] * (statement.level - 1))
             folder = PurePath(module.source.name).parent / up
             parts = (statement.module or "").split(".")
             path = plain_path(folder.joinpath(*parts[:-1], f"{parts[-1]}.py"))
             base = self._modules.get(path)
-            if base is not None and base is not module:
+            if base is not None:
                 yield base, [(n.name, n.asname or n.name) for n in statement.names]
 
 

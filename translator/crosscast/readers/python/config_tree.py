@@ -22,19 +22,15 @@ MAX_DEPTH = 30
 _DICTS = ("dict", "OrderedDict", "EasyDict", "ConfigDict")
 _PLAIN = (
     *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Import, ast.ImportFrom, ast.Delete),
-    *(ast.If, ast.With, ast.Try, ast.For, ast.Assert),
+    *(ast.If, ast.With, ast.Try, ast.For, ast.Assert, ast.FunctionDef),
 )
 
 
 def is_config(module: Module) -> bool:
     """Return whether a module only assigns: it defines no class and trains nothing itself."""
     return bool(module.tree.body) and all(
-        isinstance(statement, _PLAIN) or _is_small(statement) for statement in module.tree.body
+        isinstance(statement, _PLAIN) for statement in module.tree.body
     )
-
-
-def _is_small(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.FunctionDef) and len(statement.body) <= 5
 
 
 def assigned(module: Module, start: Mapping[str, Tree] | None = None) -> Tree:
@@ -46,48 +42,39 @@ def assigned(module: Module, start: Mapping[str, Tree] | None = None) -> Tree:
     """
     keys = dict(start or {})
     for statement in module.tree.body:
-        target: ast.expr | None = None
-        value: ast.expr | None = None
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target, value = statement.targets[0], statement.value
-        elif isinstance(statement, ast.AnnAssign):
-            target, value = statement.target, statement.value
-        elif isinstance(statement, ast.Expr):
-            target, value = _updated(statement.value)
-        path = _path(target)
-        if not path or value is None:
-            continue
-        found = tree_of(value, module)
-        found.key = module.span(target) if target is not None else None
-        if isinstance(statement, ast.Expr):
-            found = merged(Tree(found.span, keys=keys).get(*path) or found, found)
-        _put(keys, path, found)
-    first = module.tree.body[0]
-    return Tree(module.span(first), keys=keys)
+        match statement:
+            case ast.Assign(targets=[target], value=value):
+                found = tree_of(value, module)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                found = tree_of(value, module)
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=target, attr="update" | "merge")) as call
+            ):
+                found = tree_of(call.args[0], module) if call.args else _called(call, module)
+                before = Tree(found.span, keys=keys).section(*_path(target))
+                found = merged(before, found)
+            case _:
+                continue
+        found.key = module.span(target)
+        if path := _path(target):
+            _put(keys, path, found)
+    return Tree(module.span(module.tree.body[0]), keys=keys)
 
 
-def _updated(call: ast.expr) -> tuple[ast.expr | None, ast.expr | None]:
-    """Return what `section.update(values)` changes, and the values."""
-    if not isinstance(call, ast.Call) or not call.args:
-        return None, None
-    method = call.func
-    if not isinstance(method, ast.Attribute) or method.attr not in ("update", "merge"):
-        return None, None
-    return method.value, call.args[0]
-
-
-def _path(target: ast.expr | None) -> tuple[str, ...]:
+def _path(target: ast.expr) -> tuple[str, ...]:
     """Return the keys of `a.b["c"]`; empty for other targets."""
     keys: list[str] = []
-    while isinstance(target, ast.Attribute | ast.Subscript):
-        if isinstance(target, ast.Attribute):
-            keys.append(target.attr)
-        elif isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
-            keys.append(target.slice.value)
-        else:
-            return ()
-        target = target.value
-    return (target.id, *reversed(keys)) if isinstance(target, ast.Name) else ()
+    while not isinstance(target, ast.Name):
+        match target:
+            case (
+                ast.Attribute(value=inner, attr=key)
+                | ast.Subscript(value=inner, slice=ast.Constant(value=str(key)))
+            ):
+                keys.append(key)
+                target = inner
+            case _:
+                return ()
+    return (target.id, *reversed(keys))
 
 
 def _put(keys: dict[str, Tree], path: tuple[str, ...], found: Tree) -> None:
@@ -110,10 +97,10 @@ def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
     if isinstance(node, ast.Dict):
         return _mapping(node, module, depth, span)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DICTS:
-        return _called(node, module, depth, span)
+        return _called(node, module, depth)
     if isinstance(node, ast.Call) and (made := _made_lazily(node, module)) is not None:
         target = _leaf(made, module, depth, module.span(made))
-        given = _called(node, module, depth, span).keys or {}
+        given = _called(node, module, depth).keys or {}
         return Tree(span, keys={"_target_": target, **given})
     if isinstance(node, ast.List | ast.Tuple):
         items = [tree_of(element, module, depth + 1) for element in node.elts]
@@ -123,34 +110,28 @@ def tree_of(node: ast.expr, module: Module, depth: int = 0) -> Tree:
 
 def _made_lazily(node: ast.Call, module: Module) -> ast.expr | None:
     """Return the class of `LazyCall(cls)(...)`."""
-    inner = node.func
-    if not isinstance(inner, ast.Call) or len(inner.args) != 1:
-        return None
-    return inner.args[0] if _is_lazy_call(inner.func, module) else None
-
-
-def _is_lazy_call(function: ast.expr, module: Module) -> bool:
-    """Whether a name is LazyCall, of a file that is given or by its import."""
-    if last(module.resolve(function)) == "LazyCall":
-        return True
-    imports = (s for s in module.tree.body if isinstance(s, ast.ImportFrom))
-    shown = {a.asname or a.name for s in imports for a in s.names if a.name == "LazyCall"}
-    return isinstance(function, ast.Name) and function.id in shown
+    match node.func:
+        case ast.Call(func=function, args=[made]):
+            imported = module.imports.get(module.text(function), "")
+            if "LazyCall" in (last(module.resolve(function)), last(imported)):
+                return made
+    return None
 
 
 def _mapping(node: ast.Dict, module: Module, depth: int, span: Span) -> Tree:
     keys: dict[str, Tree] = {}
     for key, value in zip(node.keys, node.values, strict=True):
-        if key is None:
-            keys |= tree_of(value, module, depth + 1).keys or {}
-        elif isinstance(key, ast.Constant):
-            found = tree_of(value, module, depth + 1)
-            found.key = module.span(key)
-            keys[str(key.value)] = found
+        found = tree_of(value, module, depth + 1)
+        match key:
+            case None:
+                keys |= found.keys or {}
+            case ast.Constant(value=name):
+                found.key = module.span(key)
+                keys[str(name)] = found
     return Tree(span, keys=keys)
 
 
-def _called(node: ast.Call, module: Module, depth: int, span: Span) -> Tree:
+def _called(node: ast.Call, module: Module, depth: int = 0) -> Tree:
     keys: dict[str, Tree] = {}
     for argument in node.args[:1]:
         keys |= tree_of(argument, module, depth + 1).keys or {}
@@ -161,7 +142,7 @@ def _called(node: ast.Call, module: Module, depth: int, span: Span) -> Tree:
         else:
             found.key = module.span(keyword)
             keys[keyword.arg] = found
-    return Tree(span, keys=keys)
+    return Tree(module.span(node), keys=keys)
 
 
 def _leaf(node: ast.expr, module: Module, depth: int, span: Span) -> Tree:
@@ -176,13 +157,14 @@ def _leaf(node: ast.expr, module: Module, depth: int, span: Span) -> Tree:
 
 
 def _known(value: object, span: Span, origin: Origin) -> Tree:
-    if isinstance(value, dict):
-        keys = {str(k): _known(plain(v), span, origin) for k, v in value.items()}
-        return Tree(span, keys=keys, origin=origin)
-    if isinstance(value, list | tuple):
-        return Tree(span, items=[_known(plain(v), span, origin) for v in value], origin=origin)
-    if isinstance(value, Symbol):
-        return Tree(span, value.name, origin="constant")
-    if value is None or isinstance(value, bool | int | float | str):
-        return Tree(span, value, origin=origin)
+    match value:
+        case dict():
+            keys = {str(k): _known(plain(v), span, origin) for k, v in value.items()}
+            return Tree(span, keys=keys, origin=origin)
+        case list() | tuple():
+            return Tree(span, items=[_known(plain(v), span, origin) for v in value], origin=origin)
+        case Symbol(name=name):
+            return Tree(span, name, origin="constant")
+        case None | bool() | int() | float() | str():
+            return Tree(span, value, origin=origin)
     return Tree(span, str(value)[:200], reason=str(getattr(value, "reason", "not a plain value")))

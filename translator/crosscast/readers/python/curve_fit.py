@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from crosscast.plan.operations import Schedule
@@ -20,7 +20,6 @@ _OVERSHOOT = 0.05
 _FEW_VALUES = 12
 _SHAPES = ("linear", "cosine", "polynomial")
 _FAR = (2, 5, 20, 1000)
-_POWERS = (0.1, 8.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,31 +61,33 @@ def fit(rate: Rate, limits: Iterable[float]) -> Curve | None:
             break
     if len(values) < 4 or not all(map(math.isfinite, values.values())):
         return None
-    if min(values.values()) < 0 and max(values.values()) <= 0:
+    if max(values.values()) <= 0:
         return None
-    memory = _Memory(rate, values)
-    return _curve(memory, lengths)
+    return _curve(_Memory(rate, values), lengths)
 
 
-class _Memory:
-    """A rate whose values are kept, and where it ends."""
+class _Memory(dict[int, float]):
+    """A rate by its step: what was computed is kept."""
 
-    def __init__(self, rate: Rate, values: dict[int, float]) -> None:
+    def __init__(self, rate: Rate, values: Mapping[int, float]) -> None:
+        super().__init__(values)
         self._rate = rate
-        self.values = values
 
-    def at(self, step: int) -> float | None:
-        """Return the rate of a step; None after the end."""
-        if step not in self.values:
-            try:
-                self.values[step] = self._rate(step)
-            except NoValueError:
-                return None
-        return self.values[step]
+    def __missing__(self, step: int) -> float:
+        """Compute the rate of a step; after the end it is no number, and equal to none."""
+        try:
+            self[step] = self._rate(step)
+        except NoValueError:
+            return math.nan
+        return self[step]
+
+    def from_step(self, first: int) -> _Memory:
+        """Return the rates that follow a step."""
+        return _Memory(lambda step: self._rate(first + step), {})
 
     def known(self) -> list[tuple[int, float]]:
         """Return the steps computed so far, and their rates."""
-        return sorted(self.values.items())
+        return sorted(self.items())
 
 
 def _sampled(lengths: list[int]) -> Iterator[int]:
@@ -112,16 +113,14 @@ def _curve(rate: _Memory, lengths: list[int]) -> Curve | None:
 
 def _warmups(rate: _Memory, highest: float, lengths: list[int]) -> Iterator[Curve]:
     """Yield the courses that the first steps may have: without a warm-up, or with one."""
-    first, second = rate.at(0), rate.at(1)
-    assert first is not None
-    if second is None or second <= first * (1 + _NEAR):
+    first, second = rate[0], rate[1]
+    if not second > first * (1 + _NEAR):
         yield Curve(name="", peak=first)
         return
     slope = second - first
 
     def is_straight(step: int) -> bool:
-        value = rate.at(step)
-        return value is not None and _equal(value, first + slope * step, highest)
+        return _equal(rate[step], first + slope * step, highest)
 
     last = _last_true(is_straight, 1, rate.known()[-1][0])
     for length in sorted((last, last + 1), key=lambda length: length not in lengths):
@@ -150,7 +149,7 @@ def _after(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
     for ahead in (0, 1):  # it often counts from 1
         if warm.warmup and _follows(root, [(step + ahead, value) for step, value in later]):
             return replace(root, total=None, late=False)
-    for ends in _ends(lengths, warm.warmup, _stop(rate)):
+    for ends in _ends(lengths, _stop(rate)):
         found = [
             curve
             for total in ends
@@ -159,37 +158,35 @@ def _after(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
         ]
         if found:
             return max(found, key=lambda curve: _rank(curve, rate, lengths))
-    return _held(warm, rate, lengths, later)
+    return _held(warm, rate, lengths)
 
 
 def _stays(rate: _Memory, highest: float) -> bool:
     """Whether a rate is the same long after all limits."""
     last = rate.known()[-1][0]
-    far = (value for times in _FAR if (value := rate.at(last * times)) is not None)
-    return all(_equal(value, highest, highest) for value in far)
+    return not any(_differs(rate[last * times], highest, highest) for times in _FAR)
 
 
 def _stop(rate: _Memory) -> int:
     """Return the step from which a rate does not change; 0 if it changes until the last one."""
     known = rate.known()
     final = known[-1][1]
-    before = [step for step, value in known if abs(value - final) > _NEAR * abs(final)]
-    if not before or before[-1] == known[-2][0]:
+    before = [step for step, value in known if _differs(value, final, abs(final))] or [0]
+    if before[-1] == known[-2][0]:
         return 0
 
     def is_before(step: int) -> bool:
-        value = rate.at(step)
-        return value is not None and abs(value - final) > _NEAR * abs(final)
+        return _differs(rate[step], final, abs(final))
 
     return _last_true(is_before, before[-1], known[-1][0]) + 1
 
 
-def _ends(lengths: list[int], after: int, stop: int = 0) -> Iterator[list[int]]:
+def _ends(lengths: list[int], stop: int = 0) -> Iterator[list[int]]:
     """Yield the steps at which a fall may end, the more likely ones first."""
     near = {length + shift for length in (*lengths, stop) for shift in (-1, 0, 1)}
     sums = {first + second for first in lengths for second in lengths} - near
     for found in (near, sums):
-        yield sorted(length for length in found if length > after + 1)
+        yield sorted(found)
 
 
 def _falls(curve: Curve, rate: _Memory, later: list[tuple[int, float]]) -> Iterator[Curve]:
@@ -197,14 +194,15 @@ def _falls(curve: Curve, rate: _Memory, later: list[tuple[int, float]]) -> Itera
     total = curve.total
     assert total is not None
     inside = [(step, value) for step, value in later if step < total]
-    if len(inside) < 3 or rate.at(total - 1) is None:
+    if len(inside) < 3 or math.isnan(rate[total - 1]):
         return
     begin = curve.warmup if curve.decay_from == "warmup_end" else 0
-    final = rate.at(total)
+    final = rate[total]
     for name in _SHAPES:
         power = 1.0
-        end = _end(name, begin, total, curve.peak, inside) if final is None else final
-        if end is None or end < -_NEAR * curve.peak or end >= curve.peak * (1 - _NEAR):
+        ended = math.isnan(final)
+        end = _end(name, begin, total, curve.peak, inside) if ended else final
+        if end >= curve.peak * (1 - _NEAR):
             continue
         if name == "polynomial":
             fitted = _power(begin, total, curve.peak, end, inside)
@@ -216,15 +214,11 @@ def _falls(curve: Curve, rate: _Memory, later: list[tuple[int, float]]) -> Itera
             yield candidate
 
 
-def _end(
-    name: str, begin: int, total: int, peak: float, inside: list[tuple[int, float]]
-) -> float | None:
-    """Return the last rate of a fall that stops just before it; None for a polynomial one."""
+def _end(name: str, begin: int, total: int, peak: float, inside: list[tuple[int, float]]) -> float:
+    """Return the last rate of a fall that stops just before it, which is straight or a cosine."""
     step, value = inside[-1]
     progress = (step - begin) / (total - begin)
     left = 0.5 * (1 + math.cos(math.pi * progress)) if name == "cosine" else 1 - progress
-    if name == "polynomial" or left >= 1:
-        return None
     end = (value - peak * left) / (1 - left)
     return 0.0 if abs(end) < _NEAR * peak else end
 
@@ -235,10 +229,9 @@ def _power(
     step, value = inside[len(inside) // 2]
     left = 1 - (step - begin) / (total - begin)
     share = (value - end) / (peak - end)
-    if not 0 < left < 1 or not 0 < share < 1:
+    if not 0 < share < 1:
         return None
-    power = round(math.log(share) / math.log(left), 6)
-    return power if _POWERS[0] <= power <= _POWERS[1] and power != 1 else None
+    return round(math.log(share) / math.log(left), 6)
 
 
 def _follows(curve: Curve, values: list[tuple[int, float]]) -> bool:
@@ -262,43 +255,31 @@ def _rank(curve: Curve, rate: _Memory, lengths: list[int]) -> tuple[bool, bool, 
     A straight fall looks the same for every end and its last rate.
     """
     total = curve.total or 0
-    last, after = rate.at(total), rate.at(total + 3)
-    stops = after is None or (last is not None and _equal(last, after, curve.peak))
+    last, after = rate[total], rate[total + 3]
+    stops = not _differs(last, after, curve.peak)
     return stops, not curve.end, total in lengths, -_SHAPES.index(curve.name) * 10**8 + total
 
 
-def _held(
-    warm: Curve, rate: _Memory, lengths: list[int], later: list[tuple[int, float]]
-) -> Curve | None:
+def _held(warm: Curve, rate: _Memory, lengths: list[int]) -> Curve | None:
     """Return a curve that stays at the highest rate for a while and then falls."""
-    if not _equal(later[0][1], warm.peak, warm.peak):
-        return None
 
     def is_highest(step: int) -> bool:
-        value = rate.at(step)
-        return value is not None and _equal(value, warm.peak, warm.peak)
+        return _equal(rate[step], warm.peak, warm.peak)
 
     last = _last_true(is_highest, warm.warmup, rate.known()[-1][0])
     if last <= warm.warmup + 1:
         return None
-    moved = _Memory(lambda step: _shifted(rate, step + last), {})
+    moved = rate.from_step(last)
     shorter = [length - last for length in lengths if length > last + 1]
     for step in (0, *(round(s * max(shorter, default=0) / 12) for s in range(1, 13))):
-        moved.at(step)
+        moved[step]
     after = moved.known()
-    for total in next(_ends(shorter, 0)):
+    for total in next(_ends(shorter)):
         start = Curve(name="", peak=warm.peak, total=total)
         for found in _falls(start, moved, after):
             hold = last - warm.warmup
             return replace(found, warmup=warm.warmup, start=warm.start, hold=hold, total=None)
     return None
-
-
-def _shifted(rate: _Memory, step: int) -> float:
-    value = rate.at(step)
-    if value is None:
-        raise NoValueError
-    return value
 
 
 def _other(rate: _Memory, warm: Curve, highest: float) -> Curve:
@@ -327,27 +308,29 @@ def _steps(rate: _Memory, later: list[tuple[int, float]], highest: float) -> str
     )
 
     def is_before(step: int) -> bool:
-        now = rate.at(step)
-        return now is not None and _equal(now, before, highest)
+        return _equal(rate[step], before, highest)
 
     every = _last_true(is_before, begin, end) + 1
     share = after / before
     for drop in range(1, 4):
         for step, value in ((every * drop - 1, share ** (drop - 1)), (every * drop, share**drop)):
-            now = rate.at(step)
-            if now is not None and not _equal(now, before * value, highest):
+            if _differs(rate[step], before * value, highest):
                 return "step_custom"
     return "step"
 
 
 def _is_exponential(later: list[tuple[int, float]]) -> bool:
-    shares = [
-        (second / first) ** (1 / (b - a))
+    falls = [
+        math.log(second / first) / (b - a)
         for (a, first), (b, second) in itertools.pairwise(later)
-        if first > 0 and second > 0
+        if min(first, second) > 0
     ]
-    return bool(shares) and all(math.isclose(s, shares[0], rel_tol=1e-5) for s in shares)
+    return math.isclose(min(falls, default=0), max(falls, default=1), rel_tol=1e-3)
 
 
 def _equal(first: float, second: float, scale: float) -> bool:
     return abs(first - second) <= _NEAR * scale
+
+
+def _differs(first: float, second: float, scale: float) -> bool:
+    return abs(first - second) > _NEAR * scale

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.evaluation.conditions import truth
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.truth import is_combination, is_met, of_combination
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.conditions import Condition, conditions
@@ -17,7 +18,6 @@ from crosscast.readers.python.origins import flag_behind
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
-    from crosscast.pysource.programs.scopes import Binding
 
 DEVICE = re.compile(r"cuda|gpu|device|is_available|torch\.version|\bcpu\b", re.I)
 """Words of conditions about the machine."""
@@ -31,7 +31,7 @@ def holds_by_default(condition: Condition, depth: int = 0) -> bool | None:
 
 def is_sure(call: Call, others: Sequence[Call]) -> bool:
     """Whether a call runs with the defaults of flags, wherever one of several runs."""
-    shared = [{test.text for test in _around(other)} for other in others if other is not call]
+    shared = [{test.text for test in _around(other)} for other in others]
     return all(
         holds_by_default(test) is True
         for test in _around(call)
@@ -53,117 +53,113 @@ def truth_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | N
     """
     if is_combination(node):
         return of_combination(node, lambda part: truth_by_default(part, module, depth))
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        made = exists_by_default(node, module, depth)
-        if made is not None:
-            return made
-        compared = _compared(node, module)
-        if compared is not None:
-            return compared
+    answers = (answer(node, module, depth) for answer in _ANSWERS)
+    return next((found for found in answers if found is not None), None)
+
+
+def _of_flag(node: ast.expr, module: Module, _depth: int) -> bool | None:
     flag = flag_behind(node, module)
-    value = (flag.given or flag.default) if flag is not None else None
-    found = bool(value.value) if isinstance(value, Known) else None
-    if found is None:
-        found = _by_assignment(node, module, depth)
-    if found is None:
-        found = truth(node, module)
-    if found is None and DEVICE.search(module.text(node)):
-        text = module.text(node)
-        if isinstance(node, ast.Compare) and re.search(r"[=i][=s] *['\"](cuda|gpu)", text):
+    match flag.value if flag is not None else None:
+        case Known(value=value):
+            return bool(value)
+    return None
+
+
+def _of_evaluation(node: ast.expr, module: Module, _depth: int) -> bool | None:
+    return truth(node, module)
+
+
+def _of_device(node: ast.expr, module: Module, _depth: int) -> bool | None:
+    """Return whether a device is there, or is the one that is asked for."""
+    match node:
+        case ast.Call(func=ast.Name(id="is_available") | ast.Attribute(attr="is_available")):
             return True
-        if "is_available" in text and isinstance(node, ast.Call):
+        case ast.Compare() if re.search(r"[=i][=s] *['\"](cuda|gpu)", module.text(node)):
             return True
-        match node:
-            case ast.Compare(
-                ops=[ast.Eq() | ast.NotEq() as sign], comparators=[ast.Constant("cpu")]
-            ):
-                return isinstance(sign, ast.NotEq)
-    return found
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq() as sign], comparators=[ast.Constant("cpu")]):
+            return isinstance(sign, ast.NotEq)
+    return None
 
 
 def _by_assignment(node: ast.expr, module: Module, depth: int) -> bool | None:
     """Return the value of `mode == "native"` from the assignments that run by default."""
     if depth >= _HOPS:  # `if not done: done = True` refers to itself
         return None
-    name: ast.expr = node
     wanted: object = None
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        other = node.comparators[0]
-        if not isinstance(node.ops[0], ast.Eq) or not isinstance(other, ast.Constant):
+    match node:
+        case ast.Name() as name:
+            pass
+        case ast.Compare(
+            left=ast.Name() as name, ops=[ast.Eq()], comparators=[ast.Constant(value=wanted)]
+        ):
+            pass
+        case _:
             return None
-        name, wanted = node.left, other.value
-    found = list(definitions(name, module)) if isinstance(name, ast.Name) else []
+    found = list(definitions(name, module))
     values = [binding.value for binding in found if binding.kind == "assign"]
-    if len(values) < 2 or not all(isinstance(value, ast.Constant) for value in values):
+    if not all(isinstance(value, ast.Constant) for value in values):
         return None
-    met: set[bool | None] = set()
+    never: list[bool] = []
     for binding in found:
         value = binding.value.value if isinstance(binding.value, ast.Constant) else None
         if (value == wanted) if wanted is not None else bool(value):
             around = conditions(binding.node, binding.module, callers=False)
-            met.add(
-                False
-                if any(holds_by_default(test, depth + 1) is False for test in around)
-                else None
-            )
-    return False if met == {False} else None
+            never.append(any(holds_by_default(test, depth + 1) is False for test in around))
+    return False if never and all(never) else None
 
 
-def _compared(node: ast.Compare, module: Module) -> bool | None:
+def _compared(node: ast.expr, module: Module, _depth: int) -> bool | None:
     """Return whether a setting filled by a flag equals a constant."""
-    flag = flag_behind(node.left, module)
-    other = node.comparators[0]
-    if flag is None or not isinstance(other, ast.Constant):
-        return None
-    value = flag.given or flag.default
-    if not isinstance(value, Known) or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
-        return None
-    return (value.value == other.value) is isinstance(node.ops[0], ast.Eq)
+    match node:
+        case ast.Compare(
+            left=left,
+            ops=[ast.Eq() | ast.NotEq() as how],
+            comparators=[ast.Constant(value=other)],
+        ):
+            flag = flag_behind(left, module)
+            match flag.value if flag is not None else None:
+                case Known(value=value):
+                    return (value == other) is isinstance(how, ast.Eq)
+    return None
 
 
-def exists_by_default(node: ast.Compare, module: Module, depth: int = 0) -> bool | None:
+def exists_by_default(node: ast.expr, module: Module, depth: int = 0) -> bool | None:
     """Return the value of `scaler is not None` with the defaults of flags; None if unknown.
 
     Args:
-        node: the comparison.
+        node: the comparison; any other expression is unknown.
         module: of it.
         depth: number of conditionally assigned names followed so far.
     """
-    other, how = node.comparators[0], node.ops[0]
-    nothing = isinstance(other, ast.Constant) and other.value is None
-    if not nothing or not isinstance(how, ast.Is | ast.IsNot):
-        return None
-    return is_met(_made(node.left, module, 0, depth), isinstance(how, ast.IsNot))
+    match node:
+        case ast.Compare(
+            left=left, ops=[ast.Is() | ast.IsNot() as how], comparators=[ast.Constant(value=None)]
+        ):
+            return is_met(_made(left, module, depth), isinstance(how, ast.IsNot))
+    return None
 
 
-def _made(node: ast.expr, module: Module, hops: int, depth: int) -> bool | None:
-    if not isinstance(node, ast.Name | ast.Attribute) or hops > _HOPS:
-        return None
+_ANSWERS = (exists_by_default, _compared, _of_flag, _by_assignment, _of_evaluation, _of_device)
+"""What may tell whether a condition holds with the defaults of flags, surer ones first."""
+
+
+def _made(node: ast.expr, module: Module, depth: int) -> bool | None:
     if depth >= _HOPS:  # `if scaler is None: scaler = GradScaler()` refers to itself
         return None
     found = list(definitions(node, module))
-    if len(found) == 1 and found[0].kind == "parameter":
-        return _given(found[0], hops, depth)
-    values = [binding.value for binding in found if binding.kind == "assign"]
-    empty = [v for v in values if isinstance(v, ast.Constant) and v.value is None]
-    if len(values) < 2 or len(values) != len(found) or not empty:
+    match found:
+        case [Binding(kind="parameter", node=ast.arg(arg=name))]:
+            given = module.program.arguments_for(found[0], name)
+            answers = {_made(inner, where, depth + 1) for inner, where in given}
+            return answers.pop() if len(answers) == 1 else None
+    made = [binding for binding in found if isinstance(binding.value, ast.Call)]
+    empty = [b for b in found if isinstance(b.value, ast.Constant) and b.value.value is None]
+    if not empty or len(made) + len(empty) < len(found):
         return None
     answers = {
         runs_by_default(binding.node, binding.module, callers=False, depth=depth + 1)
-        for binding in found
-        if isinstance(binding.value, ast.Call)
+        for binding in made
     }
-    if len(answers) != 1 or len(empty) + sum(isinstance(v, ast.Call) for v in values) < len(values):
-        return None
-    return answers.pop()
-
-
-def _given(binding: Binding, hops: int, depth: int) -> bool | None:
-    program = binding.module.program
-    if program is None or not isinstance(binding.node, ast.arg):
-        return None
-    given = program.arguments_for(binding, binding.node.arg)
-    answers = {_made(inner, where, hops + 1, depth) for inner, where in given}
     return answers.pop() if len(answers) == 1 else None
 
 
@@ -180,13 +176,9 @@ def runs_by_default(
         callers: whether to include the conditions of all calls of its function.
         depth: number of conditionally assigned names followed so far.
     """
-    answer: bool | None = True
-    for test in conditions(node, module, callers=callers):
-        if isinstance(test.left, ast.Raise | ast.Expr):
-            continue
-        met = holds_by_default(test, depth)
-        if met is False:
-            return False
-        if met is None:
-            answer = None
-    return answer
+    answers = {
+        holds_by_default(test, depth)
+        for test in conditions(node, module, callers=callers)
+        if not isinstance(test.left, ast.Raise | ast.Expr)
+    }
+    return next((answer for answer in (False, None) if answer in answers), True)

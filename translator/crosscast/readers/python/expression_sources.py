@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.readers.python.conditions import branches
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
 
-_MOST_PLACES = 120
 _MOST_LINES = 70
 _DEPTH = 7
 _NOT_FOLLOWED = frozenset(
@@ -44,7 +44,7 @@ def sources_of(node: ast.expr, module: Module) -> ExpressionSources:
     found = ExpressionSources()
     seen: set[ast.AST] = set()
     queue: list[tuple[ast.AST, Module, int]] = [(node, module, 0)]
-    while queue and len(found.places) < _MOST_PLACES:
+    while queue:
         here, where, depth = queue.pop(0)
         where = where.owner_of(here)
         if here in seen:
@@ -67,33 +67,27 @@ def _is_long(node: ast.AST) -> bool:
     """Whether a node is a long function or class."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return False
-    return (node.end_lineno or node.lineno) - node.lineno > _MOST_LINES
+    return (node.end_lineno or 0) - node.lineno > _MOST_LINES
 
 
 def _code(node: ast.AST, module: Module) -> str:
     """Return the source of a node without its docstring."""
     text = module.text(node)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        docstring = ast.get_docstring(node, clean=False)
-        if docstring and isinstance(node.body[0], ast.Expr):
-            text = text.replace(module.text(node.body[0]), "")
+    match getattr(node, "body", None):
+        case [ast.Expr(value=ast.Constant(value=str())) as docstring, *_]:
+            return text.replace(module.text(docstring), "")
     return text
 
 
 def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
     found: list[tuple[ast.AST, Module]] = []
     if isinstance(node, ast.Call):
-        program = module.program
         call = module.call(node)
-        function = program.function(call) if program is not None else None
+        function = module.program.function(call)
         if function is not None:
-            found.append((function[1], function[0]))
-        elif program is not None:
-            for name in call.names:
-                owner = program.class_named(name)
-                if owner is not None:
-                    found.append((owner.node, owner.module))
-        return found
+            return [(function[1], function[0])]
+        owners = map(module.program.class_named, call.names)
+        return [(owner.node, owner.module) for owner in owners if owner is not None]
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         if node.id.lower() in _NOT_FOLLOWED:
             return []
@@ -102,22 +96,22 @@ def _behind(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
             return []
     else:
         return []
-    program = module.program
     for binding in definitions(node, module):
-        if binding.kind in ("assign", "augment") and binding.value is not None:
-            around = branches(binding.value, binding.module, callers=False)
-            if all(c.default is not False or not _chooses(c.node) for c in around):
-                found.append((binding.value, binding.module))
-        elif binding.kind in ("function", "class"):
-            found.append((binding.node, binding.module))
-        elif binding.kind == "parameter" and program is not None:
-            found += program.arguments_for(binding, getattr(binding.node, "arg", ""))
+        match binding:
+            case Binding(kind="assign" | "augment", value=ast.expr() as value):
+                around = branches(value, binding.module, callers=False)
+                if all(c.default is not False or not _chooses(c.node) for c in around):
+                    found.append((value, binding.module))
+            case Binding(kind="function" | "class"):
+                found.append((binding.node, binding.module))
+            case Binding(kind="parameter", node=ast.arg(arg=name)):
+                found += module.program.arguments_for(binding, name)
     return found
 
 
 def _chooses(node: ast.expr) -> bool:
     """Whether a condition picks one of several by name: `args.scheduler == "noam"`."""
-    return isinstance(node, ast.Compare) and any(
-        isinstance(comparator, ast.Constant) and isinstance(comparator.value, str)
-        for comparator in node.comparators
-    )
+    match node:
+        case ast.Compare(comparators=[ast.Constant(value=str())]):
+            return True
+    return False

@@ -13,6 +13,7 @@ from crosscast.facts.fact import Confidence, Fact, Origin, PlainValue
 from crosscast.facts.vocabulary import HALVES
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
@@ -72,11 +73,9 @@ class FactWriter:
         )
 
     def value(
-        self, name: str, value: Value | None, *places: Span, subject: str = "", **more: object
+        self, name: str, value: Value, *places: Span, subject: str = "", **more: object
     ) -> None:
-        """Record that a field has the value of an expression; None adds nothing."""
-        if value is None:
-            return
+        """Record that a field has the value of an expression."""
         fact = fact_of(name, value, *places, subject=subject, reader=self.reader)
         self.facts.append(replace(fact, **more))  # type: ignore[arg-type]
 
@@ -86,8 +85,7 @@ class FactWriter:
         """Record a number; a value that is certainly no number (None, text) adds nothing."""
         if value is None:
             return
-        if isinstance(value, Choice):
-            value = settled(value)
+        value = settled(value)
         if isinstance(value, Symbol):
             value = Unknown(value.name, f"{value.name} is in another file", "config")
         if isinstance(value, Known) and not is_number(value.value):
@@ -113,10 +111,9 @@ class FactWriter:
 
 def settled(value: Value) -> Value:
     """Return the option that holds with the defaults of flags, if they decide a choice."""
-    if isinstance(value, Choice) and value.options:
-        first = value.options[0]
-        if isinstance(first[1], Known) and first[1].flag:
-            return first[1]
+    match value:
+        case Choice(options=((_, Known(flag=flag) as first), *_)) if flag:
+            return first
     return value
 
 
@@ -160,7 +157,7 @@ def types_of(node: ast.expr, module: Module) -> tuple[tuple[str, ...], str]:
     default = ""
     if isinstance(value, Choice):
         words = [word_of_type(_inner(option)) for _, option in value.options]
-        found.update(dict.fromkeys(w for w in words if w))
+        found.update(dict.fromkeys(filter(None, words)))
         device = any("is_bf16_supported" in condition for condition, _ in value.options)
         default = "bf16_or_fp16" if device else words[0] if _by_flag(value) else ""
     else:
@@ -194,34 +191,30 @@ def _mentioned(node: ast.AST, module: Module, depth: int) -> Iterator[str]:
             for name in module.resolve_all(inner):
                 if name.startswith("torch.") and (word := word_of_type(last(name))):
                     yield word
-            program = module.program
-            flag = (
-                program.flags.get(inner.attr)
-                if program and isinstance(inner, ast.Attribute)
-                else None
-            )
+            flag = module.program.flags.get(getattr(inner, "attr", ""))
             if flag is not None:
-                yield from (w for c in flag.choices if (w := word_of_type(c)))
+                yield from filter(None, map(word_of_type, flag.choices))
         if isinstance(inner, ast.Name) and depth < 3:
             for binding in definitions(inner, module):
-                if binding.kind == "assign" and binding.value is not None and not binding.path:
-                    yield from _mentioned(binding.value, binding.module, depth + 1)
+                match binding:
+                    case Binding(kind="assign", value=ast.expr() as value, path=()):
+                        yield from _mentioned(value, binding.module, depth + 1)
 
 
 def _behind(node: ast.AST, module: Module, depth: int = 0) -> str:
     texts = [module.text(node)]
     for inner in walk(node) if depth < 3 else ():
         for b in definitions(inner, module) if isinstance(inner, ast.Name) else ():
-            if b.kind == "assign" and b.value is not None:
-                texts.append(_behind(b.value, b.module, depth + 1))
-                texts.append(_function_text(b.value, b.module) if b.path else "")
+            match b:
+                case Binding(kind="assign", value=ast.expr() as value):
+                    texts.append(_behind(value, b.module, depth + 1))
+                    texts.append(_function_text(value, b.module) if b.path else "")
     return " ".join(texts)
 
 
 def _function_text(node: ast.expr, module: Module) -> str:
     """Return the function of the program that a call runs, as text; empty if there is none."""
-    program = module.program
-    found = program.function(module.call(node)) if program and isinstance(node, ast.Call) else None
+    found = module.program.function(module.call(node)) if isinstance(node, ast.Call) else None
     return found[0].text(found[1]) if found is not None else ""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.readers.config.model_garden import tell_experiment
 from crosscast.readers.python.config_tree import MAX_DEPTH, tree_of
 from crosscast.readers.python.library_calls import last
@@ -27,12 +27,11 @@ def garden_experiments(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts of calls of ExperimentConfig, or of OptimizationConfig without one."""
     calls = [call for module in program.modules for call in module.calls if _is_garden(call)]
     whole = [call for call in calls if last(call.name) == _WHOLE]
-    inside = {node for call in whole for node in walk(call.node)}
     for call in calls:
         module = call.module
         tree = _tree(call.node, module)
         if last(call.name) == _PART:
-            if call.node in inside or whole:
+            if whole:
                 continue
             trainer = Tree(tree.span, keys={"optimizer_config": tree})
             tree = Tree(tree.span, keys={"trainer": trainer})
@@ -51,22 +50,22 @@ def _tree(node: ast.expr, module: Module, depth: int = 0) -> Tree:
     """Return an expression as a tree; a call of a class `...Config` is a mapping."""
     if depth > MAX_DEPTH:
         return tree_of(node, module)
-    if isinstance(node, ast.Name):
-        bound = [binding for binding in definitions(node, module) if binding.kind == "assign"]
-        value = bound[0].value if len(bound) == 1 and not bound[0].path else None
-        if isinstance(value, ast.Call | ast.Dict):
-            return _tree(value, bound[0].module, depth + 1)
+    match definitions(node, module):
+        case [Binding(kind="assign", value=ast.Call() | ast.Dict() as value, path=()) as bound]:
+            return _tree(value, bound.module, depth + 1)
     if isinstance(node, ast.Dict):
         keys: dict[str, Tree] = {}
         for key, inner in zip(node.keys, node.values, strict=True):
-            if isinstance(key, ast.Constant):
-                keys[str(key.value)] = _keyed(inner, key, module, depth)
+            match key:
+                case ast.Constant(value=name):
+                    keys[str(name)] = _keyed(inner, key, module, depth)
         return Tree(module.span(node), keys=keys)
     if isinstance(node, ast.Call) and last(module.call(node).name).endswith("Config"):
         keys = dict(_tree(node.args[0], module, depth + 1).keys or {}) if node.args else {}
         for keyword in node.keywords:
-            if keyword.arg is not None:
-                keys[keyword.arg] = _keyed(keyword.value, keyword, module, depth)
+            match keyword:
+                case ast.keyword(arg=str(name), value=inner):
+                    keys[name] = _keyed(inner, keyword, module, depth)
         return Tree(module.span(node), keys=keys)
     return tree_of(node, module)
 

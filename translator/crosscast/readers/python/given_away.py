@@ -152,7 +152,7 @@ def _is_off(argument: ast.expr, call: Call) -> bool:
 
 def _is_unread(call: Call, program: Program) -> bool:
     """Whether the called code is neither in the program nor known to a reader."""
-    if call.method in _TELLS or call.module.is_dead(call.node):
+    if call.method in _TELLS:
         return False
     if program.function(call) is not None or program.constructor(call) is not None:
         return False

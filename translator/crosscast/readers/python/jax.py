@@ -36,12 +36,14 @@ _OPTIMIZERS = re.compile(
     r"GradientDescent|LARS|Adagrad|RMSProp|Adafactor)"
 )
 _CLIPS = {
-    "optax.clip_by_global_norm": "global_norm",
-    "optax.clip": "value",
-    "optax.clip_by_block_rms": "per_param_norm",
-    "optax.adaptive_grad_clip": "per_param_norm",
+    "optax.clip_by_global_norm": ("global_norm", "max_norm"),
+    "optax.clip": ("value", "max_delta"),
+    "optax.clip_by_block_rms": ("per_param_norm", "threshold"),
+    "optax.adaptive_grad_clip": ("per_param_norm", "clipping"),
 }
+"""How they clip, and the argument with the limit."""
 _OF_SUMS = re.compile(r"^(mu|nu)_|moment|accum|state|grad|optim")
+_HALVES = frozenset(f"jax.numpy.{name}" for name in HALVES)
 _REMAT = (
     "jax.checkpoint",
     "jax.remat",
@@ -74,24 +76,23 @@ def _optimizers(program: Program) -> Iterator[Fact]:
         if _OPTIMIZERS.fullmatch(name):
             shown = "adam" if last(name) in ("scale_by_adam", "amsgrad") else last(name)
             found.append(optimizer_call(call, name, family_of(shown)))
-    stepped = False
     for optimizer in with_subjects(found):
+        call = optimizer.call
         yield from facts_of(optimizer, NAME)
-        if optimizer.name.startswith("flax.optim.") and "beta" in optimizer.call.bound():
-            value = optimizer.call.argument("beta")
-            span = optimizer.call.module.span(optimizer.call.node)
-            if value is not None:
-                yield fact_of(
-                    "optimizer.momentum", value, span, subject=optimizer.subject, reader=NAME
-                )
-        for fact in schedule_facts(optimizer, NAME, stepped="step"):
-            stepped = stepped or fact.field == "schedule.stepped_per"
-            yield fact
-    if found and not stepped:
-        yield from _given_rates(program)
+        beta = value_of(call.bound().get("beta"), call.module)
+        yield from _told("optimizer.momentum", beta, call, optimizer.subject)
+        yield from schedule_facts(optimizer, NAME, stepped="step")
     if found:
+        yield from _given_rates(program)
         span = found[0].call.module.span(found[0].call.node)
         yield fact_of("zero_grad.where", Known("functional"), span, reader=NAME)
+
+
+def _told(field: str, value: Value | None, call: Call, subject: str = "") -> Iterator[Fact]:
+    """Yield a field with the value of an argument, if it is given."""
+    if value is not None:
+        span = call.module.span(call.node)
+        yield fact_of(field, value, span, subject=subject, reader=NAME)
 
 
 def _given_rates(program: Program) -> Iterator[Fact]:
@@ -116,16 +117,14 @@ def _scaling(program: Program) -> Iterator[Fact]:
         yield fact_of("loss_scaling.mode", Known("dynamic"), span, reader=NAME)
         yield fact_of("scaler_update.status", Known("custom"), span, reader=NAME)
         for argument, field in scaling_words("flax").items():
-            value = call.argument(argument) if argument in call.bound() else None
-            if value is not None:
-                yield fact_of(field, value, span, reader=NAME)
-    if scalers and _skips(program):
-        span = scalers[0].module.span(scalers[0].node)
+            yield from _told(field, value_of(call.bound().get(argument), call.module), call)
+    for call in scalers[:1] if _skips(program) else ():
+        span = call.module.span(call.node)
         yield fact_of("schedule.on_skip", Known("guarded"), span, reader=NAME)
     chosen = list(_types(program))
     if scalers or chosen:
         sites = [site(node, module, (kind,)) for node, module, kind in chosen]
-        if not sites and scalers:
+        if not sites:
             call = scalers[0]
             sites = [site(call.node, call.module, ("float16",))]
         yield from precision_facts(sites, NAME)
@@ -140,12 +139,8 @@ def _skips(program: Program) -> bool:
 def _types(program: Program) -> Iterator[tuple[ast.AST, Module, str]]:
     """Yield the places that choose a half type: a return value or a `dtype` argument."""
     for module in program.modules:
-        if "float16" not in module.source.text:
-            continue
         for node in module.every(ast.Attribute):
-            if node.attr not in HALVES or module.resolve(node) != f"jax.numpy.{node.attr}":
-                continue
-            if module.is_dead(node):
+            if module.resolve(node) not in _HALVES or module.is_dead(node):
                 continue
             parent = module.parent(node)
             around = module.parent(parent) if isinstance(parent, ast.IfExp) else parent
@@ -160,8 +155,8 @@ def _is_for_compute(given: ast.keyword, module: Module) -> bool:
     name = str(given.arg)
     if not name.endswith("dtype") or _OF_SUMS.search(name):
         return False
-    call = module.parent(given)
-    return not (isinstance(call, ast.Call) and module.resolve(call.func).startswith("optax."))
+    function = getattr(module.parent(given), "func", given.value)
+    return not module.resolve(function).startswith("optax.")
 
 
 def _windows(program: Program) -> Iterator[Fact]:
@@ -174,17 +169,14 @@ def _windows(program: Program) -> Iterator[Fact]:
         elif (steps := _summed_by(call)) is not None:
             span = call.module.span(call.node)
             yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
-            value = value_of(steps, call.module)
-            if value is not None:
-                yield fact_of("accumulation.steps", value, span, reader=NAME)
+            yield from _told("accumulation.steps", value_of(steps, call.module), call)
             continue
         else:
             continue
         span = call.module.span(call.node)
         yield fact_of("api", Known(("jax_multisteps",)), span, reader=NAME)
         yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
-        if value is not None:
-            yield fact_of("accumulation.steps", value, span, reader=NAME)
+        yield from _told("accumulation.steps", value, call)
         yield fact_of("accumulation.loss_divided", Known(divided), span, reader=NAME)
         yield fact_of("accumulation.no_sync", Known("library"), span, reader=NAME)
 
@@ -202,26 +194,20 @@ def _summed_by(call: Call) -> ast.expr | None:
 
 def _clips(program: Program) -> Iterator[Fact]:
     for name, call in calls_of(program):
-        kind = _CLIPS.get(name)
-        if kind is None or isinstance(call.module.parent(call.node), ast.Expr):
+        if name not in _CLIPS or isinstance(call.module.parent(call.node), ast.Expr):
             continue
+        kind, limit = _CLIPS[name]
         span = call.module.span(call.node)
         yield fact_of("clipping.kind", Known(kind), span, reader=NAME)
         yield fact_of("clipping.per", Known("step"), span, reader=NAME)
-        value = (
-            call.argument("max_norm")
-            or call.argument("max_delta")
-            or call.argument("threshold")
-            or call.argument("clipping")
-        )
-        if value is not None:
-            yield fact_of("clipping.value", value, span, reader=NAME)
+        yield from _told("clipping.value", call.argument(limit), call)
 
 
 def _parallel(program: Program) -> Iterator[Fact]:
     spans = []
     for name, call in calls_of(program):
-        if name == "jax.pmap" or (name == "functools.partial" and _of_pmap(call)):
+        first = [call.module.resolve(each) for each in call.node.args[:1]]
+        if name == "jax.pmap" or first == ["jax.pmap"]:
             spans.append(call.module.span(call.node))
         elif name in _REMAT:
             span = call.module.span(call.node)
@@ -241,10 +227,6 @@ def _parallel(program: Program) -> Iterator[Fact]:
                     )
     if spans:
         yield fact_of("parallel.kind", Known(("pmap",)), *spans, reader=NAME)
-
-
-def _of_pmap(call: Call) -> bool:
-    return bool(call.node.args) and call.module.resolve(call.node.args[0]) == "jax.pmap"
 
 
 READER = JaxReader()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 NAME = "lazy_config"
-_NAMES = frozenset({"optimizer", "train", "lr_multiplier", "dataloader", "model"})
 _SCHEDULES = {"MultiStepParamScheduler": "multistep", "CosineParamScheduler": "cosine"}
 
 
@@ -37,23 +37,17 @@ class LazyConfigReader:
             if module in parts:
                 continue
             tree = configurations.tree(module)
-            if len(tree.names() & _NAMES) < 2 or not _is_lazy(tree):
-                continue
-            writer = SettingWriter(NAME, home=(module.span(module.tree.body[0]),))
-            _tell(writer, tree)
-            yield from writer.facts
-
-
-def _is_lazy(tree: Tree) -> bool:
-    """Whether the optimizer or its schedule is made later."""
-    sections = (tree.get("optimizer"), tree.get("lr_multiplier"))
-    return any(part is not None and part.get("_target_") is not None for part in sections)
+            lazy = (tree.get(name, "_target_") for name in ("optimizer", "lr_multiplier"))
+            if any(lazy):
+                writer = SettingWriter(NAME, home=(module.span(module.tree.body[0]),))
+                _tell(writer, tree)
+                yield from writer.facts
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("framework", "pytorch", origin="presence")
     writer.by_library("zero_grad.where", "parallel.kind")
-    train = tree.get("train") or Tree(tree.span, keys={})
+    train = tree.section("train")
     length = train.setting("max_iter")
     writer.number("schedule.total_steps", length)
     writer.number("seed", train.setting("seed"))
@@ -61,77 +55,65 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
         "batch.global_batch_size", tree.setting("dataloader", "train", "total_batch_size")
     )
     _precision(writer, train.setting("amp", "enabled"))
-    _clip(writer, train.get("clip_grad"))
-    optimizer = tree.get("optimizer")
-    made = next(made_objects(optimizer), None) if optimizer is not None else None
-    if made is not None and is_optimizer(made.name):
-        tell_torch_class(writer, made.kind, made.arguments)
-        spared = made.arguments.setting("params", "weight_decay_norm")
-        if spared is not None and spared.number == 0:
-            writer.tell("optimizer.no_decay", "yes", spared)
-    elif made is not None:
-        writer.unknown("optimizer.name", f"an optimizer called {made.name!r}", made.kind)
-    _schedule(writer, tree.get("lr_multiplier"), length)
+    _clip(writer, train.section("clip_grad"))
+    for made in itertools.islice(made_objects(tree.section("optimizer")), 1):
+        if is_optimizer(made.name):
+            tell_torch_class(writer, made.kind, made.arguments)
+        else:
+            writer.unknown("optimizer.name", f"an optimizer called {made.name!r}", made.kind)
+        match made.arguments.setting("params", "weight_decay_norm"):
+            case Setting(number=0) as spared:
+                writer.tell("optimizer.no_decay", "yes", spared)
+    _schedule(writer, tree.section("lr_multiplier"), length)
 
 
 def _precision(writer: SettingWriter, switch: Setting | None) -> None:
-    if switch is None:
-        return
-    if switch.switch is None:
-        writer.unknown("precision.compute_dtype", switch.reason or "no switch", switch)
-        return
-    word = "float16" if switch.switch else "float32"
-    writer.tell("precision.enabled", "always" if switch.switch else "never", switch)
-    writer.tell("precision.compute_dtype", word, switch)
-    if not switch.switch:
-        writer.tell("loss_scaling.mode", "none", switch, origin="presence")
-        return
-    writer.tell("precision.dtypes", word, switch)
-    writer.tell("precision.mode", "mixed", switch, origin="presence")
-    writer.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
-    writer.by_library("scaler_update.status")
+    match switch:
+        case None:
+            pass
+        case Setting(switch=None):
+            reason = switch.reason or "no switch"
+            writer.unknown("precision.compute_dtype", reason, switch)
+        case Setting(switch=False):
+            writer.tell("precision.enabled", "never", switch)
+            writer.tell("precision.compute_dtype", "float32", switch)
+            writer.tell("loss_scaling.mode", "none", switch, origin="presence")
+        case _:
+            writer.tell("precision.enabled", "always", switch)
+            writer.tell("precision.compute_dtype", "float16", switch)
+            writer.tell("precision.dtypes", "float16", switch)
+            writer.tell("precision.mode", "mixed", switch, origin="presence")
+            writer.tell("loss_scaling.mode", "framework_default", switch, origin="presence")
+            writer.by_library("scaler_update.status")
 
 
-def _clip(writer: SettingWriter, section: Tree | None) -> None:
+def _clip(writer: SettingWriter, section: Tree) -> None:
     """Record `clip_grad`, which detrex and others add: a switch, and arguments of PyTorch's."""
-    switch = None if section is None else section.setting("enabled")
-    if section is None or switch is None:
-        return
-    limit = section.setting("params", "max_norm")
-    if switch.switch is False:
-        writer.tell("clipping.kind", "none", switch)
-    elif switch.switch and limit is not None:
-        writer.tell("clipping.kind", "global_norm", switch, limit)
-        writer.number("clipping.value", limit)
-        writer.by_library("clipping.per", "clipping.unscaled_first")
+    match section.setting("enabled"), section.setting("params", "max_norm"):
+        case Setting(switch=False) as switch, _:
+            writer.tell("clipping.kind", "none", switch)
+        case Setting(switch=True) as switch, Setting() as limit:
+            writer.tell("clipping.kind", "global_norm", switch, limit)
+            writer.number("clipping.value", limit)
+            writer.by_library("clipping.per", "clipping.unscaled_first")
 
 
-def _schedule(writer: SettingWriter, section: Tree | None, length: Setting | None) -> None:
+def _schedule(writer: SettingWriter, section: Tree, length: Setting | None) -> None:
     """Record a multiplier of the rate, and its warm-up, which is a share of all steps."""
-    if section is None:
-        return
     every = {last(made.name): made for made in made_objects(section)}
-    decay = next((made for name, made in every.items() if name != "WarmupParamScheduler"), None)
-    if decay is not None:
+    warm = every.pop("WarmupParamScheduler", None)
+    for decay in itertools.islice(every.values(), 1):
         tell_decay(writer, _short(decay.kind), _SCHEDULES)
         writer.tell("schedule.stepped_per", "step", decay.kind, origin="presence")
-    warm = every.get("WarmupParamScheduler")
-    if warm is None:
-        return
-    share = warm.arguments.setting("warmup_length")
-    number, steps = (
-        None if share is None else share.number,
-        None if length is None else length.number,
-    )
-    if share is not None and number == 0:
-        writer.tell("schedule.has_warmup", "no", share)
-    elif share is not None:
-        writer.tell("schedule.has_warmup", "yes", share)
-        if number is not None and steps:
-            given = (share, length)
-            writer.tell(
-                "schedule.warmup", f"{round(number * steps)} steps", *given, origin="derived"
-            )
+    match warm and warm.arguments.setting("warmup_length"), length:
+        case Setting(number=0) as share, _:
+            writer.tell("schedule.has_warmup", "no", share)
+        case Setting(number=int() | float() as number) as share, Setting(number=int() as steps):
+            writer.tell("schedule.has_warmup", "yes", share)
+            warmup = f"{round(number * steps)} steps"
+            writer.tell("schedule.warmup", warmup, share, length, origin="derived")
+        case Setting() as share, _:
+            writer.tell("schedule.has_warmup", "yes", share)
 
 
 def _short(kind: Setting) -> Setting:

@@ -142,8 +142,6 @@ def uses(program: Program, *roots: str) -> bool:
         for name in (*module.imported, *module.stars):
             if name.partition(".")[0] in wanted:
                 return True
-        if any(t.partition(".")[0] in wanted for t in module.imports.values()):
-            return True
     return False
 
 
@@ -186,7 +184,7 @@ def target_of(call: ast.Call, module: Module) -> str:
     """Return the variable that a call is assigned to: `self.optimizer`; empty if none."""
     child: ast.AST = call
     here = module.parent(call)
-    while here is not None and not isinstance(here, ast.stmt):
+    while not isinstance(here, ast.stmt | None):
         if isinstance(here, ast.Call) and child is here.func:
             return ""
         if isinstance(here, ast.Lambda | ast.Dict | ast.comprehension):
@@ -205,17 +203,13 @@ def target_of(call: ast.Call, module: Module) -> str:
 def unwrapped(value: Value | None) -> Value | None:
     """Return the number in `tf.constant(1e-3)`, `tf.cast(rate, tf.float32)`, `float(rate)`."""
     for _ in range(4):
-        if not isinstance(value, Instance) or value.call is None:
-            break
-        call: Call = value.call  # type: ignore[assignment]
-        if value.made_by.rpartition(".")[2] not in _WRAPPERS or not call.node.args + [
-            k.value for k in call.node.keywords
-        ]:
-            break
-        given = next((k.value for k in call.node.keywords if k.arg in ("value", "x")), None)
-        if given is None:
-            given = call.node.args[0] if call.node.args else call.node.keywords[0].value
-        value = value_of(given, call.module)
+        match value:
+            case Instance(made_by=name, call=made) if last(name) in _WRAPPERS:
+                call: Call = made  # type: ignore[assignment]
+                named = {keyword.arg: keyword.value for keyword in call.node.keywords}
+                first = next(iter(call.node.args), None)
+                wrapped = named.get("value", named.get("x", named.get("initial_value", first)))
+                value = value_of(wrapped, call.module)
     return value
 
 

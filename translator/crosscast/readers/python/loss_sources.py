@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions, entry
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.programs.scopes import path_of
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.programs.scopes import Binding, path_of
 from crosscast.pysource.values.value import Instance
 from crosscast.readers.python.library_calls import canonical, last
 from crosscast.readers.python.loss_kinds import (
@@ -24,7 +23,6 @@ from crosscast.readers.python.loss_kinds import (
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Function, Module
-    from crosscast.pysource.programs.scopes import Binding
 
 _DEEPEST = 8
 _CASTS = frozenset({"float", "cast", "to", "squeeze"})
@@ -55,8 +53,11 @@ def returned_sources(module: Module, function: Function, key: str | int) -> list
     """
     found: list[Found] = []
     for node in _returns(module, function):
-        if not (node is None or (isinstance(node, ast.Constant) and node.value is None)):
-            found += _given_back(node, module, key)
+        match node:
+            case None | ast.Constant(value=None):
+                pass
+            case _:
+                found += _given_back(node, module, key)
     return found
 
 
@@ -103,21 +104,18 @@ def _sources_of(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[
 def _of_name(node: ast.expr, module: Module, depth: int, seen: Seen) -> list[Found]:
     found: list[Found] = []
     for binding in definitions(node, module):
-        statement, value = binding.node, binding.value
-        if binding.kind == "augment":
-            whole = binding.module.statement_of(statement)
-            if isinstance(whole, ast.AugAssign) and isinstance(whole.op, ast.Div):
-                continue
-            return []
-        if binding.kind not in ("assign", "with") or value is None or len(binding.path) > 1:
-            return []
-        if binding.path:
-            part = _part(value, binding.module, binding.path[0], depth + 1, seen)
-            if not part:
+        match binding:
+            case Binding(kind="augment", node=ast.AugAssign(op=ast.Div())):
+                pass
+            case Binding(kind="assign" | "with", value=ast.expr() as value, path=()):
+                found += _sources(value, binding.module, depth + 1, seen)
+            case Binding(kind="assign" | "with", value=ast.expr() as value, path=(place,)):
+                part = _part(value, binding.module, place, depth + 1, seen)
+                if not part:
+                    return []
+                found += part
+            case _:
                 return []
-            found += part
-        else:
-            found += _sources(value, binding.module, depth + 1, seen)
     return found
 
 
@@ -145,9 +143,10 @@ def _part_of(node: ast.expr, module: Module, key: str | int, depth: int, seen: S
 
 
 def _part_assigned(binding: Binding, key: str | int, depth: int, seen: Seen) -> list[Found]:
-    if binding.kind != "assign" or binding.value is None or binding.path:
-        return []
-    return _part(binding.value, binding.module, key, depth + 1, seen)
+    match binding:
+        case Binding(kind="assign", value=ast.expr() as value, path=()):
+            return _part(value, binding.module, key, depth + 1, seen)
+    return []
 
 
 def _part_returned(
@@ -157,12 +156,12 @@ def _part_returned(
     loss = loss_of_call(call)
     if loss is not None:
         return [loss] if key == 0 and gives_probabilities(call) else []
-    function = module.program.function(call) if module.program is not None else None
+    function = module.program.function(call)
     if function is None:
         parts = entry(node, module, key, attribute=False)
         return [f for each, where in parts for f in _sources(each, where, depth + 1, seen)]
     where, owner = function
-    returned = [each for each in _returns(where, owner) if each is not None]
+    returned = filter(None, _returns(where, owner))
     return _all([_part(each, where, key, depth + 1, seen) for each in returned])
 
 
@@ -185,7 +184,7 @@ def _of_call(node: ast.Call, module: Module, depth: int, seen: Seen) -> list[Fou
     made = evaluate(node.func, module)
     if isinstance(made, Instance):
         return [loss_of_value(made, node, module)]
-    function = module.program.function(call) if module.program is not None else None
+    function = module.program.function(call)
     if function is not None:
         return _returned(*function, depth, seen)
     return _of_method(call, depth, seen)
@@ -193,8 +192,7 @@ def _of_call(node: ast.Call, module: Module, depth: int, seen: Seen) -> list[Fou
 
 def _of_method(call: Call, depth: int, seen: Seen) -> list[Found]:
     """Return what a loss comes from that is reduced, cast or scaled by a scaler."""
-    node, module = call.node, call.module
-    attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    node, module, attribute = call.node, call.module, call.method
     names = tuple(map(canonical, call.names))
     first = next((each for name, each in call.bound().items() if name in _DATA), None)
     first = node.args[0] if node.args else first
@@ -204,8 +202,8 @@ def _of_method(call: Call, depth: int, seen: Seen) -> list[Found]:
         return [_reduced(loss, last(names[0]), whole) for loss in found]
     if first is not None and attribute in _SCALES and not any(map(_FACTOR.fullmatch, names)):
         return _sources(first, module, depth + 1, seen)
-    if attribute in _REDUCES and isinstance(node.func, ast.Attribute):
-        found = _sources(node.func.value, module, depth + 1, seen)
+    if attribute in _REDUCES and call.receiver is not None:
+        found = _sources(call.receiver, module, depth + 1, seen)
         whole = not node.args and not node.keywords
         return [_reduced(loss, attribute, whole) for loss in found]
     return []
@@ -232,6 +230,5 @@ def _returned(module: Module, function: ast.AST, depth: int, seen: Seen) -> list
 
 def _returns(module: Module, function: ast.AST) -> Iterator[ast.expr | None]:
     """Yield the values that a function returns."""
-    for node in walk(function):
-        if isinstance(node, ast.Return) and module.function_of(node) is function:
-            yield node.value
+    scope = module.scopes.get(function)
+    yield from (node.value for node in getattr(scope, "returns", ()))

@@ -43,7 +43,7 @@ def compiled_losses(calls: Iterator[Call], reader: str) -> Iterator[Fact]:
         if node is None or call.method != "compile" or call.receiver is None:
             continue
         value = evaluate(node, call.module)
-        if isinstance(value, Known) and value.value is None:
+        if _is_nothing(value):
             continue
         found.append(loss_of_value(value, node, call.module))
     yield from _facts(found, reader)
@@ -95,23 +95,29 @@ def _of_settings(writer: FactWriter, maker: Call) -> None:
     writer.number("loss.label_smoothing", smoothing_of(maker), place)
     if not _is_nothing(maker.argument("weight")):
         writer.say("loss.class_weights", "weighted_mean", place)
-    ignored = maker.argument("ignore_index")
-    if ignored is not None and not (isinstance(ignored, Known) and ignored.value == -100):
-        writer.number("loss.ignore_index", ignored, place)
+    match maker.argument("ignore_index"):
+        case None | Known(value=-100):
+            pass
+        case ignored:
+            writer.number("loss.ignore_index", ignored, place)
 
 
 def _is_nothing(value: Value | None) -> bool:
-    return value is None or (isinstance(value, Known) and value.value is None)
+    match value:
+        case None | Known(value=None):
+            return True
+    return False
 
 
 def _differentiated(event: Event) -> ast.expr | None:
     """Return the loss of a backward pass."""
-    call = event.node
-    if not isinstance(call, ast.Call):
-        return None
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    if call.args:
-        return call.args[0]
-    if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-        return named.get("loss", call.func.value)
-    return named.get("loss", named.get("target"))
+    match event.node:
+        case ast.Call(args=[first, *_]):
+            return first
+        case ast.Call(func=ast.Attribute(value=value, attr="backward"), keywords=keywords):
+            named = {keyword.arg: keyword.value for keyword in keywords}
+            return named.get("loss", value)
+        case ast.Call(keywords=keywords):
+            named = {keyword.arg: keyword.value for keyword in keywords}
+            return named.get("loss", named.get("target"))
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosscast.readers.settings import SettingWriter
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_torch_class
 from crosscast.targets.parameter_words import scaling_words
@@ -11,8 +11,7 @@ from crosscast.targets.parameter_words import scaling_words
 def tell_checkpointing(writer: SettingWriter, tree: Tree) -> None:
     """Record whether the backbone uses activation checkpointing."""
     switch = tree.setting("model", "backbone", "with_cp")
-    if switch is not None and switch.switch is not None:
-        writer.tell("activation_checkpointing", "yes" if switch.switch else "none", switch)
+    writer.switch("activation_checkpointing", switch, off="none")
 
 
 def tell_scale(
@@ -35,20 +34,20 @@ def tell_scale(
 
 def tell_clip_grad(writer: SettingWriter, clip: Tree | None) -> None:
     """Record the facts of a dictionary with `max_norm` or `clip_value`."""
-    if clip is None:
-        return
-    setting = clip.as_setting("clip_grad")
-    if clip.keys is None:
-        if clip.value is None:
-            writer.tell("clipping.kind", "none", setting)
-        return
-    norm, value = clip.setting("max_norm"), clip.setting("clip_value")
-    limit = norm or value
-    writer.tell(
-        "clipping.kind", "value" if norm is None and value is not None else "global_norm", limit
-    )
-    writer.number("clipping.value", limit)
-    writer.by_library("clipping.unscaled_first", "clipping.per")
+    match clip:
+        case None:
+            pass
+        case Tree(keys=dict() as keys):
+            limit = clip.setting("max_norm") or clip.setting("clip_value")
+            kind = "value" if "clip_value" in keys else "global_norm"
+            writer.tell("clipping.kind", kind, limit)
+            writer.number("clipping.value", limit)
+            writer.by_library("clipping.unscaled_first", "clipping.per")
+        case Tree(value=None):
+            writer.tell("clipping.kind", "none", clip.as_setting("clip_grad"))
+        case _:
+            setting = clip.as_setting("clip_grad")
+            writer.unknown("clipping.kind", clip.reason or "no dictionary", setting)
 
 
 def tell_typed_optimizer(writer: SettingWriter, optimizer: Tree) -> None:
@@ -56,14 +55,11 @@ def tell_typed_optimizer(writer: SettingWriter, optimizer: Tree) -> None:
     tell_torch_class(writer, optimizer.setting("type"), optimizer)
 
 
-def tell_groups(writer: SettingWriter, groups: Tree | None) -> None:
+def tell_groups(writer: SettingWriter, groups: Tree) -> None:
     """Record that some parameters have no weight decay."""
-    if groups is None:
-        return
-    spared = ("decay_mult", "norm_decay_mult", "bias_decay_mult")
     for part in groups.walk():
-        for name in spared:
-            setting = part.get(name) if part.keys is not None else None
-            if setting is not None and setting.value == 0 and not isinstance(setting.value, bool):
-                writer.tell("optimizer.no_decay", "yes", setting.as_setting(name))
-                return
+        for name in ("decay_mult", "norm_decay_mult", "bias_decay_mult"):
+            match part.setting(name):
+                case Setting(number=0) as setting:
+                    writer.tell("optimizer.no_decay", "yes", setting)
+                    return

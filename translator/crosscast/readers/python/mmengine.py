@@ -18,7 +18,7 @@ from crosscast.readers.python.mm_sections import (
 )
 from crosscast.readers.python.mmcv_config import tell_mmcv
 from crosscast.readers.python.mmengine_schedule import tell_param_scheduler
-from crosscast.readers.settings import SettingWriter
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import tell_window
 
@@ -58,11 +58,9 @@ class MmengineReader:
         """Yield the facts of every module that is such a configuration."""
         configurations = Configurations(program)
         for module in configurations.roots():
-            if not any(hint in module.source.text for hint in self.hints):
-                continue
             tree = configurations.tree(module)
             names = {name for name, entry in (tree.keys or {}).items() if entry.value is None}
-            writer = SettingWriter(NAME, home=(_home(module, tree),))
+            writer = SettingWriter(NAME, home=_home(module, tree))
             if names & {"optim_wrapper", "param_scheduler"} or len(names & _ENGINE) >= 2:
                 _tell(writer, tree)
             elif names & {"optimizer_config", "lr_config"} or len(names & _CV) >= 3:
@@ -72,11 +70,11 @@ class MmengineReader:
             yield from writer.facts
 
 
-def _home(module: Module, tree: Tree) -> Span:
+def _home(module: Module, tree: Tree) -> tuple[Span, ...]:
     """Return the place of the first setting that a configuration itself assigns."""
-    keys = [found.key for found in (tree.keys or {}).values() if found.key is not None]
-    own = (key for key in keys if key.file == module.source.name)
-    return next(own, module.span(module.tree.body[0]))
+    every = (tree.keys or {}).values()
+    own = (found.home for found in every if found.span.file == module.source.name)
+    return next(own, (module.span(module.tree.body[0]),))
 
 
 def _inherits(writer: SettingWriter, module: Module, tree: Tree) -> None:
@@ -97,64 +95,64 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     wrapper = tree.get("optim_wrapper")
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "mmengine", None if wrapper is None else wrapper.setting("type"))
-    strategy = tree.get("strategy")
-    based = tree.get("_base_") is not None or wrapper is None
-    kind = "" if strategy is None else (strategy.get("type") or strategy).text
-    if strategy is not None and "DeepSpeed" in kind:
+    strategy = tree.section("strategy")
+    kind = (strategy.get("type") or strategy).text
+    if "DeepSpeed" in kind:
         writer.tell("api", "deepspeed", strategy.setting("type"), origin="presence")
         tell_precision_sections(writer, strategy)
         tell_batch(writer, strategy)
         tell_zero(writer, strategy)
     else:
-        _precision(writer, wrapper, based)
-        if "FSDP" in kind and strategy is not None:
+        _precision(writer, wrapper, tree.get("_base_") is not None)
+        if "FSDP" in kind:
             writer.tell("parallel.kind", "fsdp", strategy.setting("type"))
         else:
             writer.by_library("parallel.kind")
-    if wrapper is not None:
-        _wrapper(writer, wrapper)
+    _wrapper(writer, tree.section("optim_wrapper"))
     tell_param_scheduler(writer, tree.get("param_scheduler"))
-    loop = tree.get("train_cfg")
-    if loop is not None:
-        writer.number("run.epochs", loop.setting("max_epochs"))
-        writer.number("schedule.total_steps", loop.setting("max_iters"))
+    loop = tree.section("train_cfg")
+    writer.number("run.epochs", loop.setting("max_epochs"))
+    writer.number("schedule.total_steps", loop.setting("max_iters"))
     writer.number("seed", tree.setting("randomness", "seed"))
     writer.number("batch.micro_batch_size", tree.setting("train_dataloader", "batch_size"))
     writer.by_library("zero_grad.where")
-    for hook in (tree.get("custom_hooks") or Tree(tree.span)).items or []:
-        momentum = hook.setting("momentum")
-        number = None if momentum is None else momentum.number
-        if (hook.get("type") or hook).text == "EMAHook" and number is not None:
-            writer.tell("ema.decay", 1 - number, momentum, origin="derived")
+    for hook in tree.section("custom_hooks").items or []:
+        match hook.section("type").text.rpartition(".")[2], hook.setting("momentum"):
+            case "EMAHook", Setting(number=int() | float() as number) as momentum:
+                writer.tell("ema.decay", 1 - number, momentum, origin="derived")
     tell_checkpointing(writer, tree)
 
 
 def _precision(writer: SettingWriter, wrapper: Tree | None, based: bool) -> None:
-    kind = None if wrapper is None else wrapper.setting("type")
-    if kind is None:
-        word = "inherit" if based else "never"
+    if wrapper is None or wrapper.get("type") is None:
+        word = "inherit" if based or wrapper is None else "never"
         writer.tell("precision.enabled", word, origin="presence", confidence="likely")
-        if not based:
+        if word == "never":
             writer.default("precision.compute_dtype", "float32")
         return
-    name = kind.text.rpartition(".")[2]
-    if name not in ("AmpOptimWrapper", "ApexOptimWrapper") or wrapper is None:
-        if name == "OptimWrapper":
+    kind = wrapper.setting("type")
+    match wrapper.section("type").text.rpartition(".")[2]:
+        case "OptimWrapper":
             writer.tell("precision.enabled", "never", kind)
             writer.tell("precision.compute_dtype", "float32", kind)
             writer.tell("loss_scaling.mode", "none", kind, origin="presence")
-        return
-    dtype = wrapper.setting("dtype")
-    brain = dtype is not None and "bf" in dtype.text
+        case "AmpOptimWrapper":
+            _half(writer, wrapper)
+        case "ApexOptimWrapper":
+            writer.tell("api", "apex_amp", kind)
+            if (level := wrapper.setting("opt_level")) is not None:
+                writer.tell("precision.level", level.text, level)
+            _half(writer, wrapper)
+
+
+def _half(writer: SettingWriter, wrapper: Tree) -> None:
+    kind, dtype = wrapper.setting("type"), wrapper.setting("dtype")
+    brain = "bf" in wrapper.section("dtype").text
     word = "bfloat16" if brain else "float16"
     writer.tell("precision.enabled", "always", kind)
     writer.tell("precision.dtypes", word, kind, dtype)
     writer.tell("precision.compute_dtype", word, kind, dtype)
     writer.tell("precision.mode", "mixed", kind, origin="presence")
-    if name == "ApexOptimWrapper":
-        writer.tell("api", "apex_amp", kind)
-        if (level := wrapper.setting("opt_level")) is not None:
-            writer.tell("precision.level", level.text, level)
     writer.by_library("scaler_update.status")
     tell_scale(writer, wrapper.get("loss_scale"), "framework_default", brain)
 
@@ -162,10 +160,8 @@ def _precision(writer: SettingWriter, wrapper: Tree | None, based: bool) -> None
 def _wrapper(writer: SettingWriter, wrapper: Tree) -> None:
     tell_window(writer, wrapper.setting("accumulative_counts"))
     tell_clip_grad(writer, wrapper.get("clip_grad"))
-    optimizer = wrapper.get("optimizer")
-    if optimizer is not None:
-        tell_typed_optimizer(writer, optimizer)
-    tell_groups(writer, wrapper.get("paramwise_cfg"))
+    tell_typed_optimizer(writer, wrapper.section("optimizer"))
+    tell_groups(writer, wrapper.section("paramwise_cfg"))
 
 
 READER = MmengineReader()

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from crosscast.readers.schedule_names import decay_of
-from crosscast.readers.settings import SettingWriter
+from crosscast.readers.settings import Setting, SettingWriter
 from crosscast.readers.tree import Tree
 
 
 def tell_param_scheduler(writer: SettingWriter, schedulers: Tree | None) -> None:
     """Record the schedule that a sequence of schedulers gives."""
-    if schedulers is None:
-        return
-    parts = schedulers.items if schedulers.items is not None else [schedulers]
-    parts = [part for part in parts if part.keys is not None]
+    match schedulers:
+        case None | Tree(keys=None, items=None, value=None):
+            return
+        case Tree(items=list() as parts):
+            pass
+        case _:
+            parts = [schedulers]
     decay: Tree | None = None
     for index, part in enumerate(parts):
-        kind = (part.get("type") or part).text.rpartition(".")[2]
+        named = (part.get("type") or part).as_setting("type")
+        kind = str(named.value).rpartition(".")[2]
         if _warms_up(part, kind, first=index == 0, several=len(parts) > 1):
             _warmup(writer, part)
-        elif decay is None and kind.endswith("LR") and decay_of(kind):
+        elif decay is None and not kind.endswith("Momentum"):
             decay = part
-            writer.tell("schedule.name", decay_of(kind), part.setting("type"))
-        elif decay is None and kind:
-            decay = part
-            reason = f"a schedule called {kind!r}"
-            writer.unknown("schedule.name", reason, part.setting("type"))
-    shown = decay or (parts[-1] if parts else None)
-    if shown is not None:
-        by_epoch = shown.get("by_epoch")
-        converted = shown.get("convert_to_iter_based")
-        steps = (by_epoch is not None and by_epoch.value is False) or (
-            converted is not None and converted.value is True
+            if kind.endswith("LR") and decay_of(kind):
+                writer.tell("schedule.name", decay_of(kind), named)
+            else:
+                writer.unknown("schedule.name", f"a schedule called {kind!r}", named)
+    for part in [decay] if decay is not None else parts[-1:]:
+        steps = (
+            part.section("by_epoch").value is False
+            or part.section("convert_to_iter_based").value is True
         )
         unit = "step" if steps else "epoch"
-        writer.tell("schedule.stepped_per", unit, shown.setting("type"), origin="presence")
+        writer.tell("schedule.stepped_per", unit, part.setting("type"), origin="presence")
         writer.by_library("schedule.on_skip")
-    if parts and decay is None:
-        writer.tell("schedule.name", "constant", parts[0].setting("type"), origin="presence")
+    if decay is None:
+        setting = schedulers.as_setting("param_scheduler")
+        writer.tell("schedule.name", "constant", setting, origin="presence")
 
 
 def _warms_up(part: Tree, kind: str, *, first: bool, several: bool) -> bool:
@@ -44,15 +46,15 @@ def _warms_up(part: Tree, kind: str, *, first: bool, several: bool) -> bool:
         return True
     if kind not in ("LinearLR", "ConstantLR") or not first:
         return False
-    factor = part.get("start_factor") or part.get("factor")
-    small = factor is None or not isinstance(factor.value, int | float) or factor.value < 1
-    return small and (several or part.get("end") is not None)
+    factor = part.setting("start_factor") or part.setting("factor")
+    share = 0 if factor is None else factor.number or 0
+    return share < 1 and (several or part.get("end") is not None)
 
 
 def _warmup(writer: SettingWriter, part: Tree) -> None:
     end = part.setting("end")
-    by_epoch = part.get("by_epoch")
-    unit = "steps" if by_epoch is not None and by_epoch.value is False else "epochs"
+    unit = "steps" if part.section("by_epoch").value is False else "epochs"
     writer.tell("schedule.has_warmup", "yes", part.setting("type"), end)
-    if end is not None and end.number is not None:
-        writer.tell("schedule.warmup", f"{end.number} {unit}", end)
+    match end:
+        case Setting(number=int() as number):
+            writer.tell("schedule.warmup", f"{number} {unit}", end)

@@ -104,7 +104,7 @@ def _is_idle(call: Call) -> bool:
     function = module.function_of(call.node)
     if function is None or module.class_of(call.node) is not None or function.decorator_list:
         return False
-    if "__main__" not in module.source.text or module.program is None:
+    if "__main__" not in module.source.text:
         return False
     return not is_mentioned(function, module.program)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.library_calls import parts_of
@@ -17,7 +18,6 @@ from crosscast.readers.python.library_calls import parts_of
 if TYPE_CHECKING:
     from crosscast.pysource.programs.flag import Flag
     from crosscast.pysource.programs.module import Module
-    from crosscast.pysource.programs.scopes import Binding
 
 Who = Literal["always", "flag", "config", "caller"]
 _FLAGS = frozenset(
@@ -48,11 +48,8 @@ def flag_behind(node: ast.expr, module: Module) -> Flag | None:
     """
     if not isinstance(node, ast.Attribute) or root_of(node) not in _CONFIGS:
         return None
-    program = module.program
-    if program is None:
-        return None
-    found = program.flags.get(node.attr)
-    return found or (program.flags.get(node.attr.lower()) if "_" in node.attr else None)
+    flags = module.program.flags
+    return flags.get(node.attr) or (flags.get(node.attr.lower()) if "_" in node.attr else None)
 
 
 def root_of(node: ast.expr) -> str:
@@ -179,26 +176,27 @@ def is_parsed(node: ast.expr, module: Module) -> bool:
 
 
 def _of_binding(binding: Binding, use: ast.expr, depth: int) -> list[Who]:
-    if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
-        return _of_parameter(binding, binding.node.arg, depth)
-    if binding.kind not in ("assign", "with") or binding.value is None or binding.value is use:
-        return []
-    deeper = depth + 1 if _is_transparent(binding.value, binding.module) else _DEPTH
-    found = [origin(binding.value, binding.module, deeper)]
-    for test in tests_around(binding.node, binding.module):
-        if not _within(use, test):
-            found.append(origin(test, binding.module, depth + 1))
-    return found
+    match binding:
+        case Binding(kind="parameter", node=ast.arg(arg=name)):
+            return _of_parameter(binding, name, depth)
+        case Binding(kind="assign" | "with", value=ast.expr() as value):
+            deeper = depth + 1 if _is_transparent(value, binding.module) else _DEPTH
+            found = [origin(value, binding.module, deeper)]
+            for test in tests_around(binding.node, binding.module):
+                if not _within(use, test):
+                    found.append(origin(test, binding.module, depth + 1))
+            return found
+    return []
 
 
 def tests_around(node: ast.AST, module: Module) -> list[ast.expr]:
     """Return the tests of the branches that a node stands in within its function."""
     found = []
-    child, here = node, module.parent(node)
+    here = module.parent(node)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
-        if isinstance(here, ast.If) and child is not here.test:
+        if isinstance(here, ast.If):
             found.append(here.test)
-        child, here = here, module.parent(here)
+        here = module.parent(here)
     return found
 
 
@@ -215,12 +213,9 @@ def _within(node: ast.AST, other: ast.AST) -> bool:
 
 
 def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
-    program = binding.module.program
-    given = program.arguments_for(binding, name) if program is not None else []
+    given = binding.module.program.arguments_for(binding, name)
     if given:
         return [origin(inner, where, depth + 1) for inner, where in given]
-    if name in ("self", "cls"):
-        return []
     small = name.lower()
     if spread := _spread(binding):
         return [spread]
@@ -231,10 +226,10 @@ def _of_parameter(binding: Binding, name: str, depth: int) -> list[Who]:
 
 def _spread(binding: Binding) -> Who | None:
     """Return the origin of `**settings` that may fill a parameter: config or flag."""
-    program, function = binding.module.program, binding.scope.node
-    if program is None or not isinstance(function, ast.FunctionDef):
+    function = binding.scope.node
+    if not isinstance(function, ast.FunctionDef):
         return None
-    for site in program.call_sites(binding.module, function):
+    for site in binding.module.program.call_sites(binding.module, function):
         for keyword in site.node.keywords:
             if keyword.arg is None:
                 words = parts_of(site.module.text(keyword.value))

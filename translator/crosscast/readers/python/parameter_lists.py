@@ -33,13 +33,12 @@ def _all_of(node: ast.expr, module: Module, depth: int) -> bool:
             return all(_all_of(argument, module, depth + 1) for argument in given)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return _all_of(left, module, depth + 1) and _all_of(right, module, depth + 1)
-        case (
-            ast.ListComp(elt=ast.Name(id=name), generators=[one])
-            | ast.GeneratorExp(elt=ast.Name(id=name), generators=[one])
-        ):
-            plain = isinstance(one.target, ast.Name) and one.target.id == name
-            trained = all(module.text(test) == f"{name}.requires_grad" for test in one.ifs)
-            return plain and trained and _all_of(one.iter, module, depth + 1)
+        case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]):
+            name = module.text(one.target)
+            chosen = {module.text(elt), *map(module.text, one.ifs)}
+            return chosen <= {name, f"{name}.requires_grad"} and _all_of(
+                one.iter, module, depth + 1
+            )
         case ast.Name():
             found = [place for place in chase(node, module) if place[0] is not node]
             values = [place for place in found if not isinstance(place[0], ast.Name)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
-from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import Condition, branches, reached_by
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 Mode = Literal["mixed", "full", ""]
+
+
+_FORMS = (
+    ("bfloat16", re.compile("bfloat16|bf16", re.I)),
+    ("float16", re.compile("float16|fp16|^(half|o1|o2)$", re.I)),
+    ("float32", re.compile("float32|fp32|^(float|single)$", re.I)),
+)
+"""Types by how their names look; the first that matches counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +56,8 @@ class Site:
     @property
     def span(self) -> Span:
         """The place of the argument that enables it, else of the node."""
-        return self.module.span(self.argument or self.node)
+        place = self.argument or self.node
+        return self.module.owner_of(place).span(place)
 
 
 def site(
@@ -76,8 +85,7 @@ def site(
         also: further conditions, under which `chosen` names the type.
         wanted: words of the conditions that matter.
     """
-    around = branches(node, module)
-    found = [*around, *(test for test in also if test not in around)]
+    found = list(dict.fromkeys((*branches(node, module), *also)))
     decision = decide(found, switch, module, wanted, unnamed=True)
     if chosen is not None and decision.who == "always":
         who = origin(chosen, module.owner_of(chosen))
@@ -96,15 +104,9 @@ def site(
         switch=shown,
         around=tuple(c.module.span(c.node) for c in found if c.text in decision.under)
         + reached_by(node, module),
-        possible=decision.who != "never" and _is_possible(found, switch, module),
-        argument=switch if switch is not None and module.owner_of(switch) is module else None,
+        possible=decision.who != "never" and all(test.certain is not False for test in found),
+        argument=switch,
     )
-
-
-def _is_possible(found: Sequence[Condition], switch: ast.expr | None, module: Module) -> bool:
-    if switch is not None and certain_truth(switch, module.owner_of(switch)) is False:
-        return False
-    return all(condition.certain is not False for condition in found)
 
 
 def types_in(value: Value | None) -> tuple[str, ...]:
@@ -118,16 +120,8 @@ def types_in(value: Value | None) -> tuple[str, ...]:
         case Choice(options=options):
             found = [dtype for _, option in options for dtype in types_in(option)]
             return tuple(dict.fromkeys(found))
-    found = []
-    for word in words:
-        small = word.lower()
-        if "bfloat16" in small or "bf16" in small:
-            found.append("bfloat16")
-        elif "float16" in small or "fp16" in small or small in ("half", "o1", "o2"):
-            found.append("float16")
-        elif "float32" in small or "fp32" in small or small in ("float", "single"):
-            found.append("float32")
-    return tuple(found)
+    found = [next((kind for kind, form in _FORMS if form.search(word)), "") for word in words]
+    return tuple(filter(None, found))
 
 
 def precision_facts(
@@ -174,9 +168,8 @@ def precision_facts(
 
 
 def _is_switch(site: Site) -> bool:
-    """Whether only a flag with a name about precision and an unknown default enables it."""
-    decision = site.decision
-    return decision.who == "flag" and decision.by_default is None and bool(decision.under)
+    """Whether only a flag with a name about precision enables it."""
+    return site.decision.who == "flag" and bool(site.decision.under)
 
 
 def default_type(half: Sequence[Site]) -> str | None:

@@ -14,7 +14,7 @@ _STARTS = re.compile(
     r"|torch\.multiprocessing\.spawn|torch\.multiprocessing\.start_processes"
     r"|horovod\.[\w.]*\binit|jax\.distributed\.initialize|deepspeed\.init_distributed"
     r"|paddle\.fluid\.(incubate\.)?[\w.]*(DistributeTranspiler|ParallelExecutor|prepare_context)"
-    r"|paddle\.fluid\.[\w.]*with_data_parallel"
+    r"|(paddle\.fluid\.[\w.]*)?with_data_parallel"
 )
 """Calls that join a program's processes, or start them."""
 _VARIABLES = frozenset({"WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"})
@@ -34,7 +34,7 @@ def sign_of_processes(program: Program) -> Sign | None:
     for module in program.modules:
         for call in module.calls:
             name = call.name or call.method
-            if any(_STARTS.fullmatch(each) for each in call.names) or _with_data(call.method):
+            if any(map(_STARTS.fullmatch, (*call.names, call.method))):
                 return Sign(name, module.span(call.node))
     for module in program.modules:
         if not any(word in module.source.text for word in _VARIABLES):
@@ -43,8 +43,3 @@ def sign_of_processes(program: Program) -> Sign | None:
             if node.value in _VARIABLES:
                 return Sign(str(node.value), module.span(node))
     return None
-
-
-def _with_data(method: str) -> bool:
-    """Whether it compiles a static Paddle program for all devices."""
-    return method == "with_data_parallel"

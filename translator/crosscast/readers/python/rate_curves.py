@@ -52,13 +52,11 @@ def curve_of_function(node: ast.expr, module: Module) -> RateCurve | None:
     """Return the schedule of a function from the number of a step to a factor or a rate."""
 
     def compute(world: RateWorld) -> object:
-        function = world.machine.value(node, module)
-        if isinstance(function, list | tuple) and function:
-            function = function[0]
-        if not isinstance(function, Closure):
-            raise NoValueError
-        world.relative = True
-        return world.machine.call(function, [world.position])
+        match world.machine.value(node, module):
+            case (Closure() as function) | [Closure() as function, *_]:
+                world.relative = True
+                return world.machine.call(function, [world.position])
+        raise NoValueError
 
     return curve_of(compute)
 
@@ -110,12 +108,12 @@ def curve_of(compute: Compute) -> RateCurve | None:
     curve, world, _ = first
     if not world.assumed:
         return _certain(first, first)
-    if curve.name == "constant" and not curve.warmup and not curve.rises:
+    if curve.name == "constant" and not curve.warmup:
         return None  # one of the unknown numbers may be what changes
-    second = _computed(compute, STAND_INS[1])
-    if second is None or _kind(second[0]) != _kind(curve):
-        return None
-    return _certain(first, second)
+    match _computed(compute, STAND_INS[1]):
+        case (other, _, _) as second if _kind(other) == _kind(curve):
+            return _certain(first, second)
+    return None
 
 
 def _kind(curve: Curve) -> tuple[object, ...]:
@@ -136,12 +134,12 @@ def _computed(compute: Compute, stand_ins: StandIns) -> _Computed | None:
 
     def rate(step: int) -> float:
         world.position = step * every
-        value = compute(world)
-        if isinstance(value, list | tuple) and value:
-            value = value[0]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise NoValueError
-        return float(value)
+        match compute(world):
+            case bool() | [bool(), *_]:
+                raise NoValueError
+            case (int() | float() as value) | [int() | float() as value, *_]:
+                return float(value)
+        raise NoValueError
 
     try:
         rate(0)
@@ -190,13 +188,14 @@ def _certain(one: _Computed, other: _Computed) -> RateCurve:
         if here == there:
             return f"{here} epochs" if by_epoch and here else here
         same = here / epochs[0] == there / epochs[1]
-        return f"{here / epochs[0]:g} epochs" if same and not by_epoch else None
+        return f"{here / epochs[0]:g} epochs" if same else None
 
     same_peak = abs(first.peak - second.peak) <= 1e-9 * abs(first.peak)
     shares = [(curve.end or 0.0) / curve.peak for curve in (first, second)]
     total = None
-    if first.total is not None and second.total is not None:
-        total = length(first.total, second.total)
+    match first.total, second.total:
+        case int(here), int(there):
+            total = length(here, there)
     return RateCurve(
         name=first.name,
         warmup=None if first.rises else length(first.warmup, second.warmup),

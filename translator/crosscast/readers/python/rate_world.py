@@ -31,7 +31,6 @@ _PROCESSES = frozenset({"get_world_size", "size", "world_size", "get_num_workers
 """Functions that return the number of processes."""
 _BASES = frozenset({"base_lrs", "initial_lr"})
 """What the rates of groups are called that the optimizer was made with."""
-_PER_EPOCH = frozenset({"nb", "niter", "niters"})
 _RATES = frozenset({"lr", "rate", "eta", "lrs"})
 _LAST = frozenset({"min", "final", "end", "stop", "last"})
 _WARM = frozenset({"warm", "warmup", "rampup"})
@@ -64,8 +63,6 @@ class StandIns:
         words = parts_of(name)
         if words & _SHARES:
             raise NoValueError
-        if words & _PER_EPOCH or ("per" in words and words & {"epoch", "ep"}):
-            return self.per_epoch
         if words & _RATES:
             if words & _WARM:
                 raise NoValueError
@@ -145,19 +142,15 @@ class RateWorld:
         if counted is not None:
             return self._count(counted)
         known = _known(evaluate(node, module), module)
-        if known is not None and known[0] is not None:
+        if known is not None:
             return known[0]
-        if self._is_per_epoch(node):
+        if parts_of(_name(node)) >= {"per", "epoch"}:
             return self.steps_of_epoch()
         found = [] if isinstance(node, ast.Call) else list(definitions(node, module))
         try:
             return self._defined(found, node, module)
         except NoValueError:
-            return None if known is not None else self._stand_in(node)
-
-    def _is_per_epoch(self, node: ast.expr) -> bool:
-        words = parts_of(identifier(node))
-        return bool("per" in words and words & {"epoch", "ep"})
+            return self._stand_in(node)
 
     def _count(self, counted: Progress) -> int:
         self._moves += 1
@@ -186,46 +179,38 @@ class RateWorld:
 
     def _bound(self, binding: Binding) -> object:
         module = binding.module
-        if binding.kind == "function" and isinstance(binding.node, ast.FunctionDef):
-            return Closure(binding.node, module)
-        if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
-            return self._argument(binding, binding.node)
-        if binding.kind != "assign" or binding.value is None:
-            raise NoValueError
-        value = self.machine.value(binding.value, module)
-        for place in binding.path:
-            if not isinstance(value, list | tuple) or not 0 <= place < len(value):
-                raise NoValueError
-            value = value[place]
-        return value
+        match binding:
+            case Binding(kind="function", node=ast.FunctionDef() as node):
+                return Closure(node, module)
+            case Binding(kind="parameter", node=ast.arg() as node):
+                return self._argument(binding, node)
+            case Binding(kind="assign", value=ast.expr() as given):
+                value = self.machine.value(given, module)
+                for place in binding.path:
+                    value = _item(value, place)
+                return value
+        raise NoValueError
 
     def _argument(self, binding: Binding, node: ast.arg) -> object:
         """Return what the calls of a function give for a parameter, if all give the same."""
-        program = binding.module.program
-        given = program.arguments_for(binding, node.arg) if program is not None else []
-        values = [self.machine.value(argument, module) for argument, module in given]
-        if values and all(value == values[0] for value in values):
-            return values[0]
+        given = binding.module.program.arguments_for(binding, node.arg)
         default = default_of(binding)
-        if given or default is None:
+        if not given and default is not None:
+            return self.machine.value(default, binding.module)
+        values = [self.machine.value(argument, module) for argument, module in given]
+        if not values or values != values[:1] * len(values):
             raise NoValueError
-        return self.machine.value(default, binding.module)
+        return values[0]
 
     def _stand_in(self, node: ast.expr) -> object:
-        if isinstance(node, ast.Call) and identifier(node.func) in _PROCESSES and not node.args:
-            self.assumed.add("processes")
-            return self.stand_ins.processes
-        if isinstance(node, ast.Subscript):
-            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            if not isinstance(key, str):
-                raise NoValueError
-            if parts_of(key) & _GROUPS and parts_of(identifier(node.value)) & {"group", "pg"}:
-                return 1.0  # groups differ by this factor: the rate is that of the others
-            name = key
-        elif isinstance(node, ast.Name | ast.Attribute):
-            name = identifier(node)
-        else:
-            raise NoValueError
+        name = _name(node)
+        match node:
+            case ast.Call(func=function) if identifier(function) in _PROCESSES:
+                self.assumed.add("processes")
+                return self.stand_ins.processes
+            case ast.Subscript(value=group) if parts_of(name) & _GROUPS:
+                if parts_of(identifier(group)) & {"group", "pg"}:
+                    return 1.0  # groups differ by this factor: the rate is that of the others
         if name in _BASES:
             self.relative = True
             return Array([1.0]) if name == "base_lrs" else 1.0
@@ -234,24 +219,45 @@ class RateWorld:
         return number
 
 
+def _name(node: ast.expr) -> str:
+    """Return the name of what is read, of an entry its key; empty if it has none."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            return key
+        case ast.Name() | ast.Attribute():
+            return identifier(node)
+    return ""
+
+
+def _item(value: object, place: int) -> object:
+    match value:
+        case list() | tuple():
+            for item in value[place : place + 1]:
+                return item
+    raise NoValueError
+
+
 def _known(value: Value, module: Module) -> tuple[object] | None:
     """Return the value of an expression in every run, or with the defaults of flags."""
     match value:
-        case Known(value=content) if _is_plain(content):
-            return (content,)
-        case Unknown(default=content, has_default=True) if _is_plain(content):
-            return (content,)
+        case Known(value=content) | Unknown(default=content, has_default=True):
+            pass
         case Choice(options=((_, Known(value=content, flag=flag)), *_)) if flag:
-            return (content,) if _is_plain(content) else None
-        case Symbol(name=name) if module.program is not None:
+            pass
+        case Symbol(name=name):
             found = module.program.function_named(name)
             return (Closure(found[1], found[0]),) if found is not None else None
-    return None
+        case _:
+            return None
+    return (content,) if _is_plain(content) else None
 
 
 def _is_plain(content: object) -> bool:
-    if isinstance(content, list | tuple):
-        return all(map(_is_plain, content))
-    if isinstance(content, dict):
-        return all(map(_is_plain, content.values()))
-    return content is None or isinstance(content, bool | int | float | str)
+    match content:
+        case list() | tuple():
+            return all(map(_is_plain, content))
+        case dict():
+            return all(map(_is_plain, content.values()))
+        case None | bool() | int() | float() | str():
+            return True
+    return False

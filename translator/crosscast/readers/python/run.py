@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Known, Symbol
-from crosscast.readers.python.fact_writer import FactWriter, content, is_number, place_of, trains
+from crosscast.pysource.values.value import Known
+from crosscast.readers.python.fact_writer import FactWriter, content, place_of, trains
 from crosscast.readers.python.library_calls import last, matching, uses
 from crosscast.readers.python.seeds import first_argument, seed_facts
 
@@ -60,7 +61,7 @@ class TorchRun:
             _batch(writer, program)
             writer.facts += seed_facts(program, "pytorch", NAME)
             _epochs(writer, program)
-            _lengths(writer, program)
+            _of_flags(writer, program, "data.sequence_length", _LENGTHS)
             _tf32(writer, program)
         yield from writer.facts
 
@@ -129,28 +130,32 @@ def _epochs(writer: FactWriter, program: Program) -> None:
                 over = inner if isinstance(inner, ast.Call) else over
             if "epoch" not in module.text(node.target) or not isinstance(over, ast.Call):
                 continue
-            if module.text(over.func) not in ("range", "trange") or not over.args:
+            if module.text(over.func) not in ("range", "trange"):
                 continue
-            limit = over.args[1] if len(over.args) > 1 else over.args[0]
+            match over.args:
+                case [ast.Constant(value=int(first)), limit, *_]:
+                    pass
+                case [limit] | [_, limit, *_]:  # it may go on after an interruption
+                    first = 0
+                case _:
+                    continue
             value = evaluate(limit, module)
-            if isinstance(value, Known) and is_number(value.value) and value.value > 0:  # type: ignore[operator]
-                writer.value("run.epochs", value, module.span(limit))
+            match value:
+                case Known(value=int() | float() as number) if number > first:
+                    value = replace(value, value=number - first)
+                    writer.value("run.epochs", value, module.span(limit))
+                    return
+    _of_flags(writer, program, "run.epochs", _EPOCHS)
+
+
+def _of_flags(writer: FactWriter, program: Program, field: str, names: Iterable[str]) -> None:
+    """Record the number of the first flag of some names whose value is known."""
+    found = [(name, program.flags[name]) for name in names if name in program.flags]
+    for name, flag in found:
+        match flag.value:
+            case Known(value=value):
+                writer.number(field, Known(value, "flag", name), flag.span)
                 return
-    for name in _EPOCHS:
-        flag = program.flags.get(name)
-        value_of_flag = None if flag is None else flag.given or flag.default
-        if flag is not None and isinstance(value_of_flag, Known):
-            writer.number("run.epochs", Known(value_of_flag.value, "flag", name), flag.span)
-            return
-
-
-def _lengths(writer: FactWriter, program: Program) -> None:
-    for name in _LENGTHS:
-        flag = program.flags.get(name)
-        value = None if flag is None else flag.given or flag.default
-        if flag is not None and isinstance(value, Known):
-            writer.number("data.sequence_length", Known(value.value, "flag", name), flag.span)
-            return
 
 
 def _tf32(writer: FactWriter, program: Program) -> None:
@@ -166,7 +171,7 @@ def _tf32(writer: FactWriter, program: Program) -> None:
                 return
     for _, call in matching(program, re.compile(r"torch\.set_float32_matmul_precision")):
         word = content(first_argument(call, "precision"))
-        if isinstance(word, str) and not isinstance(word, Symbol):
+        if isinstance(word, str):
             writer.say("precision.tf32", "no" if word == "highest" else "yes", place_of(call))
             return
 

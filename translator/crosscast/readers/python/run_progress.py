@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -51,8 +52,6 @@ def progress_of(node: ast.expr, module: Module) -> Progress | None:
     name = identifier(node)
     if isinstance(node, ast.Name) and not found:
         return None
-    if parts_of(name) & _EPOCHS and name != "last_epoch" and found:
-        return Progress("epoch")
     return Progress("run", 1 if name == "_step_count" else 0) if name in _STEPS else None
 
 
@@ -68,7 +67,6 @@ def _is_left_to_callers(found: list[Binding]) -> bool:
     """Whether a name is a parameter of functions that the files given do not call."""
     return all(
         binding.kind == "parameter"
-        and binding.module.program is not None
         and not binding.module.program.arguments_for(binding, getattr(binding.node, "arg", ""))
         for binding in found
     )
@@ -92,20 +90,23 @@ def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progre
 
 def _counted_variable(binding: Binding, use: ast.expr) -> int | None:
     """Return the first value of `steps = tf.Variable(0)` that `steps.assign_add(1)` raises."""
-    value, module = binding.value, binding.module
-    if binding.kind != "assign" or not isinstance(value, ast.Call) or binding.path:
+    module, name = binding.module, binding.module.text(use)
+    match binding:
+        case Binding(kind="assign", value=ast.Call(args=[start, *_]) as made):
+            pass
+        case _:
+            return None
+    if canonical(module.call(made).name) != "tensorflow.Variable":
         return None
-    if canonical(module.call(value).name) != "tensorflow.Variable" or not value.args:
-        return None
-    name = module.text(use)
     if any(each.method == "assign" and each.receiver_text == name for each in module.calls):
         return None  # it may begin again
     for call in module.calls:
-        one = [isinstance(each, ast.Constant) and each.value == 1 for each in call.node.args]
-        if call.method == "assign_add" and call.receiver_text == name and one == [True]:
-            same = module.function_of(call.node) is module.function_of(use)
-            raised = same and call.node.lineno < use.lineno
-            return _number(value.args[0], module) + raised
+        match call.node:
+            case ast.Call(func=ast.Attribute(attr="assign_add"), args=[ast.Constant(value=1)]):
+                if call.receiver_text == name:
+                    before = call.node.lineno < use.lineno
+                    same = module.function_of(call.node) is module.function_of(use)
+                    return _number(start, module) + (same and before)
     return None
 
 
@@ -115,22 +116,21 @@ def _of_loop(binding: Binding) -> Progress | None:
     calls = [n for n in walk(iterated) if isinstance(n, ast.Call)] if iterated is not None else []
     words = {identifier(call.func): call for call in calls}
     first = 0
-    if binding.path[:1] == (0,) and "enumerate" in words:
-        given = words["enumerate"]
-        starts = [*given.args[1:2], *(k.value for k in given.keywords if k.arg == "start")]
+    numbered = words.get("enumerate")
+    counted = words.get("range") or words.get("trange") or words.get("count")
+    if numbered is not None and binding.path[:1] == (0,):
+        starts = [*numbered.args[1:2], *(k.value for k in numbered.keywords)]
         first = _number(starts[0], module) if starts else 0
-    elif not binding.path and words.keys() & {"range", "trange", "count"}:
-        call = next(words[word] for word in ("range", "trange", "count") if word in words)
-        first = _number(call.args[0], module) if len(call.args) > 1 else 0
+    elif counted is not None and not binding.path:
+        first = _number(counted.args[0], module) if len(counted.args) > 1 else 0
     else:
         return None
     name = next((inner.id for inner in walk(binding.node) if isinstance(inner, ast.Name)), "")
     name = binding.node.id if isinstance(binding.node, ast.Name) else name
     if parts_of(name) & _EPOCHS:
         return Progress("epoch", first)
-    loop = _loop_around(binding.node, module)
-    inside = loop is not None and _is_in_a_loop(loop, module)
-    return Progress("within" if inside else "run", first)
+    around = list(itertools.islice(_loops_around(binding.node, module), 2))
+    return Progress("within" if len(around) == 2 else "run", first)
 
 
 def _added(binding: Binding) -> int:
@@ -148,8 +148,9 @@ def _added(binding: Binding) -> int:
 
 def _first_value(found: list[Binding]) -> int:
     for binding in found:
-        if binding.kind == "assign" and binding.value is not None and not _added(binding):
-            return _number(binding.value, binding.module)
+        match binding:
+            case Binding(kind="assign", value=ast.expr() as value) if not _added(binding):
+                return _number(value, binding.module)
     return 0
 
 
@@ -173,13 +174,9 @@ def _is_before(binding: Binding, use: ast.expr, loop: ast.AST) -> bool:
 def _is_reset(loop: ast.AST, module: Module, found: list[Binding]) -> bool:
     """Whether a counter of a loop starts anew in every round of a loop around it."""
     for binding in found:
-        if binding.kind == "assign" and not _added(binding) and binding.module is module:
+        if binding.kind == "assign" and not _added(binding):
             return any(outer is not loop for outer in _loops_around(binding.node, module))
     return False
-
-
-def _is_in_a_loop(loop: ast.AST, module: Module) -> bool:
-    return any(True for _ in _loops_around(loop, module))
 
 
 def _loops_around(node: ast.AST, module: Module, depth: int = 0) -> Iterator[ast.AST]:
@@ -188,7 +185,6 @@ def _loops_around(node: ast.AST, module: Module, depth: int = 0) -> Iterator[ast
     while isinstance(here, _LOOPS):
         yield here
         here = module.enclosing(here, *_LOOPS, *_DEFINITIONS)
-    program = module.program
-    if depth < 2 and program is not None and isinstance(here, ast.FunctionDef):
-        for site in program.sites(module, here):
+    if depth < 2 and isinstance(here, ast.FunctionDef):
+        for site in module.program.sites(module, here):
             yield from _loops_around(site.node, site.module, depth + 1)

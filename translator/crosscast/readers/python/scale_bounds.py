@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Confidence, Fact
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
-from crosscast.readers.python.library_calls import value_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -59,8 +59,8 @@ def _facts(node: ast.AST, scale: ast.expr, module: Module, reader: str) -> Itera
         return
     sure: Confidence = "certain" if condition is None else "likely"
     for path, limit in found:
-        known = value_of(limit, module)
-        if known is not None and known != Known(None):
+        known = evaluate(limit, module.owner_of(limit))
+        if known != Known(None):
             yield fact_of(path, known, place, reader=reader, confidence=sure)
 
 
@@ -107,16 +107,16 @@ def _is_scaler(node: ast.expr, module: Module) -> bool:
     text = module.text(node)
     if text not in ("self", "super()"):
         return bool(_SCALER.search(text))
-    owner = module.class_of(node)
-    return owner is not None and any(_BASE.search(module.text(base)) for base in owner.bases)
+    bases = getattr(module.class_of(node), "bases", [])
+    return any(_BASE.search(module.text(base)) for base in bases)
 
 
 def _hands_on(call: Call) -> bool:
     """Whether a method `update` passes its own argument on."""
-    function, given = call.module.function_of(call.node), call.node.args
-    if not isinstance(function, ast.FunctionDef) or function.name != "update" or not given:
-        return False
-    return identifier(given[0]) in {argument.arg for argument in function.args.args}
+    match call.module.function_of(call.node), call.node.args:
+        case ast.FunctionDef(name="update", args=arguments), [given, *_]:
+            return identifier(given) in {argument.arg for argument in arguments.args}
+    return False
 
 
 def _bounds(node: ast.expr, module: Module, hops: int = 4) -> Bounds | None:
@@ -133,13 +133,15 @@ def _bounds(node: ast.expr, module: Module, hops: int = 4) -> Bounds | None:
     operands = list(node.args)
     if isinstance(node.func, ast.Attribute) and _is_scale(node.func.value):
         operands.insert(0, node.func.value)
+    if not operands:
+        return None
     sides: Bounds = []
-    if name in _CHOOSING and len(operands) == 2:
+    if name in _CHOOSING:
         operands.sort(key=lambda operand: _bounds(operand, module, hops) is None)
-        sides = [(_CHOOSING[name], operands[1])]
-    elif name in _ONE_SIDED and len(operands) == 2:
-        sides = [(_ONE_SIDED[name], operands[1])]
-    elif name in _CLAMPING and operands:
+        sides = [(_CHOOSING[name], operand) for operand in operands[1:]]
+    elif name in _ONE_SIDED:
+        sides = [(_ONE_SIDED[name], operand) for operand in operands[1:]]
+    elif name in _CLAMPING:
         sides = list(zip((_LOWEST, _HIGHEST), operands[1:], strict=False))
         sides += [(_SIDES[k.arg], k.value) for k in node.keywords if k.arg in _SIDES]
     inner = _bounds(operands[0], module, hops) if sides else None
@@ -161,13 +163,12 @@ def _condition(node: ast.AST, module: Module) -> ast.If | None:
 
 def _guarded(condition: ast.If, scale: ast.expr, module: Module) -> Bounds | None:
     """Return the bound of `if scale < lowest: scaler.update(lowest)`."""
-    test = condition.test
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or condition.orelse:
-        return None
     path = {ast.Lt: _LOWEST, ast.LtE: _LOWEST, ast.Gt: _HIGHEST, ast.GtE: _HIGHEST}
-    side = path.get(type(test.ops[0]))
-    limit, now = value_of(test.comparators[0], module), value_of(scale, module)
-    same = isinstance(limit, Known) and isinstance(now, Known) and limit.value == now.value
-    if side is None or not same or _bounds(test.left, module) != []:
-        return None
-    return [(side, scale)]
+    match condition:
+        case ast.If(test=ast.Compare(left=left, ops=[how], comparators=[right]), orelse=[]):
+            match evaluate(right, module), evaluate(scale, module.owner_of(scale)):
+                case Known(value=limit), Known(value=now) if limit == now:
+                    side = path.get(type(how))
+                    if side is not None and _bounds(left, module) == []:
+                        return [(side, scale)]
+    return None

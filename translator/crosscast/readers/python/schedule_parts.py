@@ -101,9 +101,7 @@ def part_of_curve(
     """
     name = "custom" if curve.hold else curve.name
     other = spelled not in ("constant", "linear", "cosine", "polynomial", "inverse_sqrt", "")
-    if (name == "custom" and other and not curve.hold) or (
-        name == "inverse_sqrt" and spelled == "noam"
-    ):
+    if (curve.name == "custom" and other) or (name == "inverse_sqrt" and spelled == "noam"):
         name = spelled
     part = SchedulePart(name, places, curve.warms, by_default=by_default, curve=curve)
     if curve.warms and curve.warmup is not None:
@@ -146,8 +144,9 @@ def _tell_curve(writer: FactWriter, part: SchedulePart, curve: RateCurve) -> Non
     else:
         reason = "it depends on what is not known here"
         writer.unknown("schedule.end_factor", reason, *places, expression="the last rate")
-    if part.decay == "polynomial" and curve.power is not None:
-        writer.say("schedule.power", curve.power, *places, origin="derived")
+    match part.decay, curve.power:
+        case "polynomial", float() as power:
+            writer.say("schedule.power", power, *places, origin="derived")
     if curve.warms:
         writer.say("schedule.decay_from", curve.decay_from, *places, origin="derived")
 

@@ -205,22 +205,20 @@ def _behind(call: Call) -> str:
     words = {str(k.arg) for k in call.node.keywords}
     if words & {"d_model", "model_dim", "dmodel"}:
         return "noam"
-    if call.method == "get_scheduler" and _is_chosen(call):
-        return "selectable"
+    if call.method == "get_scheduler":
+        return "selectable" if _is_chosen(call) else "elsewhere"
     return "elsewhere" if any(_TOTAL.search(word) for word in words) else ""
 
 
 def _is_chosen(call: Call) -> bool:
     """Whether a setting names the schedule that a library makes: `get_scheduler(args.kind)`."""
-    named = call.node.args[:1] or [k.value for k in call.node.keywords if k.arg == "name"]
-    return bool(named) and origin(named[0], call.module) in ("flag", "config")
+    named = call.bound().get("name", next(iter(call.node.args), None))
+    return named is not None and origin(named, call.module) in ("flag", "config")
 
 
 def _is_here(call: Call) -> bool:
     """Whether a schedule is a function or a class of the program."""
     program = call.module.program
-    if program is None:
-        return False
     shown = last(call.name) or call.method
     return program.function(call) is not None or any(shown in m.classes for m in program.modules)
 
@@ -235,7 +233,7 @@ def _library_calls(found: ExpressionSources) -> Iterator[tuple[Call, str]]:
             if _SCHEDULE_CALL.fullmatch(name):
                 yield call, name
                 break
-            if ":" not in name and name and decay_of(shown):
+            if ":" not in name and decay_of(shown):
                 yield call, name
                 break
 
@@ -260,10 +258,12 @@ def _word(call: Call, name: str) -> str:
 
 def _between(call: Call) -> str:
     """Return whether a straight line rises (warm-up) or falls."""
-    first, final = plain(call.argument("init_value")), plain(call.argument("end_value"))
-    if first == 0 or (isinstance(first, int | float) and first < 1e-7):
-        return "warmup"
-    return "linear" if final is not None or first is not None else ""
+    match plain(call.argument("init_value")), plain(call.argument("end_value")):
+        case int() | float() as first, _ if first < 1e-7:
+            return "warmup"
+        case None, None:
+            return ""
+    return "linear"
 
 
 def _base(call: Call) -> tuple[ast.expr, Module] | None:
@@ -292,7 +292,7 @@ def _length(call: Call) -> str:
 
 def _shown(value: Value | None, text: str) -> str:
     match value:
-        case Known(value=int() | float() as number, flag=flag) if not isinstance(number, bool):
+        case Known(value=int() | float() as number, flag=flag):
             return flag or str(number)
         case Unknown(names=(name,)):
             return name

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import TYPE_CHECKING, Literal
 
-from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.readers.python.default_conditions import runs_by_default
 from crosscast.readers.python.fact_writer import FactWriter, place_of
 from crosscast.readers.python.frameworks import framework_of
-from crosscast.readers.python.library_calls import matching
+from crosscast.readers.python.library_calls import matching, value_of
 
 if TYPE_CHECKING:
     from crosscast.facts.fact import Fact
@@ -38,16 +36,12 @@ def seed_facts(program: Program, framework: Seeded, reader: str) -> list[Fact]:
     if framework_of(program) not in ("", framework):
         return writer.facts
     for _, call in matching(program, _SEEDS[framework]):
-        value = first_argument(call, "seed")
-        if value is not None and runs_by_default(call.node, call.module) is not False:
-            writer.number("seed", value, place_of(call))
+        if runs_by_default(call.node, call.module) is not False:
+            writer.number("seed", first_argument(call, "seed"), place_of(call))
             break
     return writer.facts
 
 
 def first_argument(call: Call, name: str) -> Value | None:
     """Return an argument by its name, or the first one."""
-    found = call.argument(name)
-    if found is None and call.node.args and not isinstance(call.node.args[0], ast.Starred):
-        found = evaluate(call.node.args[0], call.module)
-    return found
+    return call.argument(name) or value_of(next(iter(call.node.args), None), call.module)

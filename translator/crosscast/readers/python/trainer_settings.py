@@ -25,16 +25,17 @@ def from_call(call: Call) -> Settings:
         module = call.module.owner_of(node)
         value = call.argument(name)
         if value is not None:
-            found.add(setting_of(name, value, node, call, module.text(node)))
-        if name == "lr_scheduler_kwargs" and isinstance(node, ast.Dict):
-            for key, inner in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    text = module.text(inner)
-                    found.add(setting_of(key.value, evaluate(inner, module), inner, call, text))
+            found.add(setting_of(name, value, node, call))
+        match name, node:
+            case "lr_scheduler_kwargs", ast.Dict(keys=keys, values=values):
+                for key, inner in zip(keys, values, strict=True):
+                    match key:
+                        case ast.Constant(value=str(word)):
+                            found.add(setting_of(word, evaluate(inner, module), inner, call))
     return found
 
 
-def setting_of(name: str, value: Value, node: ast.expr, call: Call, text: str) -> Setting:
+def setting_of(name: str, value: Value, node: ast.expr, call: Call) -> Setting:
     """Return one argument as a setting, with its place."""
     places = (call.module.owner_of(node).span(node),)
     match value:
@@ -47,42 +48,40 @@ def setting_of(name: str, value: Value, node: ast.expr, call: Call, text: str) -
         case Choice(options=((_, Known(value=plain, flag=flag)), *_)) if flag:
             return Setting(name=name, value=plain_of(plain), places=places, origin="flag")
     reason = value.reason if isinstance(value, Unknown) else "it depends on a condition"
-    return Setting(
-        name=name, known=False, reason=reason or text, places=places, origin="function_argument"
-    )
+    return Setting(name=name, known=False, reason=reason, places=places, origin="function_argument")
 
 
 def from_flags(flags: Mapping[str, Flag]) -> Settings:
     """Return the fields of a dataclass that the command line fills."""
     found = Settings()
     for name, flag in flags.items():
-        value = flag.given or flag.default
-        if isinstance(value, Known):
-            found.add(
-                Setting(name=name, value=plain_of(value.value), places=(flag.span,), origin="flag")
-            )
+        match flag.value:
+            case Known(value=value):
+                places = (flag.span,)
+                found.add(Setting(name=name, value=plain_of(value), places=places, origin="flag"))
     return found
 
 
 def plain_of(value: object) -> PlainValue:
     """Return a value as settings hold it."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Symbol):
-        return last(value.name).lower()
     if isinstance(value, tuple | list):
-        parts: list[Plain] = [
-            item if item is None or isinstance(item, bool | int | float | str) else str(item)
-            for item in value
-        ]
-        return tuple(parts)
+        return tuple(map(_plain_item, value))
+    return _plain_item(value)
+
+
+def _plain_item(value: object) -> Plain:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Symbol(name=name):
+            return last(name).lower()
     return str(value)
 
 
 def with_expressions(writer: SettingWriter, texts: Mapping[object, str]) -> list[Fact]:
     """Return the facts, each with the text of the source at its place."""
     return [
-        replace(setting, expression=setting.expression or texts.get(setting.places[0], ""))
+        replace(setting, expression=texts.get(setting.places[0], setting.expression))
         if setting.places and setting.origin not in ("literal", "library_default", "presence")
         else setting
         for setting in writer.facts

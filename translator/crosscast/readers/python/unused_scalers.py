@@ -51,7 +51,7 @@ def _scales_to_show(node: ast.AST, module: Module) -> bool:
     if isinstance(statement, ast.Expr):
         return True
     match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]) if statement.value is call:
+        case ast.Assign(targets=[ast.Name(id=name)]):
             return all(
                 _is_shown(read, module)
                 for read in module.nodes

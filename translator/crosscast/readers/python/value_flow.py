@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import identifier
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
-    from crosscast.pysource.programs.scopes import Binding
 
 Part = tuple[ast.AST, "Module"]
 Enters = Callable[[ast.Call, "Module"], bool]
@@ -69,18 +69,16 @@ def _behind(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module]]:
         return
     for binding in definitions(node, module):
         if binding.kind == "parameter":
-            program = binding.module.program
-            if program is not None:
-                yield from program.arguments_for(binding, getattr(binding.node, "arg", ""))
+            yield from module.program.arguments_for(binding, getattr(binding.node, "arg", ""))
             continue
         value = value_in(binding)
         if value is None:
             continue
         if binding.kind == "assign" and binding.path and isinstance(value, ast.Call):
             items = [_at(v, binding.path[0]) for v, _ in _returned(value, binding.module)]
-            if items and all(item is not None for item in items):
-                owner = binding.module
-                yield from ((i, owner.owner_of(i)) for i in items if i is not None)
+            whole = [item for item in items if item is not None]
+            if items and whole == items:
+                yield from ((item, module.owner_of(item)) for item in whole)
                 continue
         yield value, binding.module
         path = binding.path[:1] if binding.kind == "assign" else ()
@@ -104,11 +102,11 @@ def _put_into(
     module = binding.module
     text = module.text(node)
     for call in module.calls:
-        if call.method not in _PUTS or call.receiver_text != text or len(call.node.args) != 1:
+        if call.method not in _PUTS or call.receiver_text != text:
             continue
         home = binding.scope if isinstance(node, ast.Name) else None
         if home is None or module.scope_of(call.node).lookup(text) is home:
-            yield call.node.args[0], module
+            yield from ((given, module) for given in call.node.args)
 
 
 def _dependencies(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Module]]:
@@ -125,28 +123,28 @@ def _dependencies(node: ast.AST, module: Module) -> Iterator[tuple[ast.expr, Mod
 
 def _at(value: ast.expr, place: int) -> ast.expr | None:
     """Return one item of a returned tuple; None if it is not written as one."""
-    if isinstance(value, ast.Tuple) and place < len(value.elts):
-        return value.elts[place]
-    return None
+    elements = value.elts if isinstance(value, ast.Tuple) else []
+    return next(iter(elements[place : place + 1]), None)
 
 
 def _returned(node: ast.Call, module: Module) -> Iterator[tuple[ast.expr, Module]]:
-    program = module.program
-    found = program.function(module.call(node)) if program is not None else None
-    scope = found[0].scopes.get(found[1]) if found is not None else None
-    for returned in scope.returns if scope is not None else ():
-        if returned.value is not None and found is not None:
-            yield returned.value, found[0]
+    match module.program.function(module.call(node)):
+        case (where, function):
+            scope = where.scopes.get(function)
+            for returned in getattr(scope, "returns", ()):
+                if returned.value is not None:
+                    yield returned.value, where
 
 
 def value_in(binding: Binding) -> ast.expr | None:
     """Return the expression that gives a name its value; None if there is none."""
-    if binding.kind == "loop":
-        return _item(binding.value, binding.path)
-    if binding.kind in ("assign", "with"):
-        return binding.value
-    if binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
-        return binding.node.value
+    match binding:
+        case Binding(kind="loop"):
+            return _item(binding.value, binding.path)
+        case Binding(kind="assign" | "with"):
+            return binding.value
+        case Binding(kind="augment", node=ast.AugAssign(value=value)):
+            return value
     return None
 
 
@@ -157,21 +155,22 @@ def _item(iterated: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
         iterated: what the loop runs over.
         path: the item's position in the loop's target.
     """
-    while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
-        name, given = iterated.func.id, iterated.args
-        if name == "enumerate" and path and given:
-            if path[0] == 0:
+    while True:
+        match iterated, path:
+            case ast.Call(func=ast.Name(id="enumerate")), (0, *_):
                 return None  # the counter
-            iterated, path = given[0], path[1:]
-        elif name == "zip" and path and path[0] < len(given):
-            if any(isinstance(argument, ast.Starred) for argument in given):
+            case ast.Call(func=ast.Name(id="enumerate"), args=[rows, *_]), (_, *rest):
+                iterated, path = rows, tuple(rest)
+            case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(), *_]), _:
                 return iterated
-            iterated, path = given[path[0]], path[1:]
-        elif name in _SAME and given:
-            iterated = given[0]
-        else:
-            return iterated
-    return iterated
+            case ast.Call(func=ast.Name(id="zip"), args=given), (place, *rest) if place < len(
+                given
+            ):
+                iterated, path = given[place], tuple(rest)
+            case ast.Call(func=ast.Name(id=name), args=[rows, *_]), _ if name in _SAME:
+                iterated = rows
+            case _:
+                return iterated
 
 
 def root_of(node: ast.AST, module: Module) -> str:
