@@ -14,7 +14,14 @@ from crosscast.pysource.values.value import Choice, Known, Symbol, Unknown, Valu
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.unseen import is_trained, unseen_casts, unseen_scalers
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.library_calls import calls_of, matching, plain, text_value, uses
+from crosscast.readers.python.library_calls import (
+    calls_of,
+    matching,
+    plain,
+    text_value,
+    uses,
+    value_of,
+)
 from crosscast.readers.python.precision import Site, precision_facts, site, types_in
 from crosscast.readers.python.scale_bounds import own_bounds
 from crosscast.readers.python.scaler_switches import tell_idle_scalers
@@ -88,17 +95,21 @@ def _is_decorate(cast_site: Site) -> bool:
 def cast_sites(program: Program) -> Iterator[Site]:
     """Yield the places that cast: regions of auto_cast, and decorated models."""
     for name, call in matching(program, CAST):
-        switch = _switch(call)
-        if switch in call.bound() and plain(call.argument(switch)) is False:
-            value = call.argument(switch)
-            if isinstance(value, Known) and value.origin == "literal":
-                continue
-        yield _cast(name, call)
+        if not _is_off(call.argument(_switch(call))):
+            yield _cast(name, call)
     for _name, call in matching(program, DECORATE):
         level = call.argument("level")
         mode = "full" if text_value(level) == "O2" else "mixed"
         chosen = call.bound().get("dtype")
         yield site(call.node, call.module, _types(call), chosen=chosen, mode=mode)  # type: ignore[arg-type]
+
+
+def _is_off(value: Value | None) -> bool:
+    """Whether the source says False."""
+    match value:
+        case Known(value=False, origin="literal"):
+            return True
+    return False
 
 
 def _switch(call: Call) -> str:
@@ -142,7 +153,7 @@ def _compared_types(call: Call) -> Iterator[str]:
             continue
         if where.text(node.left) == call.module.owner_of(chosen).text(chosen):
             for word in (each for other in node.comparators for each in walk(other)):
-                if isinstance(word, ast.Constant) and isinstance(word.value, str):
+                if isinstance(word, ast.Constant):
                     yield from types_in(Known(word.value))
 
 
@@ -168,22 +179,19 @@ def scaling_facts(
     """
     bound = call.bound()
     span = call.module.span(call.node)
-    if "enable" in bound:
-        enabled = call.argument("enable")
-        if isinstance(enabled, Known) and enabled.value is False and enabled.origin == "literal":
-            return
+    if _is_off(call.argument("enable")):
+        return
     dynamic = call.argument("use_dynamic_loss_scaling")
     yield from mode_facts(dynamic, any(name in bound for name in settings), span, under, reader)
-    fixed = isinstance(dynamic, Known) and dynamic.value is False and dynamic.origin == "literal"
+    if _is_off(dynamic):
+        settings = settings | {"init_loss_scaling": "loss_scaling.scale"}
     for name, field in settings.items():
-        value = call.argument(name) if name in bound else None
-        if value is None or (isinstance(value, Known) and value.value is None):
-            continue
-        if fixed and field == "loss_scaling.init_scale":
-            field = "loss_scaling.scale"
-        node = bound[name]
-        place = call.module.owner_of(node).span(node)
-        yield fact_of(field, value, place, under=under, reader=reader)
+        match value_of(bound.get(name), call.module):
+            case None | Known(value=None):
+                pass
+            case value:
+                place = call.module.owner_of(bound[name]).span(bound[name])
+                yield fact_of(field, value, place, under=under, reader=reader)
 
 
 def mode_facts(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
     from crosscast.pysource.programs.module import Module
 
-_APPLY = frozenset({"minimize", "backward", "apply_gradients"})
 _DECAY = frozenset({"decay", "wd"})
 _RATE = frozenset({"lr", "rate", "learning"})
 
@@ -51,29 +50,26 @@ def decay_by_hand(module: Module) -> DecayByHand | None:
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:
     """Yield the factors of a product."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        yield from _factors(node.left)
-        yield from _factors(node.right)
-    else:
-        yield node
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            yield from (*_factors(left), *_factors(right))
+        case _:
+            yield node
 
 
 def _loop(node: ast.BinOp, module: Module) -> ast.For | None:
     """Return the loop over what an update returned, if the difference is of its parameters."""
-    loop = module.enclosing(node, ast.For)
-    if loop is None or not isinstance(loop.target, ast.Tuple) or not loop.target.elts:
-        return None
-    first = identifier(loop.target.elts[0])
-    if identifier(node.left) != first:
-        return None
-    return loop if _is_update(loop.iter, module) else None
+    match module.enclosing(node, ast.For):
+        case ast.For(target=ast.Tuple(elts=[first, *_]), iter=pairs) as loop:
+            mine = identifier(node.left) == identifier(first)
+            return loop if mine and _is_update(pairs, module) else None
+    return None
 
 
 def _is_update(node: ast.expr, module: Module) -> bool:
     """Whether it is `pairs` of `_, pairs = optimizer.minimize(loss)`, or the call itself."""
-    if isinstance(node, ast.Call):
-        return identifier(node.func) in _APPLY
-    return any(
-        isinstance(binding.value, ast.Call) and identifier(binding.value.func) in _APPLY
-        for binding in definitions(node, module)
-    )
+    for value in (node, *(binding.value for binding in definitions(node, module))):
+        match value:
+            case ast.Call(func=ast.Attribute(attr="minimize" | "backward" | "apply_gradients")):
+                return True
+    return False

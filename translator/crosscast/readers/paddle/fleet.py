@@ -28,6 +28,7 @@ NAME = "paddle-fleet"
 _STRATEGY = re.compile(
     r"paddle\.(distributed\.fleet|fluid\.incubate\.fleet)\.[\w.]*DistributedStrategy"
 )
+_PARALLEL = re.compile(r"paddle\.(([\w.]+\.)?dygraph\.(parallel\.)?)?DataParallel")
 _ENABLES = frozenset({"set_recompute", "enable_recompute", "recompute_enable"})
 """Methods of models of PaddleNLP and ppdiffusers that switch recomputing on."""
 _HYBRID = ("mp_degree", "pp_degree", "sharding_degree", "sep_degree")
@@ -92,18 +93,15 @@ def _is_strategy(node: ast.expr, module: Module) -> bool:
 def entries(node: ast.expr, module: Module) -> dict[str, tuple[ast.expr, Module]]:
     """Return the entries of a dictionary display, also behind a name."""
     for here, where in chase(node, module):
-        if isinstance(here, ast.Dict):
-            return {
-                key.value: (value, where)
-                for key, value in zip(here.keys, here.values, strict=True)
-                if isinstance(key, ast.Constant) and isinstance(key.value, str)
-            }
-        if (
-            isinstance(here, ast.Call)
-            and isinstance(here.func, ast.Name)
-            and here.func.id == "dict"
-        ):
-            return {k.arg: (k.value, where) for k in here.keywords if k.arg}
+        match here:
+            case ast.Dict(keys=keys, values=values):
+                return {
+                    key.value: (value, where)
+                    for key, value in zip(keys, values, strict=True)
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                }
+            case ast.Call(func=ast.Name(id="dict"), keywords=given):
+                return {keyword.arg or "": (keyword.value, where) for keyword in given}
     return {}
 
 
@@ -156,8 +154,7 @@ def _amp(node: ast.Assign, module: Module) -> Iterator[Fact]:
         if name in found:
             inner, where = found[name]
             setting = value_of(inner, where)
-            if setting is not None:
-                yield fact_of(field, setting, where.span(inner), under=under, reader=NAME)
+            yield fact_of(field, setting, where.span(inner), under=under, reader=NAME)
 
 
 def _merge(node: ast.Assign, module: Module) -> Iterator[Fact]:
@@ -174,8 +171,7 @@ def _merge_configs(found: Entries, node: ast.AST, module: Module) -> Iterator[Fa
     if "k_steps" in found:
         inner, where = found["k_steps"]
         value = located(value_of(inner, where), inner, where)
-        if value is not None:
-            yield fact_of("accumulation.steps", value, where.span(inner), reader=NAME)
+        yield fact_of("accumulation.steps", value, where.span(inner), reader=NAME)
     average = value_of(*found["avg"]) if "avg" in found else None
     word = "library"
     if isinstance(average, Known):
@@ -189,7 +185,7 @@ def _pipeline(found: Entries, node: ast.AST, module: Module) -> Iterator[Fact]:
         return
     inner, where = found["accumulate_steps"]
     value = located(value_of(inner, where), inner, where)
-    if value is None or plain(value) == 1:
+    if plain(value) == 1:
         return
     span = module.span(node)
     yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
@@ -203,7 +199,7 @@ def _wrapped(program: Program) -> Iterator[Fact]:
     for name, call in calls_of(program):
         span = call.module.span(call.node)
         shown = last(name)
-        if shown == "GradientMergeOptimizer" and name.startswith("paddle."):
+        if shown == "GradientMergeOptimizer":
             found = {k: (v, call.module) for k, v in call.bound().items()}
             yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
             yield fact_of("accumulation.no_sync", Known("library"), span, reader=NAME)
@@ -218,7 +214,7 @@ def _wrapped(program: Program) -> Iterator[Fact]:
                 continue
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
             yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
-        elif call.method in _ENABLES and call.receiver is not None:
+        elif call.method in _ENABLES:
             yield from _enabled(call)
 
 
@@ -235,8 +231,9 @@ def _enabled(call: Call) -> Iterator[Fact]:
 
 def _fused(call: Call) -> Iterator[Fact]:
     """Yield the window of the optimizer that counts its micro-batches itself."""
-    value = call.argument("gradient_accumulation_steps")
-    if "gradient_accumulation_steps" not in call.bound() or value is None or plain(value) == 1:
+    given = call.bound().get("gradient_accumulation_steps")
+    value = value_of(given, call.module)
+    if value is None or plain(value) == 1:
         return
     span = call.module.span(call.node)
     yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
@@ -251,18 +248,12 @@ def _trains(call: Call) -> bool:
 
 
 def _kinds(program: Program) -> Iterator[Fact]:
-    inits = [c for n, c in calls_of(program) if n.startswith("paddle.") and ".fleet." in n]
-    inits = [call for call in inits if call.method == "init"]
+    inits = [c for name, c in calls_of(program) if ".fleet." in name and c.method == "init"]
     words = False
     for name, call in calls_of(program):
         shown = last(name)
         word = ""
-        if (
-            name == "paddle.DataParallel"
-            or name.endswith("dygraph.DataParallel")
-            or name.endswith("dygraph.parallel.DataParallel")
-            or (shown == "with_data_parallel" and _trains(call))
-        ):
+        if _PARALLEL.fullmatch(name) or (shown == "with_data_parallel" and _trains(call)):
             word = "paddle_dp"
         elif ".fleet." in name and shown in (
             "distributed_optimizer",
@@ -284,13 +275,11 @@ def _kinds(program: Program) -> Iterator[Fact]:
         yield fact_of("parallel.kind", Known(("fleet",)), span, reader=NAME)
     for module in program.modules:
         for node in module.every(ast.Assign):
-            if (
-                isinstance(node.targets[0], ast.Attribute)
-                and node.targets[0].attr == "mode"
-                and isinstance(node.value, ast.Constant)
-                and node.value.value == "nccl2"
-            ):
-                yield fact_of("parallel.backend", Known("nccl"), module.span(node), reader=NAME)
+            match node:
+                case ast.Assign(
+                    targets=[ast.Attribute(attr="mode"), *_], value=ast.Constant(value="nccl2")
+                ):
+                    yield fact_of("parallel.backend", Known("nccl"), module.span(node), reader=NAME)
 
 
 READER = PaddleFleetReader()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.evaluation.choices import certain_truth
 from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.value import Known, Unknown, Value
+from crosscast.pysource.values.value import Known, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches, is_possible
 from crosscast.readers.python.library_calls import calls_of, plain, value_of
@@ -24,7 +24,6 @@ from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
-    from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
 _MASTERS = re.compile(r"(create|make|get|append)_master_params?(_grads|_gradients)?\w*")
@@ -34,19 +33,11 @@ _SETTINGS = scaling_words("paddle")
 
 def masters(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts of a program's own fp16 code."""
-    calls = [call for _, call in calls_of(program)]
-    makers = [
-        c
-        for c in calls
-        if _MASTERS.fullmatch(c.method) and _is_paddle(c.module) and is_possible(c.node, c.module)
-    ]
+    calls = [call for _, call in calls_of(program) if "paddle" in call.module.source.text]
+    makers = [c for c in calls if _MASTERS.fullmatch(c.method) and is_possible(c.node, c.module)]
     if makers:
         yield from _made_here(makers, calls, reader)
     yield from _asked_for(calls, bool(makers), reader)
-
-
-def _is_paddle(module: Module) -> bool:
-    return "paddle" in module.source.text
 
 
 def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[Fact]:
@@ -55,7 +46,7 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
     yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
     sites = [site(c.node, c.module, ("float16",), mode="full") for c in makers]
     yield from precision_facts(sites, reader)
-    dynamic = [c for c in calls if _DYNAMIC.fullmatch(c.method) and c.module is first.module]
+    dynamic = [c for c in calls if _DYNAMIC.fullmatch(c.method)]
     scale = _scale_of(first)
     if dynamic:
         guarded = branches(dynamic[0].node, dynamic[0].module)
@@ -71,8 +62,7 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
         yield fact_of("loss_scaling.mode", Known("static"), span, reader=reader)
         yield fact_of("loss_scaling.scale", scale, span, reader=reader)
     for call in calls:
-        clips = call.method.endswith(("GradientClipByGlobalNorm", "ClipGradByGlobalNorm"))
-        if clips and call.module is first.module:
+        if call.method.endswith(("GradientClipByGlobalNorm", "ClipGradByGlobalNorm")):
             place = call.module.span(call.node)
             yield fact_of("clipping.unscaled_first", Known("yes"), place, reader=reader)
 
@@ -80,67 +70,54 @@ def _made_here(makers: list[Call], calls: list[Call], reader: str) -> Iterator[F
 def _scale_of(call: Call) -> Value | None:
     """Return the scale passed to the function that creates the master weights."""
     bound = call.bound()
-    node = next((bound[n] for n in bound if "scal" in n), None)
-    if node is None:
-        node = next((a for a in call.node.args if "scal" in call.module.text(a)), None)
-    return value_of(node, call.module)
+    scales = [bound[name] for name in bound if "scal" in name]
+    scales += [given for given in call.node.args if "scal" in call.module.text(given)]
+    return value_of(next(iter(scales), None), call.module)
 
 
 def _settings(call: Call, reader: str) -> Iterator[Fact]:
     """Yield the loss scale settings among the parameters of the enclosing function."""
     module = call.module
     function = module.function_of(call.node)
-    if function is None:
-        return
-    names = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    for parameter in names:
+    inside = walk(function) if function is not None else []
+    uses = [node for node in inside if isinstance(node, ast.Name)]
+    for parameter in (node for node in inside if isinstance(node, ast.arg)):
         field = _SETTINGS.get(parameter.arg)
         if field is None:
             continue
-        use = next(
-            (
-                n
-                for n in walk(function)
-                if isinstance(n, ast.Name) and n.id == parameter.arg and isinstance(n.ctx, ast.Load)
-            ),
-            None,
-        )
-        if use is not None:
-            value = value_of(use, module)
-            if value is not None:
-                yield fact_of(field, value, module.span(parameter), reader=reader)
+        for use in [u for u in uses if u.id == parameter.arg][:1]:
+            yield fact_of(field, value_of(use, module), module.span(parameter), reader=reader)
 
 
 def _asked_for(calls: list[Call], here: bool, reader: str) -> Iterator[Fact]:
     """Yield the facts of a call that passes `use_fp16` to a function of another file."""
     for call in calls:
-        words = {k.arg: k.value for k in call.node.keywords if k.arg}
+        words = call.bound()
         switch = words.get("use_fp16")
-        if switch is None or "warmup_steps" not in words or not _is_paddle(call.module):
+        if switch is None or "warmup_steps" not in words:
             continue
         span = call.module.span(call.node)
         if certain_truth(switch, call.module) is False:
             return
-        if not here:
-            yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
+        yield fact_of("api", Known(("paddle_static_custom",)), span, reader=reader)
         cast = site(call.node, call.module, ("float16",), switch=switch, mode="full")
         yield from precision_facts([cast], reader)
         dynamic = words.get("use_dynamic_loss_scaling")
         fixed = words.get("loss_scaling")
         if dynamic is not None:
-            value = value_of(dynamic, call.module)
-            known = isinstance(value, Known) and value.origin == "literal"
-            word = "selectable"
-            if known and isinstance(value, Known):
-                word = "dynamic" if value.value else "static"
+            match value_of(dynamic, call.module):
+                case Known(value=on, origin="literal"):
+                    word = "dynamic" if on else "static"
+                case _:
+                    word = "selectable"
             yield fact_of("loss_scaling.mode", Known(word), span, reader=reader)
             yield fact_of("scaler_update.status", Known("custom"), span, reader=reader)
         elif fixed is not None:
             yield fact_of("loss_scaling.mode", Known("static"), span, reader=reader)
-            yield from _field("loss_scaling.scale", fixed, call, reader)
+            yield _field("loss_scaling.scale", fixed, call, reader)
         for name, field in _SETTINGS.items():
             if name in words:
-                yield from _field(field, words[name], call, reader)
+                yield _field(field, words[name], call, reader)
         if not here:
             yield from _schedule(words, call, reader)
         return
@@ -160,7 +137,5 @@ def _schedule(words: dict[str, ast.expr], call: Call, reader: str) -> Iterator[F
     yield fact_of("schedule.stepped_per", Known("step"), place, reader=reader)
 
 
-def _field(field: str, node: ast.expr, call: Call, reader: str) -> Iterator[Fact]:
-    value = value_of(node, call.module)
-    if isinstance(value, Known | Unknown):
-        yield fact_of(field, value, call.module.span(node), reader=reader)
+def _field(field: str, node: ast.expr, call: Call, reader: str) -> Fact:
+    return fact_of(field, value_of(node, call.module), call.module.span(node), reader=reader)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import chase
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.paddle.decay_by_hand import DecayByHand, decay_by_hand
 from crosscast.readers.paddle.rates import rates
@@ -67,6 +67,11 @@ _BY_UPDATES = frozenset(
         *("PolynomialDecay", "PiecewiseDecay", "CosineDecay", "LinearLrWarmup"),
     }
 )
+_FUNCTIONS = {
+    "clip_grad_norm_": ("global_norm", "max_norm"),
+    "clip_grad_value_": ("value", "clip_value"),
+}
+_UNSEEN = Unknown("", "the call shows no limit")
 _FILTERS = ("apply_decay_param_fun", "exclude_from_weight_decay_fn")
 
 
@@ -115,20 +120,21 @@ class PaddleOptimizerReader:
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program creates."""
-    seen: set[tuple[ast.AST, str]] = set()
+    found: dict[tuple[ast.AST, str], OptimizerCall] = {}
     for name, call in matching(program, OPTIMIZER):
         family = family_of(last(name))
-        if family and (call.node, family) not in seen:
-            seen.add((call.node, family))  # a choice of two classes is two optimizers
-            yield optimizer_call(call, name, family, coupled=family in _COUPLED)
+        if family:  # a choice of two classes is two optimizers
+            made = optimizer_call(call, name, family, coupled=family in _COUPLED)
+            found.setdefault((call.node, family), made)
     for call in program.calls():
         match call.node.func:
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, word, *_]):
                 if call.module.resolve(owner) == "paddle.optimizer":
                     name = text_value(value_of(word, call.module))
-                    family = family_of(name) if name else "selectable"
-                    if family:
-                        yield optimizer_call(call, name, family, coupled=family in _COUPLED)
+                    family = family_of(name) or "selectable"
+                    made = optimizer_call(call, name, family, coupled=family in _COUPLED)
+                    found.setdefault((call.node, family), made)
+    yield from found.values()
 
 
 def _decayed(optimizer: OptimizerCall, decay: DecayByHand) -> Iterator[Fact]:
@@ -224,22 +230,20 @@ def _clips(program: Program) -> Iterator[Fact]:
         yield fact_of(
             "clipping.unscaled_first", Known("library"), span, reader=NAME, confidence="likely"
         )
-        value = call.argument("clip_norm") or call.argument("max")
-        if value is not None:
-            node = call.bound().get("clip_norm") or call.bound().get("max")
-            place = call.module.span(node) if node is not None else span
-            if node is not None:
-                value = located(value, node, call.module) or value
-            yield fact_of("clipping.value", value, place, reader=NAME)
+        limit = "max" if kind == "value" else "clip_norm"
+        named = [node for word, node in call.bound().items() if word == limit]
+        for node in [*named, *call.node.args][:1]:
+            value = located(value_of(node, call.module), node, call.module)
+            yield fact_of("clipping.value", value, call.module.span(node), reader=NAME)
 
 
 def _clips_of_callers(program: Program) -> Iterator[Fact]:
     """Yield that the caller decides, for optimizers that hand a clip on."""
     if any(last(name) in CLIPS for name, _ in calls_of(program)):
         return
-    for name, call in matching(program, OPTIMIZER):
+    for _name, call in matching(program, OPTIMIZER):
         node = call.bound().get("grad_clip")
-        if node is None or not family_of(last(name)) or origin(node, call.module) != "caller":
+        if node is None or origin(node, call.module) != "caller":
             continue
         span = call.module.span(node)
         yield fact_of("clipping.kind", Known("caller"), span, reader=NAME, confidence="likely")
@@ -249,11 +253,9 @@ def _clips_of_callers(program: Program) -> Iterator[Fact]:
 def _half_masters(program: Program) -> Iterator[Fact]:
     """Yield who decides about half weights, for optimizers that keep float32 copies."""
     sites = []
-    for name, call in matching(program, OPTIMIZER):
+    for _name, call in matching(program, OPTIMIZER):
         node = call.bound().get("multi_precision")
-        if node is None or not family_of(last(name)):
-            continue
-        if origin(node, call.module) != "always":
+        if node is not None and origin(node, call.module) != "always":
             sites.append(site(call.node, call.module, ("float16",), switch=node))
     known = any("amp" in name for name, _ in calls_of(program) if name.startswith("paddle."))
     if sites and not known and not any("amp_configs" in m.source.text for m in program.modules):
@@ -266,14 +268,14 @@ def _half_masters(program: Program) -> Iterator[Fact]:
 def _by_call(program: Program) -> Iterator[Fact]:
     """Yield gradient clipping by function calls."""
     for name, call in calls_of(program):
-        word = {"clip_grad_norm_": "global_norm", "clip_grad_value_": "value"}.get(last(name))
-        if word is None or not name.startswith("paddle."):
+        word, limit = _FUNCTIONS.get(last(name), ("", ""))
+        if not word or not name.startswith("paddle."):
             continue
         span = call.module.span(call.node)
-        value = call.argument("max_norm") or call.argument("clip_value")
         yield fact_of("clipping.kind", Known(word), span, reader=NAME)
-        if value is not None:
-            yield fact_of("clipping.value", value, span, reader=NAME)
+        value = call.argument(limit, _UNSEEN)
+        assert value is not None
+        yield fact_of("clipping.value", value, span, reader=NAME)
 
 
 READER = PaddleOptimizerReader()

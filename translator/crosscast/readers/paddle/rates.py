@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.fact_writer import FactWriter
-from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
+from crosscast.readers.python.library_calls import calls_of, value_of
 from crosscast.readers.python.optimizers import course_facts
 from crosscast.readers.python.rate_curves import RateCurve, curve_of_assignment
 from crosscast.readers.python.schedule_parts import part_of_curve, tell_schedule
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.program import Program
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")
-_BY_NAME = re.compile(r"(^|[._])(lr|lr_\w*|\w*_?sched\w*|\w*lr_sched\w*|lr_sche)$", re.I)
+_BY_NAME = re.compile(r"(^|[._])(?!\w*optim)(lr|lr_\w*|\w*sched\w*)$", re.I)
 _SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradScaler|AmpScaler")
 
 
@@ -56,7 +57,7 @@ def rates(program: Program, reader: str, *, static: bool, told: bool = False) ->
         yield fact_of(
             "schedule.name", Known("elsewhere"), *spans, reader=reader, confidence="guess"
         )
-    if static or _runs_executor(program):
+    if static:
         yield from _beside_executor(program, steps[0], reader, made=made)
 
 
@@ -67,10 +68,8 @@ def _steps(program: Program) -> Iterator[Call]:
             continue
         if isinstance(value_of(call.receiver, call.module), Known):
             continue  # a number, which is no schedule
-        text = call.module.text(call.receiver).partition("[")[0]
-        if _SCHEDULE.match(name) or (
-            _BY_NAME.search(text) and "optim" not in last(canonical(text))
-        ):
+        text = call.receiver_text.partition("[")[0]
+        if _SCHEDULE.match(name) or _BY_NAME.search(text):
             yield call
 
 
@@ -86,13 +85,15 @@ def _behind(steps: list[Call], reader: str) -> Iterator[Fact]:
 def _set(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the schedule that `optimizer.set_lr(rate)` makes, or who computes it."""
     for _, call in calls_of(program):
-        owner, given = call.receiver, call.node.args[:1]
-        if call.method != "set_lr" or owner is None or not given:
+        match call.node:
+            case ast.Call(func=ast.Attribute(value=owner, attr="set_lr"), args=[rate, *_]):
+                kind = kind_by_name(last_name(owner))
+            case _:
+                continue
+        if kind != "optimizer":
             continue
-        if kind_by_name(last_name(owner)) != "optimizer":
-            continue
-        curve = _curve(given[0], call.module)
-        word = _computed_by(given[0], call.module)
+        curve = _curve(rate, call.module)
+        word = _computed_by(rate, call.module)
         span = call.module.span(call.node)
         if curve is not None:
             writer = FactWriter(reader)
@@ -107,10 +108,11 @@ def _set(program: Program, reader: str) -> Iterator[Fact]:
 
 def _curve(rate: ast.expr, module: Module) -> RateCurve | None:
     """Return what the assignment before a rate is set gives, step by step."""
-    made = definitions(rate, module) if isinstance(rate, ast.Name) else ()
-    if len(made) != 1 or not isinstance(made[0].node, ast.Assign) or made[0].path:
-        return None
-    curve = curve_of_assignment(made[0].node, made[0].module)
+    match definitions(rate, module):
+        case [Binding(node=ast.Assign() as made, path=()) as binding]:
+            curve = curve_of_assignment(made, binding.module)
+        case _:
+            return None
     return curve if curve is not None and (curve.name != "constant" or curve.warms) else None
 
 
@@ -122,9 +124,10 @@ def _computed_by(rate: ast.expr, module: Module) -> str:
     for made in definitions(rate, module):
         if made.kind == "parameter":
             return "caller"
-        if made.kind == "assign" and isinstance(made.value, ast.Call):
-            call, program = made.module.call(made.value), made.module.program
-            if program is not None and program.function(call) is None:
+        if isinstance(made.value, ast.Call):
+            program = made.module.program
+            assert program is not None
+            if program.function(made.module.call(made.value)) is None:
                 return "elsewhere"
             if _depends_on_loop(made.value, made.module):
                 return "custom"
@@ -140,17 +143,6 @@ def _depends_on_loop(node: ast.expr, module: Module) -> bool:
             return True
         loop = module.enclosing(loop, ast.For)
     return False
-
-
-def _runs_executor(program: Program) -> bool:
-    return any(
-        name.endswith("Executor.run") or (call.method == "run" and "fetch_list" in _words(call))
-        for name, call in calls_of(program)
-    )
-
-
-def _words(call: Call) -> set[str]:
-    return {k.arg for k in call.node.keywords if k.arg}
 
 
 def _beside_executor(program: Program, call: Call, reader: str, *, made: bool) -> Iterator[Fact]:

@@ -69,15 +69,14 @@ def is_static(program: Program) -> bool:
 
 def _minimizing(program: Program) -> Call | None:
     """Return the call that adds the update to the graph, or that passes an optimizer on."""
-    first: Call | None = None
+    makers: list[Call] = []
     for name, call in calls_of(program):
-        if call.method == "minimize" and call.receiver is not None:
+        if call.method == "minimize":
             return call
-        if name.startswith(("paddle.optimizer.", "paddle.fluid.optimizer.")) and first is None:
-            first = call
-        if call.method in ("optimization", "create_optimizer", "build_optimizer") and first is None:
-            first = call
-    return first
+        makes = call.method in ("optimization", "create_optimizer", "build_optimizer")
+        if makes or name.startswith(("paddle.optimizer.", "paddle.fluid.optimizer.")):
+            makers.append(call)
+    return next(iter(makers), None)
 
 
 def _decorated(call: Call) -> Iterator[Fact]:

@@ -77,9 +77,8 @@ def _parameters(call: Call) -> Iterator[str]:
             node = node.value
         owner = node.value if isinstance(node, ast.Attribute) else None
         if isinstance(owner, ast.Name) and owner.id != "self":
-            bindings = definitions(owner, call.module)
-            if bindings and all(binding.kind == "parameter" for binding in bindings):
-                yield owner.id
+            kinds = {binding.kind for binding in definitions(owner, call.module)}
+            yield from [owner.id] if kinds == {"parameter"} else []
 
 
 def is_trained(program: Program) -> bool:
@@ -104,10 +103,12 @@ def unseen_casts(program: Program, reader: str) -> Iterator[Fact]:
 def unseen_scalers(program: Program, reader: str) -> Iterator[Fact]:
     """Yield that a loss scaler of another file scales the loss: `engine.scaler.scale(loss)`."""
     for name, call in calls_of(program):
-        owner = call.receiver
-        if call.method != "scale" or owner is None or name.startswith("paddle."):
-            continue
-        if kind_by_name(last_name(owner)) == "scaler" and is_trained(program):
+        match call.node.func:
+            case ast.Attribute(value=owner, attr="scale"):
+                kind = kind_by_name(last_name(owner))
+            case _:
+                continue
+        if kind == "scaler" and not name.startswith("paddle.") and is_trained(program):
             span = call.module.span(call.node)
             yield fact_of("loss_scaling.mode", Known("elsewhere"), span, reader=reader)
             yield fact_of("api", Known(("paddle_dygraph_amp",)), span, reader=reader)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 from weakref import WeakKeyDictionary
 
 from crosscast.pysource.programs.evaluate import evaluate
@@ -145,6 +145,10 @@ def uses(program: Program, *roots: str) -> bool:
     return False
 
 
+@overload
+def value_of(node: ast.expr, module: Module) -> Value: ...
+@overload
+def value_of(node: ast.expr | None, module: Module) -> Value | None: ...
 def value_of(node: ast.expr | None, module: Module) -> Value | None:
     """Return the value of an expression that may stand in another module of the program."""
     return None if node is None else evaluate(node, module.owner_of(node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 from crosscast.pysource.flags.reading import flag_read
 from crosscast.pysource.names.containers import definitions
@@ -71,6 +71,10 @@ def origin(node: ast.expr, module: Module, depth: int = 0) -> Who:
     return next((who for who in _ORDER if who in found), "always")
 
 
+@overload
+def located(value: Value, node: ast.expr, module: Module) -> Value: ...
+@overload
+def located(value: Value | None, node: ast.expr, module: Module) -> Value | None: ...
 def located(value: Value | None, node: ast.expr, module: Module) -> Value | None:
     """Return an unknown value with its origin filled in."""
     if isinstance(value, Unknown) and value.origin == "derived" and not value.has_default:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
@@ -29,11 +30,12 @@ from crosscast.readers.tensorflow.sum_windows import length_of
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
-    from crosscast.pysource.programs.module import Module
+    from crosscast.pysource.programs.module import Function, Module
     from crosscast.pysource.programs.program import Program
 
 _SUM = re.compile(r"accum|acc_?grad|grad_?acc|g_acc|sum_?grad|grad_?sum|grads?_?buffer", re.I)
 _GRADIENT = re.compile(r"grad|(^|\W)gv?\b", re.I)
+_DIVIDED = re.compile(rf"loss|cost|{_GRADIENT.pattern}|{_SUM.pattern}", re.I)
 _STEPS = re.compile(
     r"accum|chunk|(^|_)ga_steps|batch_split|iter_size|update_freq|aggregate|num_micro|micro_?batch"
     r"|virtual|grad_?acc|backward_passes",
@@ -112,29 +114,21 @@ def _sync(program: Program) -> str:
 def _helpers(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the arguments of a helper of another file that accumulates gradients."""
     for name, call in calls_of(program):
-        words = {k.arg: k.value for k in call.node.keywords if k.arg}
-        given = next((v for k, v in words.items() if _WORDS.fullmatch(k)), None)
         shown = _class_name(name, call)
-        helper = bool(_HELPER.fullmatch(shown))
         wraps = bool(_WRAPPER.fullmatch(shown))
-        if wraps and given is None and len(call.node.args) >= 2:
-            given = call.node.args[1]
-        if not helper and not wraps:
-            if given is None:
+        lengths = _lengths(call, wraps=wraps)
+        if not wraps and "GradientAccumulator" not in shown:
+            takes = call.method in ("compile", "fit", "Trainer") or _is_optimizer(name)
+            if not lengths or not (takes or _HELPER.fullmatch(shown)):
                 continue
-            if call.method not in ("compile", "fit", "Trainer") and not _is_optimizer(name):
-                continue
-        if given is None and not wraps and not _feeds(call):
-            continue
         span = call.module.span(call.node)
-        value = value_of(given, call.module)
-        if value == Known(1):
+        values = [(given, value_of(given, call.module)) for given in lengths[:1]]
+        if any(value == Known(1) for _, value in values):
             return
         yield fact_of("accumulation.present", Known("yes"), span, reader=reader)
-        if value is not None and given is not None:
-            text = call.module.text(given)
-            if isinstance(value, Unknown) and not value.has_default:
-                value = Unknown(text, value.reason, value.origin)
+        for given, value in values:
+            if isinstance(value, Unknown):
+                value = replace(value, text=call.module.text(given))
             yield fact_of("accumulation.steps", value, span, reader=reader)
         if not _DERIVES.fullmatch(shown):
             yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
@@ -155,11 +149,15 @@ def accumulating_wrappers(program: Program) -> Iterator[tuple[Call, ast.expr]]:
     for name, call in calls_of(program):
         if not _WRAPPER.fullmatch(_class_name(name, call)):
             continue
-        given = next((k.value for k in call.node.keywords if _WORDS.fullmatch(k.arg or "")), None)
-        if given is None and len(call.node.args) >= 2:
-            given = call.node.args[1]
-        if given is not None and value_of(given, call.module) != Known(1):
-            yield call, given
+        for given in _lengths(call, wraps=True)[:1]:
+            if value_of(given, call.module) != Known(1):
+                yield call, given
+
+
+def _lengths(call: Call, *, wraps: bool) -> list[ast.expr]:
+    """Return what a call gets under a name for a window; a wrapper also gets it in second place."""
+    named = [k.value for k in call.node.keywords if _WORDS.fullmatch(k.arg or "")]
+    return [*named, *call.node.args[1:2]] if wraps else named
 
 
 def _class_name(name: str, call: Call) -> str:
@@ -172,26 +170,19 @@ def _is_optimizer(name: str) -> bool:
     return bool(family_of(last(name))) and not name.startswith(("keras.", "tensorflow."))
 
 
-def _feeds(call: Call) -> bool:
-    """Whether an accumulator without a length is ever called with gradients."""
-    return "GradientAccumulator" in call.module.text(call.node.func)
-
-
 def _sums(program: Program) -> Iterator[Call]:
     """Yield the calls that add gradients to variables."""
     for _name, call in calls_of(program):
-        if call.method not in ("assign_add", "assign") or call.receiver is None:
-            continue
         module = call.module
-        target = module.text(call.receiver) + _source_of(call.receiver, module)
-        if not _SUM.search(target):
-            continue
+        match call.node.func:
+            case ast.Attribute(value=variable, attr="assign_add" | "assign"):
+                target = module.text(variable) + _source_of(variable, module)
+            case _:
+                continue
         given = " ".join(module.text(argument) for argument in call.node.args)
         given += " ".join(_source_of(argument, module) for argument in call.node.args)
-        if call.method == "assign_add":
-            if _GRADIENT.search(given):
-                yield call
-        elif re.search(r"\+", given) and _GRADIENT.search(given):
+        adds = call.method == "assign_add" or "+" in given
+        if adds and _SUM.search(target) and _GRADIENT.search(given):
             yield call
 
 
@@ -219,43 +210,41 @@ def _source_of(node: ast.expr, module: Module) -> str:
 def _assigned(node: ast.expr, module: Module) -> list[str]:
     found = []
     for name in walk(node):
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+        if isinstance(name, ast.Name):
             for binding in definitions(name, module):
-                if binding.kind == "assign" and binding.value is not None:
-                    found.append(binding.module.text(binding.value)[:400])
+                match binding:
+                    case Binding(kind="assign", value=ast.expr() as value):
+                        found.append(binding.module.text(value)[:400])
     return found
 
 
 def _divisions(module: Module) -> Iterator[Division]:
     """Yield the divisors of losses and gradients with names about accumulation."""
     for node in module.nodes:
-        if module.is_dead(node) if isinstance(node, ast.stmt) else False:
-            continue
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            left, right = module.text(node.left), node.right
-        elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
-            left, right = module.text(node.target), node.value
-        else:
-            continue
-        if not _STEPS.search(module.text(right)):
-            continue
-        if re.search(r"loss|cost", left, re.I) or _GRADIENT.search(left) or _SUM.search(left):
-            yield Division(_counted(right), module)
+        match node:
+            case (
+                ast.BinOp(left=left, op=ast.Div(), right=right)
+                | ast.AugAssign(target=left, op=ast.Div(), value=right)
+            ):
+                named = _STEPS.search(module.text(right)) and _DIVIDED.search(module.text(left))
+                if named and not module.is_dead(node):
+                    yield Division(_counted(right), module)
 
 
 def _counted(node: ast.expr) -> ast.expr:
     """Return N of `tf.cast(N, dtype)`, `float(N)`."""
-    while isinstance(node, ast.Call) and node.args:
-        node = node.args[0]
+    match node:
+        case ast.Call(args=[number, *_]):
+            return _counted(number)
     return node
 
 
 def _steps(division: Division | None, modules: dict[Module, None]) -> Value | None:
     if division is not None:
         value = _said(division.node, division.module)
-        if isinstance(value, Unknown) and not value.has_default:
+        if isinstance(value, Unknown):
             names = value.names or (division.module.text(division.node),)
-            return Unknown(names[0], value.reason, value.origin, names=names)
+            return replace(value, text=names[0], names=names)
         return value
     for module in modules:
         for node in module.nodes:
@@ -275,26 +264,27 @@ def _said(node: ast.expr, module: Module) -> Value | None:
 
 def _counted_to(node: ast.AST, module: Module) -> ast.expr | None:
     """Return N of `step % N` and `range(N - 1)` if its name is about accumulation."""
-    found: ast.expr | None = None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        found = node.right
-    elif isinstance(node, ast.Call) and module.text(node.func) == "range" and node.args:
-        found = node.args[0]
-        found = found.left if isinstance(found, ast.BinOp) else found
-        if isinstance(found, ast.Call):  # range(len(sums)): over the variables
-            return None
-    return found if found is not None and _STEPS.search(module.text(found)) else None
+    match node:
+        case (
+            ast.Call(func=ast.Name(id="range"), args=[ast.BinOp(left=found) | found, *_])
+            | ast.BinOp(op=ast.Mod(), right=found)
+        ):
+            over_variables = isinstance(found, ast.Call)  # range(len(sums))
+            return found if not over_variables and _STEPS.search(module.text(found)) else None
+    return None
 
 
 def _cleared(modules: dict[Module, None], program: Program) -> tuple[str, object] | None:
     """Return where a sum is reset: by an assignment, or to zero."""
     for module in modules:
         for call in module.calls:
-            if call.method != "assign" or call.receiver is None or not call.node.args:
+            match call.node:
+                case ast.Call(func=ast.Attribute(value=of, attr="assign"), args=[value, *_]):
+                    given = module.text(value)
+                case _:
+                    continue
+            if not _SUM.search(module.text(of) + _source_of(of, module)):
                 continue
-            if not _SUM.search(module.text(call.receiver) + _source_of(call.receiver, module)):
-                continue
-            given = module.text(call.node.args[0])
             if "zeros" in given:
                 function = module.function_of(call.node)
                 inside = function is not None and function.name in ("reset", "zero", "clear")
@@ -313,35 +303,34 @@ def _cleared_by_runs(sums: Sequence[GradientSum]) -> tuple[str, object] | None:
         adds = [call for call, _ in runs_of(total.node, program)]
         for call in zeroing(total) if adds else ():
             for run, _ in runs_of(call.node, program):
-                same = [a for a in adds if a.module is run.module]
-                if same and run.module.function_of(run.node) is run.module.function_of(
-                    same[0].node
-                ):
-                    before = run.node.lineno < same[0].node.lineno
+                for add in (add for add in adds if _home(add) == _home(run)):
+                    before = run.node.lineno < add.node.lineno
                     word = "window_start" if before else "after_step"
                     return word, run.module.span(run.node)
     return None
 
 
+def _home(call: Call) -> tuple[Module, Function | None]:
+    """Return where a call stands: its module and function."""
+    return call.module, call.module.function_of(call.node)
+
+
 def _reset(sums: Sequence[GradientSum]) -> tuple[str, object] | None:
     """Return where a helper of another file is reset behind the update: `accumulator.reset()`."""
     for total in sums:
-        holder, dot, _ = total.root.rpartition(".gradients")
-        if not dot or total.applied is None:
-            continue
-        module = total.applied.module
-        function = module.function_of(total.applied.node)
-        for call in module.calls:
-            if call.method == "reset" and call.receiver_text == holder:
-                behind = call.node.lineno > total.applied.node.lineno
-                if behind and module.function_of(call.node) is function:
-                    return "after_step", module.span(call.node)
+        holder = total.root.removesuffix(".gradients")
+        for applied in total.every[:1]:
+            for call in applied.module.calls:
+                if call.method == "reset" and call.receiver_text == holder:
+                    behind = call.node.lineno > applied.node.lineno
+                    if behind and _home(call) == _home(applied):
+                        return "after_step", call.module.span(call.node)
     return None
 
 
 def _calls_reset(program: Program) -> bool:
     return any(
-        call.method in ("reset", "zero", "clear") and call.receiver is not None
+        call.method in ("reset", "zero", "clear")
         for module in program.modules
         for call in module.calls
     )

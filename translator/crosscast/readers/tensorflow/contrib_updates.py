@@ -14,7 +14,6 @@ from crosscast.readers.python.library_calls import (
     calls_of,
     last,
     numeric,
-    plain,
     text_value,
     unwrapped,
     value_of,
@@ -44,15 +43,15 @@ def contrib_clips(program: Program, reader: str) -> Iterator[Fact]:
 
 def _clip(call: Call, argument: str, kind: str, reader: str) -> Iterator[Fact]:
     node = keyword(call.node, argument)
-    value = value_of(node, call.module)
-    if node is None or (isinstance(value, Known) and not plain(value)):
-        return
+    match value_of(node, call.module):
+        case None | Known(value=0 | None):
+            return
+        case value:
+            assert node is not None
     span = call.module.span(node)
     yield fact_of("clipping.kind", Known(kind), span, reader=reader)
     yield fact_of("clipping.per", Known("step"), span, reader=reader)
-    number = numeric(value)
-    if number is not None:
-        yield fact_of("clipping.value", number, span, reader=reader)
+    yield fact_of("clipping.value", value, span, reader=reader)
 
 
 def contrib_optimizers(program: Program, reader: str) -> Iterator[Fact]:
@@ -63,21 +62,20 @@ def contrib_optimizers(program: Program, reader: str) -> Iterator[Fact]:
         module = call.module
         given = _given(call)
         chosen = given.get("optimizer")
-        family = family_of(text_value(value_of(chosen, module))) if chosen is not None else ""
+        family = family_of(text_value(value_of(chosen, module)))
         span = module.span(chosen if chosen is not None else call.node)
         yield fact_of("optimizer.name", Known(family or "selectable"), span, reader=reader)
         rate = given.get("learning_rate")
-        number = numeric(unwrapped(value_of(rate, module))) if rate is not None else None
-        if rate is not None and number is not None:
+        number = numeric(unwrapped(value_of(rate, module)))
+        if number is not None:
+            assert rate is not None
             yield fact_of("optimizer.learning_rate", number, module.span(rate), reader=reader)
         decay = given.get("learning_rate_decay_fn")
-        if decay is not None and plain(value_of(decay, module)) is None:
-            if isinstance(decay, ast.Constant):
-                continue
+        if decay is not None and not isinstance(value_of(decay, module), Known):
             course = course_of(decay, module) or Course(decay="custom")
             yield from course_facts(course, reader, module.span(decay), stepped="step")
 
 
 def _given(call: Call) -> dict[str, ast.expr]:
     found = dict(zip(_OPTIMIZE, call.node.args, strict=False))
-    return found | {k.arg: k.value for k in call.node.keywords if k.arg}
+    return found | {k.arg or "": k.value for k in call.node.keywords}

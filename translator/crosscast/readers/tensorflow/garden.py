@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.facts.vocabulary import HALVES
-from crosscast.pysource.values.value import Choice, Known
+from crosscast.pysource.syntax.nodes import keyword
+from crosscast.pysource.values.value import Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.garden_config import garden_experiments
 from crosscast.readers.python.library_calls import calls_of, plain, uses, value_of
@@ -37,7 +38,6 @@ _HALF = re.compile(r"(use_|enable_)?(amp|fp16|mixed_precision|float16)")
 _WINDOW = re.compile(
     r"(num_)?(gradient_)?(accum\w*_steps|accumulation_steps|accumulate_steps|steps_accum)"
 )
-_SCALE = re.compile(r"get_loss_scale")
 
 
 class GardenReader:
@@ -66,8 +66,7 @@ class GardenReader:
         if configured or any(policy_sites(program)):
             return
         sites = list(_helpers(program))
-        yield from precision_facts(sites, NAME)
-        yield from _untyped(program, sites)
+        yield from precision_facts(sites, NAME) if sites else _untyped(program)
         yield from _handed_on(program)
 
 
@@ -80,7 +79,7 @@ def _unknown(program: Program) -> Iterator[Call]:
 
 def _configured(call: Call) -> Iterator[Fact]:
     """Yield the facts of `configure_optimizer(optimizer, use_float16=, use_graph_rewrite=)`."""
-    words = {k.arg: k.value for k in call.node.keywords if k.arg}
+    words = call.bound()
     span = call.module.span(call.node)
     sites: list[Site] = []
     for name, api in (("use_float16", "keras_mp"), ("use_graph_rewrite", "tf_graph_rewrite")):
@@ -96,9 +95,8 @@ def _configured(call: Call) -> Iterator[Fact]:
     scale = words.get("loss_scale")
     value = value_of(scale, call.module)
     place = call.module.span(scale) if scale is not None else span
-    if isinstance(scale, ast.Call) and _SCALE.fullmatch(call.module.call(scale).method):
-        inner = {k.arg: k.value for k in scale.keywords}
-        value = value_of(inner.get("default_for_fp16"), call.module)
+    if isinstance(scale, ast.Call):  # of `get_loss_scale`, with the value for float16
+        value = value_of(keyword(scale, "default_for_fp16"), call.module)
     known = plain(value)
     if known == "dynamic" or scale is None:
         yield fact_of("loss_scaling.mode", Known("dynamic"), place, reader=NAME)
@@ -114,23 +112,14 @@ def _helpers(program: Program) -> Iterator[Site]:
     for call in _unknown(program):
         if not _POLICY.fullmatch(call.method):
             continue
-        given = next(iter(call.node.args), None)
-        if given is None:
-            given = next((k.value for k in call.node.keywords), None)
-        if given is None:
-            continue
-        value = value_of(given, call.module)
-        found = types_in(value)
-        if found == ("float32",) and not isinstance(value, Choice):
-            yield site(call.node, call.module, HALVES, chosen=given)
-        elif found != ("float32",):
-            yield site(call.node, call.module, found or HALVES, chosen=given)
+        for given in [*call.node.args, *(k.value for k in call.node.keywords)][:1]:
+            found = types_in(value_of(given, call.module))
+            types = found if set(found) - {"float32"} else HALVES
+            yield site(call.node, call.module, types, chosen=given)
 
 
-def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
+def _untyped(program: Program) -> Iterator[Fact]:
     """Yield who decides, if a called helper is not in the given files."""
-    if sites:
-        return
     for call in _unknown(program):
         if not _HELPER.fullmatch(call.method):
             continue
@@ -143,7 +132,7 @@ def _untyped(program: Program, sites: list[Site]) -> Iterator[Fact]:
                     "precision.enabled", Known(who), span, reader=NAME, confidence="likely"
                 )
                 off = plain(value_of(argument, call.module))
-                if off in (None, False, "none", "float32", "fp32", "no", "off") and off is not None:
+                if off in (False, "none", "float32", "fp32", "no", "off"):
                     yield fact_of("precision.compute_dtype", Known("float32"), span, reader=NAME)
                 return
 
@@ -153,8 +142,8 @@ def _handed_on(program: Program) -> Iterator[Fact]:
     for call in _unknown(program):
         if not _UPDATES.fullmatch(call.method):
             continue
-        given = [(None, argument) for argument in call.node.args]
-        given += [(k.arg, k.value) for k in call.node.keywords if k.arg]  # type: ignore[misc]
+        given: list[tuple[str | None, ast.expr]] = [(None, each) for each in call.node.args]
+        given += [(k.arg, k.value) for k in call.node.keywords]
         for word, argument in given:
             text = word or call.module.text(argument).rpartition(".")[2]
             who = origin(argument, call.module)
@@ -165,7 +154,7 @@ def _handed_on(program: Program) -> Iterator[Fact]:
                 half = site(call.node, call.module, ("float16",), switch=argument)
                 yield from precision_facts([half], NAME)
                 yield fact_of("loss_scaling.mode", Known("elsewhere"), half.span, reader=NAME)
-            elif _WINDOW.fullmatch(text) and value is not None:
+            elif _WINDOW.fullmatch(text):
                 span = call.module.span(argument)
                 yield fact_of("accumulation.present", Known("yes"), span, reader=NAME)
                 yield fact_of("accumulation.steps", value, span, reader=NAME)

@@ -100,19 +100,14 @@ def clips_before(
 
 
 def _find(program: Program) -> Iterator[GradientSum]:
-    applying = [
-        call
-        for _, call in calls_of(program)
-        if call.method in _APPLIES and (call.node.args or call.node.keywords)
-    ]
+    applying = [call for _, call in calls_of(program) if call.method in _APPLIES]
     updating = any("get_updates" in m.source.text for m in program.modules)
     if not applying and not updating:
         return
-    seen: set[ast.AST] = set()
-    for node, module, root, added in _additions(program):
-        if node in seen or not _is_gradient(added, module):
+    additions = {addition[0]: addition for addition in _additions(program)}
+    for node, module, root, added in additions.values():
+        if not root or not _is_gradient(added, module):
             continue
-        seen.add(node)
         all_applied = [call for call in applying if _gets(call, root, node, module)]
         applied = next(iter(all_applied), None)
         if applied is None and not _updates_itself(node, module, root):
@@ -134,12 +129,11 @@ def _additions(program: Program) -> Iterator[tuple[ast.AST, Module, str, ast.exp
         fed = _fed(call)
         if fed is not None:
             yield fed
-        target, value = _assigned(name, call)
-        if target is None or value is None:
+        assigned = _assigned(name, call)
+        if assigned is None:
             continue
+        target, value = assigned
         root = root_of(target, call.module)
-        if not root:
-            continue
         if call.method in _ADDS:
             yield call.node, call.module, root, value
         else:
@@ -153,7 +147,7 @@ def _additions(program: Program) -> Iterator[tuple[ast.AST, Module, str, ast.exp
                     continue  # further items of a list
                 case ast.AugAssign(target=target, op=ast.Add(), value=value):
                     root = root_of(_unsubscripted(target), module)
-                    if root and not _is_item(target, module):
+                    if not _is_item(target, module):
                         yield node, module, root, value
                 case ast.Assign(targets=[ast.Name() | ast.Attribute() | ast.Subscript() as target]):
                     root = module.text(_unsubscripted(target))
@@ -165,28 +159,29 @@ def _additions(program: Program) -> Iterator[tuple[ast.AST, Module, str, ast.exp
 
 def _fed(call: Call) -> tuple[ast.AST, Module, str, ast.expr] | None:
     """Return the sum behind `accumulator(gradients)` of a class of another file."""
-    function, module, program = call.node.func, call.module, call.module.program
-    if not isinstance(function, ast.Name | ast.Attribute) or len(call.node.args) != 1:
+    module, program = call.module, call.module.program
+    match call.node:
+        case ast.Call(func=function, args=[added]):
+            pass
+        case _:
+            return None
+    assert program is not None
+    if not identifier(function).lower().endswith("accumulator") or program.function(call):
         return None
-    word = identifier(function)
-    if not word.lower().endswith("accumulator") or word[:1].isupper():
-        return None
-    if program is not None and program.function(call) is not None:
-        return None
-    return call.node, module, f"{module.text(function)}.gradients", call.node.args[0]
+    return call.node, module, f"{module.text(function)}.gradients", added
 
 
-def _assigned(name: str, call: Call) -> tuple[ast.expr | None, ast.expr | None]:
+def _assigned(name: str, call: Call) -> tuple[ast.expr, ast.expr] | None:
     """Return variable and value of `v.assign_add(x)`, `tf.assign(v, x)`, `K.update(v, x)`."""
     if call.method not in _ADDS | _SETS:
-        return None, None
-    given = call.node.args
+        return None
     library = canonical(name).startswith(("tensorflow.", "keras.backend."))
-    if library and len(given) >= 2:
-        return given[0], given[1]
-    if call.receiver is not None and given and call.method != "update":
-        return call.receiver, given[0]
-    return None, None
+    match call.node:
+        case ast.Call(args=[variable, value, *_]) if library:
+            return variable, value
+        case ast.Call(func=ast.Attribute(value=variable, attr=method), args=[value, *_]):
+            return (variable, value) if method != "update" else None
+    return None
 
 
 def _is_item(target: ast.expr, module: Module) -> bool:
@@ -264,7 +259,7 @@ def _gets(call: Call, root: str, node: ast.AST, module: Module) -> bool:
 def _is_namesake(part: ast.AST, root: str, node: ast.AST, module: Module) -> bool:
     """Whether two functions only use the same name for variables of their own."""
     scopes = [module.scope_of(place).lookup(root) for place in (part, node)]
-    if scopes[0] is scopes[1] or None in scopes:
+    if scopes[0] is scopes[1]:
         return False
     bound = [binding for scope in scopes if scope for binding in scope.bindings.get(root, ())]
     return all(binding.kind != "parameter" for binding in bound)
@@ -293,10 +288,8 @@ def _place(
     function, owner = module.function_of(node), module.class_of(node)
     if function is None or owner is None or applied is None:
         return node, module
-    if applied.module is module and module.class_of(applied.node) is owner:
+    if module.class_of(applied.node) is owner:
         return node, module
-    sites = [*program.sites(module, function)]
-    if function.name == "__call__":
-        name = f"{module.source.name}:{module.qualname(function)}"
-        sites = [call for found, call in calls_of(program) if found == name]
+    name = f"{module.source.name}:{module.qualname(function)}"
+    sites = [call for found, call in calls_of(program) if found == name]
     return (sites[0].node, sites[0].module) if sites else (node, module)

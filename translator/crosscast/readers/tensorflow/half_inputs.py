@@ -21,29 +21,26 @@ def half_inputs(program: Program) -> Iterator[Call]:
     """
     for name, call in calls_of(program):
         named = [keyword.value for keyword in call.node.keywords if keyword.arg == "dtype"]
-        given = [*call.node.args[1:2], *named]
-        if name != "tensorflow.cast" or not given:
+        types = [call.module.resolve(given) for given in (*call.node.args[1:2], *named)]
+        if name != "tensorflow.cast" or not any(each.endswith("bfloat16") for each in types):
             continue
-        if call.module.resolve(given[0]).rpartition(".")[2] != "bfloat16":
-            continue
-        statement = call.module.parent(call.node)
-        function = call.module.function_of(call.node)
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=target)]) if function is not None:
-                if _is_modelled(target, function, call.node.lineno):
+        around = call.module.enclosing(call.node, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+        assert around is not None
+        match call.module.parent(call.node):
+            case ast.Assign(targets=[ast.Name(id=target)]):
+                if _is_modelled(target, around, call.node.lineno):
                     yield call
 
 
-def _is_modelled(name: str, function: ast.AST, line: int) -> bool:
+def _is_modelled(name: str, around: ast.AST, line: int) -> bool:
     """Whether a variable is the first argument of a call under a tape: `model(x)`."""
-    for node in walk(function):
-        if not isinstance(node, ast.With) or not any(
-            isinstance(item.context_expr, ast.Call)
-            and identifier(item.context_expr.func) == "GradientTape"
-            for item in node.items
-        ):
-            continue
-        for inner in walk(node):
+    for node in walk(around):
+        match node:
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=tape)), *_]):
+                taped = walk(node) if identifier(tape) == "GradientTape" else []
+            case _:
+                continue
+        for inner in taped:
             match inner:
                 case ast.Call(args=[ast.Name(id=given), *_]) if given == name:
                     if inner.lineno > line and identifier(inner.func) != "cast":

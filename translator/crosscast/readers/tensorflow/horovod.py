@@ -26,10 +26,9 @@ def horovod_windows(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the windows that `backward_passes_per_step` asks for."""
     for call in _calls(program, *_WRAPPERS):
         given = keyword(call.node, "backward_passes_per_step")
-        value = value_of(given, call.module)
-        if given is None or value is None or plain(value) == 1:
+        if given is None or plain(value_of(given, call.module)) == 1:
             continue
-        span = call.module.span(given)
+        value, span = value_of(given, call.module), call.module.span(given)
         yield fact_of("accumulation.present", Known("yes"), span, reader=reader)
         yield fact_of("accumulation.steps", value, span, reader=reader)
         for field in ("loss_divided", "tail", "no_sync"):
@@ -63,5 +62,5 @@ def _factor(call: Call) -> ast.expr | None:
 
 def _calls(program: Program, *names: str) -> Iterator[Call]:
     for name, call in calls_of(program):
-        if name.startswith("horovod.") and "torch" not in name and last(name) in names:
+        if name.startswith("horovod.") and last(name) in names:
             yield call

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, unknown
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Choice, Instance, Known, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.chosen_types import chosen_types, conditions_of_half
@@ -24,6 +25,7 @@ from crosscast.readers.python.library_calls import (
     numeric,
     plain,
     text_value,
+    value_of,
 )
 from crosscast.readers.python.losses import compiled_losses
 from crosscast.readers.python.precision import (
@@ -45,7 +47,6 @@ from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.program import Program
 
 NAME = "keras"
@@ -107,7 +108,7 @@ def policy_sites(program: Program) -> Iterator[Site]:
         node = call.bound().get("policy") or call.bound().get("value")
         if node is None:
             continue
-        policy = _policy_name(call.argument("policy") or call.argument("value"))
+        policy = _policy_name(value_of(node, call.module))
         chosen = chosen_types(node, call.module)
         found = tuple(dict.fromkeys((*types_in(policy), *chosen.types)))
         if found and found != ("float32",):
@@ -120,11 +121,11 @@ def policy_sites(program: Program) -> Iterator[Site]:
             )
     for _name, call in matching(program, _LAYER):
         node = call.bound().get("dtype")
-        if node is not None and text_value(_policy_name(call.argument("dtype"))).startswith(
-            ("mixed_float16", "mixed_bfloat16")
-        ):
-            found = types_in(_policy_name(call.argument("dtype")))
-            yield site(call.node, call.module, found, chosen=node)
+        if node is None:
+            continue
+        policy = _policy_name(value_of(node, call.module))
+        if text_value(policy).startswith(("mixed_float16", "mixed_bfloat16")):
+            yield site(call.node, call.module, types_in(policy), chosen=node)
 
 
 def policy_calls(program: Program) -> Iterator[Call]:
@@ -132,15 +133,14 @@ def policy_calls(program: Program) -> Iterator[Call]:
     yield from (call for _, call in matching(program, _POLICY))
 
 
-def _policy_name(value: Value | None) -> Value | None:
+def _policy_name(value: Value) -> Value:
     """Return the name of a policy, given as an object or a string."""
-    if isinstance(value, Instance) and value.call is not None:
-        call: Call = value.call  # type: ignore[assignment]
-        if last(value.made_by) in ("Policy", "DTypePolicy"):
-            return _policy_name(call.argument("name"))
-    if isinstance(value, Choice):
-        options = tuple((text, _policy_name(option) or option) for text, option in value.options)
-        return Choice(options)
+    match value:
+        case Instance(made_by=made, call=Call() as call):
+            name = call.argument("name") if last(made) in ("Policy", "DTypePolicy") else None
+            return value if name is None else _policy_name(name)
+        case Choice(options=options):
+            return Choice(tuple((text, _policy_name(option)) for text, option in options))
     return value
 
 
@@ -201,15 +201,14 @@ def _is_keras_scale(call: Call) -> bool:
     """Whether `scale_loss` is the method of a Keras 3 optimizer (not apex's function)."""
     if any(name.startswith("apex") for name in call.names):
         return False
-    text = call.module.source.text
     inside = isinstance(call.module.parent(call.node), ast.withitem)
-    return not inside and ("keras" in text) and len(call.node.args) == 1
+    return not inside and "keras" in call.module.source.text and len(call.node.args) == 1
 
 
 def _of_paddle(call: Call) -> bool:
     """Whether a method is Paddle's, whose decorated optimizers share names with Keras."""
     text = call.module.source.text
-    return "paddle" in text and "tensorflow" not in text and "keras" not in text
+    return "paddle" in text and not re.search("tensorflow|keras", text)
 
 
 def scales_by_hand(program: Program) -> Iterator[Call]:
@@ -305,9 +304,7 @@ def _scaler(call: Call) -> Iterator[Fact]:
     span = call.module.span(call.node)
     under = tuple(c.text for c in branches(call.node, call.module))
     if "loss_scale" in bound:
-        value = call.argument("loss_scale")
-        if value is not None:
-            yield from _given(value, span, under)
+        yield from _given(value_of(bound["loss_scale"], call.module), span, under)
         return
     fixed = plain(call.argument("dynamic"))
     words = scaling_words("keras")

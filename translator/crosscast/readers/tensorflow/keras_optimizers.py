@@ -87,13 +87,9 @@ def _accumulation(call: Call) -> Iterator[Fact]:
 
 
 def _average(call: Call) -> Iterator[Fact]:
-    on = is_given(call, "use_ema")
-    if on is None:
-        return
-    value = call.argument("ema_momentum", Known(0.99, "library_default"))
-    if value is not None:
-        span = call.module.span(call.node)
-        yield fact_of("ema.decay", value, span, reader=NAME)
+    if is_given(call, "use_ema") is not None:
+        value = call.argument("ema_momentum") or Known(0.99, "library_default")
+        yield fact_of("ema.decay", value, call.module.span(call.node), reader=NAME)
 
 
 def compiled(program: Program) -> Iterator[Call]:

@@ -100,17 +100,15 @@ def named_clips(program: Program) -> Iterator[tuple[str, Call]]:
             continue
         given = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
         if any(_GRADIENT.search(call.module.text(argument)) for argument in given):
-            kind = "layerwise" if "adaptive" in shown or "agc" in shown else ""
+            kind = "layerwise" if re.search("adaptive|agc", shown) else ""
             yield "global_norm" if whole else kind, call
 
 
 def _clipped(call: Call) -> str:
     """Return the text of the clipped value, and of the iterable of a comprehension."""
     module = call.module
-    given = call.node.args[0] if call.node.args else None
-    if given is None:
-        given = next((k.value for k in call.node.keywords if k.arg in ("t", "t_list")), None)
-    text = module.text(given) if given is not None else ""
+    named = [k.value for k in call.node.keywords if k.arg in ("t", "t_list")]
+    text = "".join(module.text(given) for given in [*call.node.args, *named][:1])
     around = module.enclosing(call.node, ast.ListComp, ast.GeneratorExp)
     if isinstance(around, ast.ListComp | ast.GeneratorExp):
         text += " " + " ".join(module.text(generator.iter) for generator in around.generators)
@@ -124,22 +122,24 @@ def is_used(call: Call) -> bool:
     """
     module = call.module
     statement = module.statement_of(call.node)
-    if isinstance(statement, ast.Expr) and statement.value is call.node:
-        return False
-    if not isinstance(statement, ast.Assign) or statement.value is not call.node:
-        return True
-    target = statement.targets[0]
-    first = target.elts[0] if isinstance(target, ast.Tuple) and target.elts else target
-    if not isinstance(first, ast.Name):
-        return True
-    around: ast.AST = module.function_of(call.node) or module.tree
-    return any(
-        isinstance(inner, ast.Name)
-        and inner.id == first.id
-        and isinstance(inner.ctx, ast.Load)
-        and inner.lineno > (statement.end_lineno or statement.lineno)
-        for inner in walk(around)
-    )
+    match statement:
+        case ast.Expr(value=value):
+            return value is not call.node
+        case ast.Assign(
+            targets=[ast.Name(id=name) | ast.Tuple(elts=[ast.Name(id=name), *_])],
+            value=value,
+            end_lineno=int() as end,
+        ) if value is call.node:
+            around = module.enclosing(call.node, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+            assert around is not None
+            return any(
+                isinstance(inner, ast.Name)
+                and inner.id == name
+                and isinstance(inner.ctx, ast.Load)
+                and inner.lineno > end
+                for inner in walk(around)
+            )
+    return True
 
 
 def _clipping(program: Program) -> Iterator[Fact]:
@@ -161,12 +161,12 @@ def _clipping(program: Program) -> Iterator[Fact]:
         yield fact_of("clipping.kind", Known(word), span, reader=NAME)
         per = "micro" if call.node in micro else "step"
         yield fact_of("clipping.per", Known(per), span, reader=NAME, confidence="likely")
-        value = call.argument("clip_norm") or call.argument("clip_value_max")
-        if value is not None:
-            node = call.bound().get("clip_norm") or call.bound().get("clip_value_max")
-            if node is not None:
-                value = located(value, node, call.module) or value
-            yield fact_of("clipping.value", value, span, reader=NAME)
+        for limit in ("clip_norm", "clip_value_max"):
+            value = call.argument(limit)
+            if value is not None:
+                value = located(value, call.bound().get(limit, call.node), call.module)
+                yield fact_of("clipping.value", value, span, reader=NAME)
+                break
         word = _unscaled(program, call)
         if word:
             yield fact_of("clipping.unscaled_first", Known(word), span, reader=NAME)
@@ -181,10 +181,8 @@ def _named(found: list[tuple[str, Call]], micro: set[ast.AST]) -> Iterator[Fact]
         yield fact_of("clipping.kind", Known(kind), span, reader=NAME, confidence="likely")
         per = "micro" if call.node in micro else "step"
         yield fact_of("clipping.per", Known(per), span, reader=NAME, confidence="likely")
-        limit = next((k for k in call.node.keywords if k.arg in _FACTORS), None)
-        value = value_of(limit.value, call.module) if limit is not None else None
-        if value is not None:
-            yield fact_of("clipping.value", value, span, reader=NAME)
+        for limit in [k.value for k in call.node.keywords if k.arg in _FACTORS][:1]:
+            yield fact_of("clipping.value", value_of(limit, call.module), span, reader=NAME)
 
 
 def _same_function(found: list[tuple[str, Call]]) -> bool:
@@ -251,10 +249,10 @@ def _checkpointing(program: Program) -> Iterator[Fact]:
 
 def _asked_for(function: Function, module: Module) -> bool:
     """Whether calls of a decorated function decide: `block(x, recompute=args.recompute)`."""
-    program = module.program
+    assert module.program is not None
     return any(
         keyword.arg in ("recompute", "remat") and not isinstance(keyword.value, ast.Constant)
-        for site in (program.sites(module, function) if program is not None else ())
+        for site in module.program.sites(module, function)
         for keyword in site.node.keywords
     )
 

@@ -39,13 +39,18 @@ def clips_given_to(
         The clip and its module, the call that gets the gradients, and the maker of its optimizer.
     """
     for _, call in calls_of(program) if makers else ():
-        if call.method not in ("apply_gradients", "apply") or call.receiver is None:
-            continue
-        behind = flow_of(call.receiver, call.module)
+        match call.node:
+            case ast.Call(
+                func=ast.Attribute(value=optimizer, attr="apply_gradients" | "apply"),
+                args=[gradients, *_],
+            ):
+                behind = flow_of(optimizer, call.module)
+            case _:
+                continue
         maker = next((part for part, _ in behind if part in makers), None)
-        if maker is None or not call.node.args:
+        if maker is None:
             continue
-        for part, module in flow_of(call.node.args[0], call.module):
+        for part, module in flow_of(gradients, call.module):
             if part in clips and not _depends_on(part, makers[maker], module):
                 yield part, module, call, maker
 
@@ -69,7 +74,5 @@ def private_clips(program: Program, reader: str) -> Iterator[Fact]:
         span = call.module.span(limit)
         yield fact_of("clipping.kind", Known("global_norm"), span, reader=reader)
         yield fact_of("clipping.per", Known("micro"), span, reader=reader)
-        value = value_of(limit, call.module)
-        if value is not None:
-            yield fact_of("clipping.value", value, span, reader=reader)
+        yield fact_of("clipping.value", value_of(limit, call.module), span, reader=reader)
         return

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
-from crosscast.pysource.values.value import Instance, Known, Value
+from crosscast.pysource.values.value import Instance, Known
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.default_conditions import is_sure
 from crosscast.readers.python.library_calls import (
@@ -113,23 +113,20 @@ def _has_schedule(optimizer: OptimizerCall) -> bool:
 
 def optimizers(program: Program) -> Iterator[OptimizerCall]:
     """Yield the optimizers that a program creates from known classes."""
-    seen: set[ast.AST] = set()
-    strange: list[OptimizerCall] = []
+    found: dict[ast.AST, OptimizerCall] = {}
+    strange: dict[ast.AST, OptimizerCall] = {}
     for name, call in optimizer_calls(program):
-        if last(name) != "LossScaleOptimizer" and call.node not in seen:
-            seen.add(call.node)
-            yield optimizer_call(call, name, family_of(last(name)))
+        if last(name) != "LossScaleOptimizer":
+            found.setdefault(call.node, optimizer_call(call, name, family_of(last(name))))
     for name, call in calls_of(program):
-        if call.node in seen:
-            continue
-        shown = last(name)
-        if _TRAIN.fullmatch(name) and family_of(shown):
-            seen.add(call.node)
-            yield optimizer_call(call, name, family_of(shown))
-        elif _STRANGE.fullmatch(shown) and not _is_other(name) and not _within_optimizer(call):
-            seen.add(call.node)
-            strange.append(optimizer_call(call, name, family_of(shown)))
-    yield from strange
+        optimizer = optimizer_call(call, name, family_of(last(name)))
+        if _TRAIN.fullmatch(name) and optimizer.family:
+            found.setdefault(call.node, optimizer)
+        elif _STRANGE.fullmatch(last(name)) and not _is_other(name) and not _within_optimizer(call):
+            strange.setdefault(call.node, optimizer)
+    for node, optimizer in strange.items():
+        found.setdefault(node, optimizer)
+    yield from found.values()
 
 
 def thrown_away(program: Program) -> set[ast.AST]:
@@ -146,19 +143,16 @@ def thrown_away(program: Program) -> set[ast.AST]:
             continue
         assert function is not None
         for argument in call.node.args:
-            if not isinstance(argument, ast.Name):
-                continue
-            same = [
-                n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == argument.id
-            ]
+            text = module.text(argument)
+            same = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == text]
             values = [
                 statement.value
                 for statement in ast.walk(function)
                 if isinstance(statement, ast.Assign)
                 and any(target in same for target in statement.targets)
             ]
-            if len(same) == 2 and len(values) == 1:  # created once, used once
-                found.add(values[0])
+            if len(same) == 2:  # created once, used once
+                found.update(values)
     return found
 
 
@@ -178,11 +172,13 @@ def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
     """Yield the schedule of the old argument `decay` of Keras, or of a rate that is fed."""
     call = optimizer.call
     decay = call.bound().get("decay")
-    value = value_of(decay, call.module)
-    if decay is not None and optimizer.name.startswith("keras.") and _is_some(value):
-        course = Course("exponential")  # 1 / (1 + decay * updates)
-        yield from course_facts(course, NAME, call.module.span(decay), stepped="step")
-        return
+    match value_of(decay, call.module):
+        case None | Known(value=0 | None):
+            pass
+        case _ if optimizer.name.startswith("keras."):
+            course = Course("exponential")  # 1 / (1 + decay * updates)
+            yield from course_facts(course, NAME, call.module.span(call.node), stepped="step")
+            return
     node = rate_of(call)
     rate = value_of(node, call.module)
     if node is not None and isinstance(rate, Instance) and "placeholder" in last(rate.made_by):
@@ -192,15 +188,9 @@ def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
         if kept is not None:
             field, value = "optimizer.learning_rate", value_of(kept, module)
             where = module.span(kept)
-            if value is not None:
-                yield fact_of(field, value, where, subject=optimizer.subject, reader=NAME)
+            yield fact_of(field, value, where, subject=optimizer.subject, reader=NAME)
             return
         yield fact_of("schedule.name", Known("caller"), span, reader=NAME, confidence="likely")
-
-
-def _is_some(value: Value | None) -> bool:
-    """Whether a decay is not certainly 0."""
-    return value is not None and not (isinstance(value, Known) and not value.value)
 
 
 def _regularized(optimizer: OptimizerCall) -> Iterator[Fact]:
@@ -233,12 +223,10 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
         getter = name == "keras.optimizers.get"
         if not getter and not (_MAKERS.fullmatch(call.method) and program.function(call) is None):
             continue
-        bound = call.bound()
-        family = ""
-        for argument in ("optimizer", "optimizer_type", "optimizer_name", "name"):
-            if argument in bound:
-                family = family or family_of(text_value(call.argument(argument)))
-        optimizer = with_subjects([optimizer_call(call, name, family or "elsewhere")])[0]
+        words = ("optimizer", "optimizer_type", "optimizer_name", "name")
+        families = [family_of(text_value(call.argument(word))) for word in words]
+        family = next(filter(None, families), "elsewhere")
+        optimizer = with_subjects([optimizer_call(call, name, family)])[0]
         yield from facts_of(optimizer, NAME)
         if getter:
             return  # its argument is an optimizer
@@ -250,9 +238,8 @@ def _elsewhere(program: Program) -> Iterator[Fact]:
 def _is_by_name(call: Call) -> bool:
     """Whether it looks up the class of an optimizer: `getattr(tf.optimizers, name)()`."""
     match call.node.func:
-        case ast.Call(func=ast.Name(id="getattr"), args=[of, name, *_]):
-            known = isinstance(name, ast.Constant)
-            return not known and canonical(f"{call.module.resolve(of)}.") == "keras.optimizers."
+        case ast.Call(func=ast.Name(id="getattr"), args=[of, _, *_]):
+            return canonical(f"{call.module.resolve(of)}.") == "keras.optimizers."
     return False
 
 
@@ -279,15 +266,11 @@ def _by_callback(program: Program) -> Iterator[Fact]:
         if name == "keras.callbacks.ReduceLROnPlateau":
             yield from _said(call, Course(decay="plateau"), "epoch")
         elif name == "keras.callbacks.LearningRateScheduler":
-            node = call.bound().get("schedule") or next(iter(call.node.args), None)
-            course = course_of(node, call.module) if node is not None else None
+            given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "schedule")]
+            course = next((course_of(node, call.module) for node in given[:1]), None)
             yield from _said(call, course or Course(decay="custom"), "epoch")
-        elif _RATES_BY_CALLBACK.fullmatch(shown) and not canonical(name).startswith("keras."):
-            words = {k.arg for k in call.node.keywords}
-            if "warmup_steps" in words or any(
-                "optim" in call.module.text(a) for a in call.node.args
-            ):
-                yield from _promised(call)
+        elif _RATES_BY_CALLBACK.fullmatch(shown):
+            yield from _promised(call)
     for module, hook, per in rate_setters(program):
         course = course_set_in(hook, module) or Course("custom", places=(module.span(hook),))
         yield from course_facts(course, NAME, stepped=per)
@@ -300,9 +283,8 @@ def rate_setters(program: Program) -> Iterator[tuple[Module, Function, str]]:
     for module in program.modules:
         for name, node in module.functions.items():
             owner, _, method = name.rpartition(".")
-            if method not in _HOOKS or not owner or not (alone or _made(program, owner)):
-                continue
-            if _SETS.search(module.text(node)):
+            used = method in _HOOKS and (alone or _made(program, owner))
+            if used and _SETS.search(module.text(node)):
                 yield module, node, "step" if "batch" in method else "epoch"
 
 
@@ -319,7 +301,8 @@ _HOOKS = (
 
 
 def _made(program: Program, owner: str) -> bool:
-    return any(last(name) == owner.rpartition(".")[2] for name, _ in calls_of(program))
+    """Whether an object of a class is made; functions outside of classes are passed on."""
+    return owner.rpartition(".")[2] in {"", *(last(name) for name, _ in calls_of(program))}
 
 
 def _said(call: Call, course: Course, per: str) -> Iterator[Fact]:

@@ -56,8 +56,9 @@ def own_classes(program: Program, reader: str) -> Iterator[Fact]:
 def _wraps(node: ast.ClassDef) -> bool:
     """Whether a class gets another optimizer, to which it leaves the update."""
     for method in node.body:
-        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            return any(_INNER.fullmatch(a.arg) for a in method.args.args)
+        match method:
+            case ast.FunctionDef(name="__init__", args=given):
+                return any(_INNER.fullmatch(a.arg) for a in given.args)
     return False
 
 
@@ -132,7 +133,7 @@ def _per(node: ast.AST, module: Module) -> str:
     """Return how often a rate is set; empty if it is set once."""
     function = module.function_of(node)
     loop = module.enclosing(node, ast.For, ast.While)
-    if loop is not None and (function is None or any(n is loop for n in walk(function))):
+    if loop is not None and module.function_of(loop) is function:
         head = (
             module.text(loop.target) + module.text(loop.iter) if isinstance(loop, ast.For) else ""
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import identifier
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import canonical, value_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
 
 _VARIABLE = re.compile(r"(tensorflow|keras)\.(\w+\.)*(Variable|variable|get_variable)")
+_SCALES = frozenset({"multiply", "scalar_mul", "divide", "maximum", "div"})
 _WAITS = re.compile(r"plateau|patience|improv|best", re.I)
 _WARM = re.compile(r"warm_?up|burn_?in", re.I)
 
@@ -69,17 +71,15 @@ def _is_variable(call: ast.Call, module: Module) -> bool:
 def _assigned(names: set[str], module: Module) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Yield where a variable gets a value that is computed."""
     for call in module.calls:
-        given = call.node.args
-        library = call.receiver is not None and call.receiver_text in ("tf", "K")
-        if call.method not in ("assign", "set_value", "update"):
-            continue
-        if library and len(given) > 1 and module.text(given[0]) in names:
-            target, value = module.text(given[0]), given[1]
-        elif given and call.receiver_text in names:
-            target, value = call.receiver_text, given[0]
-        else:
-            continue
-        if not isinstance(value, ast.Constant) and module.text(value) != target:
+        match call.node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="tf" | "K")), args=[of, value, *_]):
+                pass
+            case ast.Call(func=ast.Attribute(value=of), args=[value, *_]):
+                pass
+            case _:
+                continue
+        sets = call.method in ("assign", "set_value", "update")
+        if sets and module.text(of) in names and not isinstance(value, ast.Constant):
             yield call.node, value
 
 
@@ -109,20 +109,19 @@ def _is_scaled(value: ast.expr, names: set[str], module: Module) -> bool:
     """Whether a variable is multiplied or divided by something: `rate * 0.1`."""
     match value:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
-            return bool(names & {module.text(left), module.text(right)})
-        case ast.Call(func=function, args=[left, right]):
-            scales = identifier(function) in ("multiply", "scalar_mul", "divide", "maximum", "div")
-            inner = any(_is_scaled(part, names, module) for part in (left, right))
-            return scales and (bool(names & {module.text(left), module.text(right)}) or inner)
-    return False
+            parts = (left, right)
+        case ast.Call(func=function, args=[left, right]) if identifier(function) in _SCALES:
+            parts = (left, right)
+        case _:
+            return False
+    return any(module.text(part) in names or _is_scaled(part, names, module) for part in parts)
 
 
 def _waits(call: ast.Call, module: Module) -> bool:
     """Whether the change stands, or is run by a session, under a test of what gets better."""
-    program = module.program
+    assert module.program is not None
     places = [(call, module)]
-    if program is not None:
-        places += [(run.node, run.module) for run, _ in runs_of(call, program)]
+    places += [(run.node, run.module) for run, _ in runs_of(call, module.program)]
     for place, where in places:
         around = where.enclosing(place, ast.If)
         while isinstance(around, ast.If):
@@ -137,12 +136,10 @@ def _start(made: ast.Call, module: Module, optimizer: OptimizerCall, reader: str
     given = {k.arg: k.value for k in made.keywords if k.arg in ("initializer", "initial_value")}
     first = made.args[:1] if identifier(made.func) == "Variable" else []
     for node in (*given.values(), *first):
-        value = value_of(node, module)
-        if value is not None:
-            span = module.span(node)
-            field = "optimizer.learning_rate"
-            yield fact_of(field, value, span, subject=optimizer.subject, reader=reader)
-            return
+        value, span = value_of(node, module), module.span(node)
+        field = "optimizer.learning_rate"
+        yield fact_of(field, value, span, subject=optimizer.subject, reader=reader)
+        return
 
 
 def constant_feed(rate: ast.expr, module: Module) -> ast.expr | None:
@@ -156,12 +153,11 @@ def constant_feed(rate: ast.expr, module: Module) -> ast.expr | None:
     ]
     if len({module.text(value) for value in fed}) != 1:
         return None
-    bound = definitions(fed[0], module)
-    match bound[0].value if len(bound) == 1 and bound[0].kind == "assign" else fed[0]:
-        case ast.Constant():
-            return fed[0]
-        case ast.Name() as given if bound:
-            made = definitions(given, bound[0].module)
-            given_by_caller = len(made) == 1 and made[0].kind == "parameter"
-            return fed[0] if given_by_caller else None
-    return None
+    given = fed[0]
+    for _ in range(2):
+        match definitions(given, module):
+            case [Binding(kind="parameter")]:
+                return fed[0]
+            case [Binding(kind="assign", value=ast.expr() as value) as bound]:
+                given, module = value, bound.module
+    return fed[0] if isinstance(given, ast.Constant) else None

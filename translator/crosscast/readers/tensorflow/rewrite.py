@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact, unknown
+from crosscast.pysource.programs.call import Call
 from crosscast.pysource.values.value import Instance, Known, Symbol, Unknown, Value
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.library_calls import calls_of, canonical, last, plain, value_of
+from crosscast.readers.python.library_calls import calls_of, canonical, last, value_of
 from crosscast.readers.python.origins import origin
 from crosscast.readers.python.precision import Site, precision_facts, site
 from crosscast.readers.tensorflow.eager_steps import eager_tape
@@ -24,14 +25,13 @@ from crosscast.targets.parameter_words import scaling_words
 
 if TYPE_CHECKING:
     from crosscast.messages.diagnostics import Span
-    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
 NAME = "tf-rewrite"
 VARIABLE = re.compile(r"TF_ENABLE_AUTO_MIXED_PRECISION(_GRAPH_REWRITE|_LOSS_SCALING)?")
 _SCALE = ("tf_graph_rewrite", "tf_contrib_mp")
-_OFF = ("", "0", "false", "False", 0, False, None)
+_OWNER = re.compile(r"rewrit|options")
 _OPTION = re.compile(r"auto_mixed_precision(_mkl|_onednn_bfloat16|_cpu)?")
 
 
@@ -68,9 +68,9 @@ class RewriteReader:
 
 
 def float16_options(program: Program) -> Iterator[Site]:
-    """Yield the options of sessions and contexts that rewrite graphs and scale no loss."""
-    for word, cast in (*_by_call(program), *_by_config(program)):
-        if word in ("tf_config_automp", "tf_rewriter_config") and cast.dtypes == ("float16",):
+    """Yield what rewrites graphs: if nothing wraps the optimizer, no loss is scaled."""
+    for _word, cast in (*_by_call(program), *_by_config(program)):
+        if cast.dtypes == ("float16",):
             yield cast
 
 
@@ -96,11 +96,10 @@ def _options(call: Call) -> Iterator[tuple[str, Site]]:
     if not isinstance(given, ast.Dict):
         return
     for key, value in zip(given.keys, given.values, strict=True):
-        name = key.value if isinstance(key, ast.Constant) else None
-        if not isinstance(name, str) or not _OPTION.fullmatch(name):
-            continue
-        if not _is_off(value_of(value, call.module)):
-            yield "tf_config_automp", _switched(call.node, value, call.module, name)
+        match key:
+            case ast.Constant(value=str() as name) if _OPTION.fullmatch(name):
+                if not _is_off(value_of(value, call.module)):
+                    yield "tf_config_automp", _switched(call.node, value, call.module, name)
 
 
 def _switched(node: ast.AST, value: ast.expr, module: Module, key: str) -> Site:
@@ -113,22 +112,19 @@ def _by_config(program: Program) -> Iterator[tuple[str, Site]]:
     for name, call in calls_of(program):
         if last(name) == "RewriterConfig" or call.method == "RewriterConfig":
             for keyword in call.node.keywords:
-                if (
-                    keyword.arg
-                    and _OPTION.fullmatch(keyword.arg)
-                    and _is_on(keyword.value, call.module)
-                ):
-                    cast = _switched(call.node, keyword.value, call.module, keyword.arg)
+                name = keyword.arg or ""
+                if _OPTION.fullmatch(name) and _is_on(keyword.value, call.module):
+                    cast = _switched(call.node, keyword.value, call.module, name)
                     yield "tf_rewriter_config", cast
     for module in program.modules:
         if "auto_mixed_precision" not in module.source.text:
             continue
         for node, target in assignments(module):
-            if not isinstance(target, ast.Attribute) or not _OPTION.fullmatch(target.attr):
-                continue
-            owner = module.text(target.value)
-            if ("rewrit" in owner or "options" in owner) and _is_on(node.value, module):
-                yield "tf_rewriter_config", _switched(node, node.value, module, target.attr)
+            match target:
+                case ast.Attribute(value=owner, attr=option) if _OPTION.fullmatch(option):
+                    if _OWNER.search(module.text(owner)) and _is_on(node.value, module):
+                        cast = _switched(node, node.value, module, option)
+                        yield "tf_rewriter_config", cast
 
 
 def assignments(module: Module) -> Iterator[tuple[ast.Assign, ast.expr]]:
@@ -140,15 +136,12 @@ def assignments(module: Module) -> Iterator[tuple[ast.Assign, ast.expr]]:
 
 
 def _is_on(node: ast.expr, module: Module) -> bool:
-    value = value_of(node, module)
-    if isinstance(value, Symbol):
-        return last(value.name) != "OFF"
-    if isinstance(node, ast.Attribute):
-        return node.attr != "OFF"
-    if isinstance(value, Known) and value.flag:
-        return True
-    known = plain(value)
-    return not (isinstance(value, Known) and (known in _OFF[3:] or known == 2))
+    match value_of(node, module):
+        case Known(value=number, flag=""):
+            return number not in (0, 2, None)  # DEFAULT and OFF of a RewriterConfig
+        case Symbol(name=name) | Unknown(text=name):
+            return last(name) != "OFF"
+    return True
 
 
 def _is_off(value: Value | None) -> bool:
@@ -161,37 +154,38 @@ def _by_environment(program: Program) -> Iterator[tuple[str, Site]]:
         if "TF_ENABLE_AUTO_MIXED_PRECISION" not in module.source.text:
             continue
         for node, target in assignments(module):
-            if not isinstance(target, ast.Subscript) or not _is_variable(target.slice):
-                continue
-            if module.resolve(target.value) == "os.environ":
-                yield from _variable(node, node.value, module)
+            match target:
+                case ast.Subscript(value=owner, slice=key) if _is_variable(key):
+                    if module.resolve(owner) == "os.environ":
+                        yield from _variable(node, node.value, module)
         for call in module.calls:
             yield from _environment_call(call)
 
 
 def _environment_call(call: Call) -> Iterator[tuple[str, Site]]:
-    arguments = call.node.args
-    if call.name in ("os.putenv", "os.environ.setdefault", "os.environ.__setitem__"):
-        if len(arguments) == 2 and _is_variable(arguments[0]):
-            yield from _variable(call.node, arguments[1], call.module)
-    elif call.name == "os.environ.update" and arguments and isinstance(arguments[0], ast.Dict):
-        for key, value in zip(arguments[0].keys, arguments[0].values, strict=True):
-            if key is not None and _is_variable(key):
-                yield from _variable(call.node, value, call.module)
+    match call.name, call.node.args:
+        case "os.putenv" | "os.environ.setdefault" | "os.environ.__setitem__", [name, given]:
+            entries: list[tuple[ast.expr | None, ast.expr]] = [(name, given)]
+        case "os.environ.update", [ast.Dict(keys=keys, values=values)]:
+            entries = list(zip(keys, values, strict=True))
+        case _:
+            return
+    for key, value in entries:
+        if _is_variable(key):
+            yield from _variable(call.node, value, call.module)
 
 
-def _is_variable(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and bool(VARIABLE.fullmatch(node.value))
-    )
+def _is_variable(node: ast.expr | None) -> bool:
+    match node:
+        case ast.Constant(value=str() as name):
+            return bool(VARIABLE.fullmatch(name))
+    return False
 
 
 def _variable(node: ast.AST, value: ast.expr, module: Module) -> Iterator[tuple[str, Site]]:
-    known = value_of(value, module)
-    if isinstance(known, Known) and known.value in _OFF and known.origin in ("literal", "constant"):
-        return
+    match value_of(value, module):
+        case Known(value="" | "0" | "false" | "False", origin="literal" | "constant"):
+            return
     yield "tf_env_amp", _switched(node, value, module, "")
 
 
@@ -232,15 +226,13 @@ def _scale(
         case Known(value=int() | float()):
             yield mode("static")
             yield fact_of("loss_scaling.scale", value, span, under=under, reader=NAME)
-        case Instance(made_by=made, call=maker) if "LossScale" in canonical(made) and maker:
+        case Instance(made_by=made, call=Call() as maker) if "LossScale" in canonical(made):
             yield mode("static" if "Fixed" in made else "dynamic")
-            yield from _keeper(maker, under)  # type: ignore[arg-type]
+            yield from _keeper(maker, under)
         case _:
+            yield mode("selectable")
             text = module.owner_of(node).text(node) if node is not None else ""
-            if "dynamic" in text:
-                yield mode("selectable")
-            else:
-                yield mode("selectable")
+            if "dynamic" not in text:
                 yield fact_of("loss_scaling.scale", value, span, under=under, reader=NAME)
 
 

@@ -38,6 +38,7 @@ _SUMMED = re.compile(
     r"global_batch|total_batch|compute_average_loss|valid_tokens|per_example",
 )
 _MEANS = ("tensorflow.reduce_mean", "tensorflow.math.reduce_mean", "keras.backend.mean")
+_WHOLE = ("int", "ceil", "floor", "range")
 _PASSES = ("get_scaled_loss", "scale_loss")
 _SESSION = re.compile(r"(self\.)?_?sess(ion)?")
 _RATE = re.compile(r"(\w+\.)*(base_|init_|initial_|start_)?(lr|learning_?rate|rate)", re.I)
@@ -73,7 +74,7 @@ def is_divided(total: GradientSum) -> bool | None:
         flows = (gradient_flow(a, total.applied.module) for a in total.applied.node.args[:1])
         if any(_scales(part) for flow in flows for part, _ in flow if part not in added):
             return None
-    if total.applied is not None and any(_rescales(total, module) for module in program.modules):
+    if _rescales(total):
         return None
     return None if _by_design(total, known=bool(names)) else False
 
@@ -109,7 +110,7 @@ def _divides_by_number(node: ast.AST, module: Module, number: int) -> bool:
             ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=by))
             | ast.AugAssign(target=left, op=ast.Div(), value=ast.Constant(value=by))
         ):
-            return by == number and _is_scaled(left, module)
+            return bool(by == number) and _is_scaled(left, module)
     return False
 
 
@@ -130,30 +131,28 @@ def _is_report(node: ast.AST, module: Module, total: GradientSum) -> bool:
 
     `shown += loss` in the loop over the micro-batches, and `shown /= n` behind it.
     """
-    found = rounds_of(total)
     match node:
         case ast.AugAssign(target=ast.Name(id=name)) | ast.BinOp(left=ast.Name(id=name)):
-            pass
+            found = rounds_of(total)
         case _:
             return False
-    if found is None or found[1] is not module or total.root == name:
+    if found is None or total.root == name:
         return False
-    loop = found[0]
-    function: ast.AST = module.function_of(loop) or module.tree
-    if (module.function_of(node) or module.tree) is not function:
+    loop, where = found
+    function = where.enclosing(loop, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+    assert function is not None
+    assert loop.end_lineno is not None
+    if module.function_of(node) is not where.function_of(loop) or node.lineno <= loop.end_lineno:
         return False
-    end = loop.end_lineno or loop.lineno
-    if node.lineno <= end or any(
-        computes_gradients(inner) and inner.lineno > end  # type: ignore[attr-defined]
-        for inner in walk(function)
-    ):
+    if _gradients(function) - _gradients(loop):
         return False
-    return any(
-        isinstance(inner, ast.AugAssign)
-        and isinstance(inner.target, ast.Name)
-        and inner.target.id == name
-        for inner in walk(loop)
-    )
+    return name in {
+        where.text(inner.target) for inner in walk(loop) if isinstance(inner, ast.AugAssign)
+    }
+
+
+def _gradients(node: ast.AST) -> set[ast.AST]:
+    return {inner for inner in walk(node) if computes_gradients(inner)}
 
 
 def _is_without_effect(node: ast.AST, module: Module, total: GradientSum) -> bool:
@@ -199,12 +198,7 @@ def _is_number_of_steps(node: ast.AST, module: Module) -> bool:
     """Whether a quotient counts something: `steps = int(rows / (batch * accumulation))`."""
     parent = module.parent(node)
     while isinstance(parent, ast.BinOp | ast.Call):
-        if isinstance(parent, ast.Call) and identifier(parent.func) in (
-            "int",
-            "ceil",
-            "floor",
-            "range",
-        ):
+        if isinstance(parent, ast.Call) and identifier(parent.func) in _WHOLE:
             return True
         parent = module.parent(parent)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
@@ -231,21 +225,22 @@ def _scales(node: ast.AST) -> bool:
 
 def _is_mean(node: ast.AST) -> bool:
     """Whether a mean is taken of one micro-batch's gradients, such as those of several devices."""
-    return isinstance(node, ast.Call) and identifier(node.func) in ("reduce_mean", "mean")
-
-
-def _rescales(total: GradientSum, module: Module) -> bool:
-    """Whether the sum itself is set to a scaled value: `g.assign(g / n)`."""
-    if module is not total.module:
-        return False
-    for node in module.every(ast.Call):
-        if identifier(node.func) in ("assign", "map") and any(
-            _scales(inner) and total.root.rpartition(".")[2] in module.text(inner)
-            for argument in node.args
-            for inner in walk(argument)
-        ):
-            return True
+    match node:
+        case ast.Call(func=ast.Name(id=word) | ast.Attribute(attr=word)):
+            return word in ("reduce_mean", "mean")
     return False
+
+
+def _rescales(total: GradientSum) -> bool:
+    """Whether the sum itself is set to a scaled value: `g.assign(g / n)`."""
+    root = total.root.rpartition(".")[2]
+    return any(
+        _scales(inner) and root in total.module.text(inner)
+        for node in total.module.every(ast.Call)
+        if identifier(node.func) in ("assign", "map")
+        for argument in node.args
+        for inner in walk(argument)
+    )
 
 
 def _by_design(total: GradientSum, *, known: bool) -> bool:
@@ -306,12 +301,12 @@ def _is_sum(node: ast.AST) -> bool:
 def _is_foreign(loss: ast.expr, module: Module) -> bool:
     """Whether a function of another file returns a loss, and its name does not speak of losses."""
     values: list[tuple[ast.AST | None, Module]] = [(loss, module)]
-    if isinstance(loss, ast.Name | ast.Attribute):
-        values = [(bound.value, bound.module) for bound in definitions(loss, module)]
+    values += [(bound.value, bound.module) for bound in definitions(loss, module)]
     for value, where in values:
-        if not isinstance(value, ast.Call) or where.program is None:
+        if not isinstance(value, ast.Call):
             continue
         call = where.call(value)
+        assert where.program is not None
         own = where.program.function(call) is not None or ":" in call.name
         library = canonical(call.name).startswith(("tensorflow.", "keras."))
         if not own and not library and not _LOSSES.search(where.text(value.func)):

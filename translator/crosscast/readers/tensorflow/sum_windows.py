@@ -15,6 +15,7 @@ from crosscast.readers.tensorflow.session_runs import rounds_of_runs, runs_of
 from crosscast.readers.tensorflow.still_counters import stands_still
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Function, Module
 
 _CHOOSES = frozenset({"cond", "smart_cond", "switch", "case", "tf_cond", "in_train_phase"})
@@ -45,12 +46,12 @@ def window_of(total: GradientSum) -> SumWindow | None:
     if total.applied is None:
         owner = total.module.class_of(total.node)
         return next(_windows(owner, total.module), None) if owner is not None else None
-    for call in (total.applied, *total.also):
+    for call in total.every:
         for test, module in _tests(call.node, call.module, _LEVELS):
             found = next(_windows(test, module), None)
             if found is not None:
                 return found
-    return _session_window(total)
+    return _session_window(total, total.applied)
 
 
 def length_of(total: GradientSum) -> tuple[ast.expr, Module] | None:
@@ -58,20 +59,23 @@ def length_of(total: GradientSum) -> tuple[ast.expr, Module] | None:
     found = window_of(total)
     if found is not None:
         return found.length, found.module
-    rounds = _loop_rounds(total) or _session_rounds(total) or _own_rounds(total)
+    if total.applied is None:
+        return None
+    rounds = _loop_rounds(total) or _session_rounds(total, total.applied)
+    rounds = rounds or _own_rounds(total, total.applied)
     named = rounds is not None and _WINDOW.search(f"{rounds[1].text(rounds[0])} {total.root}")
     return rounds if named else None  # else the loop may run over tasks, or parts of a loss
 
 
 def _tests(node: ast.AST, module: Module, levels: int) -> Iterator[tuple[ast.AST, Module]]:
     """Yield the conditions that a node stands under, also those of its function's callers."""
-    child, here = node, module.parent(node)
+    here = module.parent(node)
     while here is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
-        if isinstance(here, ast.If | ast.IfExp) and child is not here.test:
+        if isinstance(here, ast.If | ast.IfExp):
             yield here.test, module
-        elif isinstance(here, ast.Call) and child is not here.func:
+        elif isinstance(here, ast.Call):
             yield from _chosen_by(here, module)
-        child, here = here, module.parent(here)
+        here = module.parent(here)
     if isinstance(here, ast.FunctionDef) and levels:
         for use, where in _uses(here, module):
             yield from _tests(use, where, levels - 1)
@@ -79,21 +83,17 @@ def _tests(node: ast.AST, module: Module, levels: int) -> Iterator[tuple[ast.AST
 
 def _chosen_by(call: ast.Call, module: Module) -> Iterator[tuple[ast.AST, Module]]:
     """Yield the condition of `tf.cond(test, do, nothing)`."""
-    if identifier(call.func) not in _CHOOSES:
-        return
-    given = next((k.value for k in call.keywords if k.arg in ("pred", "condition")), None)
-    if given is None and call.args:
-        given = call.args[0]
-    if given is not None:
-        yield given, module
+    if identifier(call.func) in _CHOOSES:
+        named = [k.value for k in call.keywords if k.arg in ("pred", "condition")]
+        for test in [*named, *call.args][:1]:
+            yield test, module
 
 
 def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]]:
     """Yield where a function is called, or passed on as a value: `tf.cond(test, self.apply)`."""
-    program = module.program
-    if program is not None:
-        for site in program.sites(module, function):
-            yield site.node, site.module
+    assert module.program is not None
+    for site in module.program.sites(module, function):
+        yield site.node, site.module
     for node in module.nodes:
         if not isinstance(node, ast.Name | ast.Attribute) or identifier(node) != function.name:
             continue
@@ -119,10 +119,13 @@ def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
         flow_of(test, module) if isinstance(test, ast.expr) else [(n, module) for n in walk(test)]
     )
     for node, where in parts:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_length(node.right):
-            yield SumWindow(
-                test=node, module=where, counter=node.left, length=node.right, repeats=True
-            )
+        match node:
+            case ast.BinOp(left=ast.Constant() | ast.JoinedStr()):
+                continue  # a text: "model-%d" % step
+            case ast.BinOp(left=counter, op=ast.Mod(), right=length) if _is_length(length):
+                yield SumWindow(
+                    test=node, module=where, counter=counter, length=length, repeats=True
+                )
     for node, where in parts:
         pair = _compared(node)
         if pair is None:
@@ -143,9 +146,10 @@ def _windows(test: ast.AST, module: Module) -> Iterator[SumWindow]:
 
 
 def _is_length(node: ast.expr) -> bool:
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, int) and not isinstance(node.value, bool) and node.value > 1
-    return True
+    match node:
+        case ast.Constant(value=int() as number):
+            return number > 1
+    return not isinstance(node, ast.Constant)
 
 
 def _compared(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
@@ -168,64 +172,54 @@ def _is_equal(node: ast.AST) -> bool:
 
 def _is_cleared(counter: ast.expr, module: Module) -> bool:
     """Whether a counter that a condition compares is set to 0 again."""
-    while isinstance(counter, ast.BinOp):
-        counter = counter.left
+    counter = _bare(counter)
     text = module.text(counter)
     for node in module.nodes:
         match node:
-            case ast.Assign(targets=[target], value=value) if module.text(target) == text:
-                if _may_be_zero(value) and not _is_made(node, counter, module):
-                    return True
-            case ast.Call(func=ast.Attribute(value=of, attr="assign"), args=[value, *_]):
-                if module.text(of) == text and _may_be_zero(value):
-                    return True
+            case ast.Assign(targets=[of], value=value) if not _is_made(node, counter, module):
+                pass
             case ast.Call(func=ast.Attribute(attr="assign"), args=[of, value, *_]):
-                if module.text(of) == text and _may_be_zero(value):
-                    return True
+                pass
+            case ast.Call(func=ast.Attribute(value=of, attr="assign"), args=[value]):
+                pass
+            case _:
+                continue
+        if module.text(of) == text and _may_be_zero(value):
+            return True
     return False
 
 
 def _may_be_zero(value: ast.expr) -> bool:
     """Whether a value is 0, or is so at the end of a window: `count % n`, `count * not_full`."""
-    return any(
-        (isinstance(part, ast.Constant) and part.value == 0)
-        or (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod | ast.Mult))
-        or (isinstance(part, ast.Name | ast.Attribute) and "zero" in identifier(part))
-        for part in walk(value)
-    )
+    for part in walk(value):
+        match part:
+            case ast.Constant(value=0) | ast.BinOp(op=ast.Mod() | ast.Mult()):
+                return True
+            case ast.Name(id=word) | ast.Attribute(attr=word) if "zero" in word:
+                return True
+    return False
 
 
 def _is_made(node: ast.Assign, counter: ast.expr, module: Module) -> bool:
     """Whether an assignment creates a counter, before any window."""
     if isinstance(counter, ast.Name):
         return module.enclosing(node, ast.For, ast.While, ast.If) is None
-    function = module.function_of(node)
-    return function is None or function.name in ("__init__", "build")
+    return module.qualname(node).rpartition(".")[2] in ("", "__init__", "build")
 
 
 def _advances(node: ast.expr, module: Module) -> bool:
     """Whether an expression is a counter that the program increases."""
-    while isinstance(node, ast.BinOp):
-        node = node.left
-    if isinstance(node, ast.Call) and node.args and identifier(node.func) in ("cast", "int"):
-        node = node.args[0]
-    if not isinstance(node, ast.Name | ast.Attribute):
-        return False
-    if not _COUNTS.search(identifier(node)) and not _starts_again(node, module):
-        return False
-    return any(True for _ in increases(node, module))
+    node = _bare(node)
+    counts = _COUNTS.search(identifier(node)) or _is_cleared(node, module)
+    return bool(counts) and any(True for _ in increases(node, module))
 
 
-def _starts_again(counter: ast.expr, module: Module) -> bool:
-    """Whether a variable is set to 0: `seen.assign(0)`."""
-    text = module.text(counter)
-    return any(
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr == "assign"
-        and module.text(node.func.value) == text
-        and any(isinstance(given, ast.Constant) and given.value == 0 for given in node.args[:1])
-        for node in module.every(ast.Call)
-    )
+def _bare(counter: ast.expr) -> ast.expr:
+    """Return the counter of `tf.cast(counter, tf.int32) + 1`."""
+    match counter:
+        case ast.BinOp(left=inner) | ast.Call(args=[inner, *_]):
+            return _bare(inner)
+    return counter
 
 
 def increases(counter: ast.expr, module: Module) -> Iterator[ast.AST]:
@@ -234,20 +228,23 @@ def increases(counter: ast.expr, module: Module) -> Iterator[ast.AST]:
     for node in module.nodes:
         match node:
             case ast.AugAssign(target=target, op=ast.Add(), value=by):
-                if module.text(target) == text and _is_one(by):
-                    yield node
-            case ast.Call(func=ast.Attribute(value=of, attr="assign_add")):
-                function = node.args and identifier(of) in ("tf", "state_ops")
-                given = node.args if function else [of, *node.args]
-                if module.text(given[0]) == text and all(_is_one(by) for by in given[1:2]):
-                    yield node
-            case ast.Call(func=ast.Attribute(attr="assign"), args=[value]):
-                assert isinstance(node.func, ast.Attribute)
-                if module.text(node.func.value) == text and _is_next(value, text, module):
-                    yield node
-            case ast.Assign(targets=[target], value=value) if module.text(target) == text:
-                if _is_next(value, text, module):
-                    yield node
+                adds = _is_one(by)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="tf" | "state_ops"), attr="assign_add"),
+                args=[target, *given],
+            ):
+                adds = all(_is_one(by) for by in given[:1])
+            case ast.Call(func=ast.Attribute(value=target, attr="assign_add"), args=given):
+                adds = all(_is_one(by) for by in given[:1])
+            case (
+                ast.Call(func=ast.Attribute(value=target, attr="assign"), args=[value])
+                | ast.Assign(targets=[target], value=value)
+            ):
+                adds = _is_next(value, text, module)
+            case _:
+                continue
+        if adds and module.text(target) == text:
+            yield node
 
 
 def _is_one(node: ast.expr) -> bool:
@@ -263,11 +260,12 @@ def _is_one(node: ast.expr) -> bool:
 
 
 def _is_next(value: ast.expr, text: str, module: Module) -> bool:
-    return (
-        isinstance(value, ast.BinOp)
-        and isinstance(value.op, ast.Add)
-        and text in (module.text(value.left), module.text(value.right))
-    )
+    """Whether a value is a counter plus 1."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            pairs = ((left, right), (right, left))
+            return any(module.text(mine) == text and _is_one(by) for mine, by in pairs)
+    return False
 
 
 def rounds_of(total: GradientSum) -> tuple[ast.For, Module] | None:
@@ -280,9 +278,8 @@ def rounds_of(total: GradientSum) -> tuple[ast.For, Module] | None:
     if applied is None:
         return None
     used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    every = [applied, *total.also]
-    ends: set[ast.AST] = {call.node for call in every}
-    ends |= {site for c in every for site in _calls_of_function_of(c.node, c.module)}
+    ends: set[ast.Call] = {call.node for call in total.every}
+    ends |= {site for c in total.every for site in _calls_of_function_of(c.node, c.module)}
     for begin, where in ((node, module), *_sites_of_function_of(node, module)):
         here = where.enclosing(begin, ast.For)
         while isinstance(here, ast.For):
@@ -299,44 +296,51 @@ def rounds_of(total: GradientSum) -> tuple[ast.For, Module] | None:
 
 def _number_of(loop: ast.For) -> ast.expr | None:
     """Return N of `for _ in range(N):`."""
-    rounds = loop.iter
-    if not isinstance(rounds, ast.Call) or identifier(rounds.func) != "range":
-        return None
-    given = rounds.args[-1] if len(rounds.args) in (1, 2) else None
-    return given if given is not None and _is_length(given) else None
+    match loop.iter:
+        case ast.Call(
+            func=ast.Name(id="range") | ast.Attribute(attr="range"),
+            args=[number] | [_, number],
+        ):
+            return number if _is_length(number) else None
+    return None
 
 
-def _ends_behind(loop: ast.For, ends: set[ast.AST], module: Module) -> bool:
+def _ends_behind(loop: ast.For, ends: set[ast.Call], module: Module) -> bool:
     """Whether the function of a loop applies the sum behind it."""
-    function: ast.AST = module.function_of(loop) or module.tree
-    after = loop.end_lineno or loop.lineno
-    return any(inner in ends and getattr(inner, "lineno", 0) > after for inner in walk(function))
+    around = module.enclosing(loop, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
+    assert around is not None
+    assert loop.end_lineno is not None
+    return any(end.lineno > loop.end_lineno for end in ends.intersection(walk(around)))
 
 
-def _sites_of_function_of(node: ast.AST, module: Module) -> list[tuple[ast.AST, Module]]:
+def _sites_of_function_of(node: ast.AST, module: Module) -> list[tuple[ast.Call, Module]]:
     """Return the calls of the function that a node stands in."""
-    function, program = module.function_of(node), module.program
-    if function is None or program is None:
+    function = module.function_of(node)
+    if function is None:
         return []
-    return [(site.node, site.module) for site in program.sites(module, function)]
+    assert module.program is not None
+    return [(site.node, site.module) for site in module.program.sites(module, function)]
 
 
-def _calls_of_function_of(node: ast.AST, module: Module) -> list[ast.AST]:
+def _calls_of_function_of(node: ast.AST, module: Module) -> list[ast.Call]:
     return [site for site, _ in _sites_of_function_of(node, module)]
 
 
 def _loop_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
     """Return N of `for _ in range(N):` around the addition, if the sum is applied behind it."""
     found = rounds_of(total)
-    number = _number_of(found[0]) if found is not None else None
-    return (number, found[1]) if found is not None and number is not None else None
+    if found is None:
+        return None
+    number = _number_of(found[0])
+    assert number is not None
+    return number, found[1]
 
 
-def _own_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
+def _own_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | None:
     """Return N of the loop around the addition in a function that returns the sum to its caller."""
-    module, applied = total.module, total.applied
+    module = total.module
     here = module.enclosing(total.node, ast.For)
-    if applied is None or module.function_of(applied.node) is module.function_of(total.node):
+    if module.function_of(applied.node) is module.function_of(total.node):
         return None
     used = {n.id for n in walk(total.node) if isinstance(n, ast.Name)}
     while isinstance(here, ast.For):
@@ -349,20 +353,18 @@ def _own_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
     return None
 
 
-def _session_rounds(total: GradientSum) -> tuple[ast.expr, Module] | None:
+def _session_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | None:
     """Return N of `for _ in range(N): session.run(add)`, for the sum of a graph."""
-    program, applied = total.module.program, total.applied
-    if program is None or applied is None:
-        return None
+    program = total.module.program
+    assert program is not None
     found = rounds_of_runs(total.node, applied.node, program)
     return next((rounds for rounds in found if _is_length(rounds[0])), None)
 
 
-def _session_window(total: GradientSum) -> SumWindow | None:
+def _session_window(total: GradientSum, applied: Call) -> SumWindow | None:
     """Return the test under which sessions run the update of a graph, and not the addition."""
-    program, applied = total.module.program, total.applied
-    if program is None or applied is None:
-        return None
+    program = total.module.program
+    assert program is not None
     updates = runs_of(applied.node, program)
     adds = [run for run in runs_of(total.node, program) if run not in updates]
     if len(updates) != 1 or not adds:

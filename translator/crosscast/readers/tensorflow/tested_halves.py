@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import identifier
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.readers.tensorflow.gradient_sums import computes_gradients
@@ -27,34 +27,30 @@ def tested_halves(program: Program) -> Iterator[Call]:
     Gradients of a model in float32 need no such test.
     """
     for _name, call in calls_of(program):
-        if call.method not in _TESTS or not call.node.args:
+        parts = [part for given in call.node.args for part, _ in flow_of(given, call.module)]
+        if call.method not in _TESTS or not any(computes_gradients(part) for part in parts):
             continue
-        if not any(computes_gradients(part) for part, _ in flow_of(call.node.args[0], call.module)):
-            continue
-        here = call.module.enclosing(call.node, ast.If, ast.IfExp)
-        if here is None or call.node not in ast.walk(_then(here)):
-            continue
-        test = here.test  # type: ignore[attr-defined]
-        named = isinstance(test, ast.Name | ast.Attribute) and _SWITCH.search(identifier(test))
-        if named and _makes_optimizer(program, call):
+        match call.module.enclosing(call.node, ast.If, ast.IfExp):
+            case ast.If(test=test, body=then):
+                held = {inner for statement in then for inner in walk(statement)}
+            case ast.IfExp(test=test, body=value):
+                held = {*walk(value)}
+            case _:
+                continue
+        switched = call.node in held and _SWITCH.search(identifier(test))
+        if switched and _makes_optimizer(program, call):
             yield call
-
-
-def _then(node: ast.AST) -> ast.AST:
-    """Return the part of a condition that runs if it holds."""
-    if isinstance(node, ast.IfExp):
-        return node.body
-    assert isinstance(node, ast.If)
-    return ast.Module(body=node.body, type_ignores=[])
 
 
 def _makes_optimizer(program: Program, test: Call) -> bool:
     """Whether the function that tests gradients applies them by an optimizer made there."""
     function = test.module.function_of(test.node)
     for _name, call in calls_of(program):
-        if call.method != "apply_gradients" or call.receiver is None:
-            continue
-        if call.module is test.module and call.module.function_of(call.node) is function:
-            made = [b.value for b in definitions(call.receiver, call.module)]
+        match call.node.func:
+            case ast.Attribute(value=optimizer, attr="apply_gradients"):
+                made = [binding.value for binding in definitions(optimizer, call.module)]
+            case _:
+                continue
+        if test.module.function_of(call.node) is function:
             return bool(made) and all(isinstance(value, ast.Call) for value in made)
     return False
