@@ -69,6 +69,7 @@ def test_two_rates_of_dropout_are_none_of_a_recipe() -> None:
         {"position_embedding_type": "relative_key"},
         {"type_vocab_size": None},
         {"hidden_size": "wide"},
+        {"hidden_size": None},
         {"num_hidden_layers": 0},
         {"vocab_size": 3.5},
     ],

@@ -42,7 +42,8 @@ def tell_encoder(writer: SettingWriter, tree: Tree) -> None:
     sizes = {field: settings.get(name) for name, field in _SIZES.items()}
     sizes["intermediate_size"] = settings.get("intermediate_size")
     numbers = {field: setting.number for field, setting in sizes.items() if setting is not None}
-    if not all(isinstance(number, int) and number > 0 for number in numbers.values()):
+    whole = all(isinstance(number, int) and number > 0 for number in numbers.values())
+    if not whole or "hidden_size" not in numbers:
         return
     writer.tell("recipe.model.kind", "bert", sizes["hidden_size"], origin="presence")
     for field, value in numbers.items():

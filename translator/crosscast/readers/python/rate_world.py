@@ -205,12 +205,14 @@ class RateWorld:
     def _stand_in(self, node: ast.expr) -> object:
         name = _name(node)
         match node:
-            case ast.Call(func=function) if identifier(function) in _PROCESSES:
+            case ast.Call(func=function, args=[]) if identifier(function) in _PROCESSES:
                 self.assumed.add("processes")
                 return self.stand_ins.processes
             case ast.Subscript(value=group) if parts_of(name) & _GROUPS:
                 if parts_of(identifier(group)) & {"group", "pg"}:
                     return 1.0  # groups differ by this factor: the rate is that of the others
+        if not name:
+            raise NoValueError
         if name in _BASES:
             self.relative = True
             return Array([1.0]) if name == "base_lrs" else 1.0

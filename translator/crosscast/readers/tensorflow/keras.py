@@ -82,7 +82,7 @@ class KerasReader:
         late = next(late_policies(program, sites), None)
         yield from precision_facts(sites, NAME, with_default=late is None)
         if late is not None:
-            reason = f"the policy is set behind the creation of the {late.exists}"
+            reason = f"the policy is set after the creation of the {late.exists}"
             span = late.policy.span
             yield unknown("precision.compute_dtype", reason, span, late.place, reader=NAME)
         possible = [each for each in sites if each.possible]

@@ -129,6 +129,6 @@ def _is_given(node: ast.expr, module: Module) -> bool:
     return any(
         found.kind == "parameter" and not module.program.arguments_for(found, name.id)
         for name, where in chase(node, module)
-        if isinstance(name, ast.Name)
+        if isinstance(name, ast.Name) and name.id not in ("self", "cls")
         for found in definitions(name, where)
     )
