@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         for call in module.calls
         if call.name == "apex.amp.initialize"
     ]
-    if {fixed(call.argument("opt_level")) for call in made} != {"O2"}:
+    if not made or any(fixed(call.argument("opt_level")) != "O2" for call in made):
         return
     for step in eager_steps(subject):
         scaled = [event for event in step.of("backward") if event.context("scale_loss")]

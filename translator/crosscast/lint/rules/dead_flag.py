@@ -54,10 +54,10 @@ def check(subject: Subject) -> Iterator[Finding]:
     for command in launches(subject):
         asked = [(flag, place) for flag in others if (place := asked_by(command, flag))]
         if asked:
-            said = ", ".join(flag.name for flag, _ in asked)
+            listed = ", ".join(flag.name for flag, _ in asked)
             yield Finding(
                 span=asked[0][1][0],
-                message=f"without effect: {said}; the program parses what it never uses",
+                message=f"without effect: {listed}; the program parses what it never uses",
                 hint="use it in the training step, or remove it here",
                 related=tuple(flag.span for flag, _ in asked),
             )
