@@ -164,8 +164,7 @@ def _limits(rate: Callable[[int], float], world: RateWorld, *, by_epoch: bool) -
             seen |= here | world.limits
         per_epoch = 0 if by_epoch else world.stand_ins.per_epoch
         in_epochs = any(counted.unit == "epoch" for counted in world.progress)
-        epochs = {n for n in seen if n < _LONG and (not per_epoch or n % per_epoch)}
-        found = seen | {n * per_epoch for n in epochs if per_epoch and in_epochs}
+        found = seen | {n * per_epoch for n in seen if in_epochs and n < _LONG}
         waiting = sorted(found - tried)[:_MOST_LIMITS]
     return found
 
@@ -186,7 +185,7 @@ def _certain(one: _Computed, other: _Computed) -> RateCurve:
 
     def length(here: int, there: int) -> int | str | None:
         if here == there:
-            return f"{here} epochs" if by_epoch and here else here
+            return f"{here} epochs" if by_epoch else here
         same = here / epochs[0] == there / epochs[1]
         return f"{here / epochs[0]:g} epochs" if same else None
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from crosscast.pysource.computing.frames import NOTHING, Closure, truth
+from crosscast.pysource.computing.frames import Closure, truth
 from crosscast.pysource.computing.functions import Array
 from crosscast.pysource.computing.machine import Machine
 from crosscast.pysource.evaluation.bindings import default_of
@@ -108,27 +108,18 @@ class RateWorld:
     def read(self, node: ast.expr, module: Module) -> object:
         """Return what a name, attribute or entry is at this step of the run."""
         if node in self._kept:
-            value = self._kept[node]
-            if value is NOTHING:
-                raise NoValueError
-            return value
+            return self._kept[node]
         if node in self._busy:
             raise NoValueError
         self._busy.add(node)
         moves, seen = self._moves, set(self.machine.limits)
-        value = NOTHING
         try:
             value = self._read(node, module)
-        except NoValueError:
-            if self._busy != {node}:  # it may have been cut off
-                raise
         finally:
             self._busy.discard(node)
         if moves == self._moves:
             self._kept[node] = value
             self.limits |= self.machine.limits - seen
-        if value is NOTHING:
-            raise NoValueError
         return value
 
     def length(self, node: ast.expr, module: Module) -> int:

@@ -46,12 +46,9 @@ def progress_of(node: ast.expr, module: Module) -> Progress | None:
     if not isinstance(node, ast.Name | ast.Attribute):
         return None
     found = _everywhere(definitions(node, module), node)
-    counted = next((p for b in found if (p := _of_binding(b, node, found)) is not None), None)
-    if counted is not None or (found and not _is_left_to_callers(found)):
-        return counted
+    if found or isinstance(node, ast.Name):
+        return next((p for b in found if (p := _of_binding(b, node, found)) is not None), None)
     name = identifier(node)
-    if isinstance(node, ast.Name) and not found:
-        return None
     return Progress("run", 1 if name == "_step_count" else 0) if name in _STEPS else None
 
 
@@ -61,15 +58,6 @@ def _everywhere(found: Sequence[Binding], node: ast.expr) -> list[Binding]:
         return list(found)
     home = found[0].scope.home(node.id)
     return list(home.bindings.get(node.id, found))
-
-
-def _is_left_to_callers(found: list[Binding]) -> bool:
-    """Whether a name is a parameter of functions that the files given do not call."""
-    return all(
-        binding.kind == "parameter"
-        and not binding.module.program.arguments_for(binding, getattr(binding.node, "arg", ""))
-        for binding in found
-    )
 
 
 def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progress | None:
