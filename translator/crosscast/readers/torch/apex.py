@@ -112,7 +112,7 @@ def _mode(writer: FactWriter, scale: Value, node: ast.expr, call: Call) -> None:
     match scale:
         case Known(value="dynamic", flag=""):
             writer.say("loss_scaling.mode", "dynamic", place, origin="literal")
-        case Known(value=number, flag="") if is_number(number):
+        case Known(flag=""):
             writer.say("loss_scaling.mode", "static", place, origin="literal")
             writer.number("loss_scaling.scale", scale, place)
         case Choice() | Known():

@@ -113,7 +113,7 @@ def _dictionaries(node: ast.expr, module: Module) -> Iterator[tuple[ast.Dict, Mo
         for here, where in chase(node, module)
         for element in (here.elts if isinstance(here, ast.List | ast.Tuple) else [])
         for inner, place in chase(element, where)
-        if isinstance(inner, ast.Dict) and "params" in entries_of(inner)
+        if isinstance(inner, ast.Dict)
     ]
     yield from found or _appended(node, module)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.scopes import Scope
 from crosscast.pysource.values.value import Choice, Known, Unknown
 from crosscast.readers.python.conditions import conditions
 from crosscast.readers.python.fact_writer import FactWriter, place_of, trains
@@ -109,12 +110,12 @@ def _kind(call: Call) -> str:
 
 def _of_base(name: str, call: Call) -> str:
     """Return the kind of parallelism of a class of the program, from its base class."""
-    scope = call.module.program.class_named(name)
-    bases = scope.node.bases if scope and isinstance(scope.node, ast.ClassDef) else []
-    for above in map(scope.module.resolve, bases) if scope else ():
-        for pattern, kind in _KINDS:
-            if above.startswith("torch.nn.") and pattern.fullmatch(above):
-                return kind
+    match call.module.program.class_named(name):
+        case Scope(node=ast.ClassDef(bases=bases), module=module):
+            for above in map(module.resolve, bases):
+                for pattern, kind in _KINDS:
+                    if above.startswith("torch.nn.") and pattern.fullmatch(above):
+                        return kind
     return ""
 
 

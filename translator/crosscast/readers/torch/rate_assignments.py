@@ -107,27 +107,33 @@ def stepped_rates(program: Program) -> Iterator[SchedulePart]:
     for step in training_steps(program):
         for event in step.of("schedule"):
             decided = _decided_by(event)
-            if not event.library and (event.loops or decided == "caller"):
+            if event.loops or decided == "caller":
                 yield SchedulePart(decided, (event.span,), confidence="likely")
 
 
 def _decided_by(event: Event) -> str:
-    """Return the decay: `caller`, `elsewhere`, or `custom` if the event itself decides it."""
+    """Return the decay: `caller`, `elsewhere`, or `custom` if the event itself decides it.
+
+    Empty if it only keeps a rate: `log["lr"] = group["lr"]`.
+    """
     module = event.module
     match event.node:
         case ast.Call(func=ast.Attribute(value=mover)) | ast.Call(func=mover):
             return "caller" if _is_given(mover, module) else "elsewhere"
-        case ast.Assign(value=value) | ast.AugAssign(value=value):
+        case (ast.Assign() | ast.AugAssign()) as node if _sets_rate(node, module):
+            value = node.value
             if any(_is_given(name, module) for name in walk(value) if isinstance(name, ast.Name)):
                 return "caller"
             return "elsewhere" if foreign_call(value, module) is not None else "custom"
-    return "custom"
+    return ""
 
 
 def _is_given(node: ast.expr, module: Module) -> bool:
     """Whether it is a parameter of a function that none of the files calls."""
     return any(
-        found.kind == "parameter" and not module.program.arguments_for(found, name.id)
+        found.kind == "parameter"
+        and name.id not in ("self", "cls")
+        and not module.program.arguments_for(found, name.id)
         for name, where in chase(node, module)
         if isinstance(name, ast.Name) and name.id not in ("self", "cls")
         for found in definitions(name, where)
