@@ -80,7 +80,7 @@ class PaddleAmpReader:
 def _half_models(program: Program) -> Iterator[Site]:
     """Yield the trained models that are loaded with half weights."""
     for name, call in calls_of(program):
-        if not _LOADED.fullmatch(name) or "dtype" not in call.bound() or not is_trained(program):
+        if not _LOADED.fullmatch(name) or not is_trained(program):
             continue
         found = types_in(call.argument("dtype"))
         if any(kind in HALVES for kind in found):
@@ -94,9 +94,9 @@ def _is_decorate(cast_site: Site) -> bool:
 
 def cast_sites(program: Program) -> Iterator[Site]:
     """Yield the places that cast: regions of auto_cast, and decorated models."""
-    for name, call in matching(program, CAST):
+    for _name, call in matching(program, CAST):
         if not _is_off(call.argument(_switch(call))):
-            yield _cast(name, call)
+            yield _cast(call)
     for _name, call in matching(program, DECORATE):
         level = call.argument("level")
         mode = "full" if text_value(level) == "O2" else "mixed"
@@ -119,27 +119,23 @@ def _switch(call: Call) -> str:
 
 def _types(call: Call) -> tuple[str, ...]:
     """Return the types that auto_cast or decorate casts to, float16 by default."""
-    if "dtype" not in call.bound():
-        return ("float16",)
     return types_in(call.argument("dtype")) or ("float16",)
 
 
-def _cast(name: str, call: Call) -> Site:
+def _cast(call: Call) -> Site:
     bound = call.bound()
     level = plain(call.argument("level")) if "level" in bound else "O1"
     mode = "full" if level == "O2" else "mixed"
     found = (*_types(call), *_compared_types(call))
-    cast = site(
+    return site(
         call.node,
         call.module,
         tuple(dict.fromkeys(found)),
         switch=bound.get(_switch(call)),
         chosen=bound.get("dtype"),
         mode=mode,  # type: ignore[arg-type]
-        default="".join(types_in(call.argument("dtype"))[:1]) if "dtype" in bound else "",
+        default="".join(types_in(call.argument("dtype"))[:1]),
     )
-    del name
-    return cast
 
 
 def _compared_types(call: Call) -> Iterator[str]:

@@ -54,15 +54,11 @@ class PaddleFleetReader:
         """Yield the facts."""
         if not uses(program, "paddle", "paddlenlp", "ppfleetx"):
             return
-        found = False
         for module in program.modules:
-            for fact in _strategy(module):
-                found = True
-                yield fact
+            yield from _strategy(module)
         yield from _wrapped(program)
         yield from _kinds(program)
-        if found:
-            yield from _api(program)
+        yield from _api(program)
 
 
 def _api(program: Program) -> Iterator[Fact]:
@@ -74,8 +70,6 @@ def _api(program: Program) -> Iterator[Fact]:
 
 def attributes(module: Module) -> Iterator[tuple[str, ast.Assign, ast.expr]]:
     """Yield assignments to attributes of strategies: name, statement, object."""
-    if "trategy" not in module.source.text:
-        return
     for node in module.every(ast.Assign):
         if not module.is_dead(node):
             for target in node.targets:
@@ -95,11 +89,8 @@ def entries(node: ast.expr, module: Module) -> dict[str, tuple[ast.expr, Module]
     for here, where in chase(node, module):
         match here:
             case ast.Dict(keys=keys, values=values):
-                return {
-                    key.value: (value, where)
-                    for key, value in zip(keys, values, strict=True)
-                    if isinstance(key, ast.Constant) and isinstance(key.value, str)
-                }
+                words = [str(getattr(key, "value", "")) for key in keys]
+                return {word: (value, where) for word, value in zip(words, values, strict=True)}
             case ast.Call(func=ast.Name(id="dict"), keywords=given):
                 return {keyword.arg or "": (keyword.value, where) for keyword in given}
     return {}
@@ -136,7 +127,7 @@ def _strategy(module: Module) -> Iterator[Fact]:
             word = {"always": "yes", "caller": "yes"}.get(decision.who, decision.who)
             span = module.span(node)
             yield fact_of("activation_checkpointing", Known(word), span, reader=NAME)
-        elif name == "hybrid_configs":
+        else:
             found = entries(node.value, module)
             if any(plain(value_of(*found[k])) not in (1, 0, -1) for k in _HYBRID if k in found):
                 span = module.span(node)
@@ -261,10 +252,9 @@ def _kinds(program: Program) -> Iterator[Fact]:
             "distributed_scaler",
         ):
             word = "fleet"
-            if not words:
-                span = call.module.span(call.node)
-                yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
-        elif shown == "DistributeTranspiler" and name.startswith("paddle."):
+            span = call.module.span(call.node)
+            yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
+        elif shown == "DistributeTranspiler":
             word = "paddle_transpiler"
         if word:
             span = call.module.span(call.node)
