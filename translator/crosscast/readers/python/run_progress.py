@@ -46,9 +46,11 @@ def progress_of(node: ast.expr, module: Module) -> Progress | None:
     if not isinstance(node, ast.Name | ast.Attribute):
         return None
     found = _everywhere(definitions(node, module), node)
-    if found or isinstance(node, ast.Name):
-        return next((p for b in found if (p := _of_binding(b, node, found)) is not None), None)
     name = identifier(node)
+    if found or isinstance(node, ast.Name):
+        counted = next((p for b in found if (p := _of_binding(b, node, found)) is not None), None)
+        by_epoch = parts_of(name) & _EPOCHS and _is_left_to_callers(found)
+        return Progress("epoch") if counted is None and by_epoch else counted
     return Progress("run", 1 if name == "_step_count" else 0) if name in _STEPS else None
 
 
@@ -58,6 +60,18 @@ def _everywhere(found: Sequence[Binding], node: ast.expr) -> list[Binding]:
         return list(found)
     home = found[0].scope.home(node.id)
     return list(home.bindings.get(node.id, found))
+
+
+def _is_left_to_callers(found: Sequence[Binding]) -> bool:
+    """Whether a name is a parameter of functions that the files given do not call."""
+    for binding in found:
+        match binding:
+            case Binding(kind="parameter", node=ast.arg(arg=name)):
+                if binding.module.program.arguments_for(binding, name):
+                    return False
+            case _:
+                return False
+    return bool(found)
 
 
 def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progress | None:

@@ -136,8 +136,9 @@ def _never(call: Call) -> bool:
     """Whether a condition that the source fixes keeps the call from running."""
     for condition in conditions(call.node, call.module):
         match evaluate(condition.node, condition.module):
-            case Known(value=value, flag="") if bool(value) != condition.holds:
-                return True
+            case Known(value=value, flag="", origin="literal" | "constant"):
+                if bool(value) != condition.holds:
+                    return True
     return False
 
 
