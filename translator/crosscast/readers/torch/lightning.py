@@ -230,10 +230,10 @@ def _by_hand(module: Module, function: Function) -> bool:
 
 def _interval(module: Module, function: Function) -> tuple[str, Span]:
     for node in walk(function):
-        value = entries_of(node).get("interval") if isinstance(node, ast.Dict) else None
-        word = content(evaluate(value, module)) if value is not None else ""
-        if value is not None and word in ("step", "epoch"):
-            return str(word), module.span(value)
+        for key, value in entries_of(node).items() if isinstance(node, ast.Dict) else ():
+            word = content(evaluate(value, module)) if key == "interval" else ""
+            if word in ("step", "epoch"):
+                return str(word), module.span(value)
     return "epoch", module.span(function)
 
 

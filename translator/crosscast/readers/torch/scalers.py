@@ -69,11 +69,12 @@ def returned_scalers(program: Program) -> tuple[Span, ...]:
 
 
 def _is_unseen(binding: Binding, program: Program) -> bool:
-    if not isinstance(binding.value, ast.Call):
-        return False
-    call = binding.module.call(binding.value)
-    known = call.name.startswith(("torch.", "apex.", "paddle.", "tensorflow."))
-    return bool(call.name) and not known and program.function(call) is None
+    match binding.value:
+        case ast.Call() as made:
+            call = binding.module.call(made)
+            known = call.name.startswith(("torch.", "apex.", "paddle.", "tensorflow."))
+            return bool(call.name) and not known and program.function(call) is None
+    return False
 
 
 def scaled_under(program: Program) -> Decision | None:

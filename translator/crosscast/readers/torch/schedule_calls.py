@@ -194,12 +194,12 @@ def _of_linear(call: Call) -> SchedulePart:
 def _add_warmup(part: SchedulePart, call: Call) -> None:
     """Add a warm-up and its length, unless the given length is 0."""
     argument = next((argument for argument in table.WARMUPS if argument in call.bound()), "")
-    value = call.argument(argument) if argument else None
-    if isinstance(value, Known) and not value.flag and value.value in (0, None, False):
-        part.rising = False
-        return
-    part.warms = True
-    part.warmup = _number("schedule.warmup", call, argument) if argument else None
+    match call.argument(argument) if argument else None:
+        case Known(value=0 | None, flag=""):
+            part.rising = False
+        case _:
+            part.warms = True
+            part.warmup = _number("schedule.warmup", call, argument) if argument else None
 
 
 def _number(field: str, call: Call, argument: str) -> Fact | None:
