@@ -13,30 +13,31 @@ _TYPES = frozenset({"torch.float16", "torch.half"})
 
 def halves(call: Call, module: Module, models: set[str]) -> bool:
     """Whether it is `model.half()`, `model.to(torch.float16)`, or chained to its creation."""
-    node = call.node
-    function = node.func
-    if not isinstance(function, ast.Attribute):
-        return False
-    if function.attr == "to":
-        given = (*node.args, *(keyword.value for keyword in node.keywords))
-        if not any(module.resolve(child) in _TYPES for child in given):
+    match call.node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="half"), args=[]):
+            pass
+        case ast.Call(func=ast.Attribute(value=inner, attr="to"), args=given, keywords=named):
+            parts = (*given, *(each.value for each in named))
+            if not any(module.resolve(part) in _TYPES for part in parts):
+                return False
+        case _:
             return False
-    elif function.attr != "half" or node.args:
-        return False
-    inner: ast.expr = function.value
-    while isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-        if inner.func.attr not in ("cuda", "to", "train"):
-            break
-        inner = inner.func.value
-    if module.text(inner) in models:
-        return True
-    return isinstance(inner, ast.Call) and bool(models & _targets(node, module))
+    inner = _unchained(inner)
+    return module.text(inner) in models or not models.isdisjoint(_targets(call.node, module))
+
+
+def _unchained(node: ast.expr) -> ast.expr:
+    """Return the model of `model.cuda().train()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="cuda" | "to" | "train")):
+            return _unchained(inner)
+    return node
 
 
 def _targets(node: ast.Call, module: Module) -> set[str]:
-    statement = module.statement_of(node)
-    if isinstance(statement, ast.Assign) and statement.value is node:
-        return {module.text(target) for target in statement.targets}
+    match module.parent(node):
+        case ast.Assign(targets=targets):
+            return set(map(module.text, targets))
     return set()
 
 
@@ -45,8 +46,5 @@ def conditional(call: Call, module: Module, step: TrainingStep) -> bool:
     around = module.enclosing(call.node, ast.If, ast.IfExp, ast.ExceptHandler)
     loop = step.loop.node if step.loop is not None else step.events[0].node
     same = module.function_of(call.node) is module.function_of(loop)
-    float_again = any(
-        isinstance(other.node.func, ast.Attribute) and other.node.func.attr == "float"
-        for other in module.calls
-    )
+    float_again = any(module.text(other.node.func).endswith(".float") for other in module.calls)
     return around is not None or not same or float_again

@@ -9,6 +9,7 @@ from crosscast.lint.rules._reduction import loss_expression
 from crosscast.lint.rules._windows import end_tests
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.trainstep.events import Event, TrainingStep
 
@@ -52,9 +53,9 @@ def _is_read_off(node: ast.expr | None, loss: str, module: Module) -> bool:
         case ast.Name(id=name) if name == loss:
             return True
         case ast.Name():
-            found = definitions(node, module)
-            value = found[0].value if len(found) == 1 and not found[0].path else None
-            return isinstance(value, ast.Call) and _is_read_off(value, loss, module)
+            match definitions(node, module):
+                case [Binding(assigned=ast.Call() as value)]:
+                    return _is_read_off(value, loss, module)
     return False
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from crosscast.messages.diagnostics import Span
 from crosscast.pysource.programs.module import Function, Module
 from crosscast.pysource.programs.program import Program
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, names_in, walk
 from crosscast.readers.python.library_calls import uses
 
 _CLIPS = re.compile(r"clip", re.I)
@@ -25,30 +25,30 @@ def lost_clips(program: Program) -> Iterator[tuple[Span, str, Span | None]]:
     """
     rebinds = uses(program, "paddle")
     for module in program.modules:
-        for loop in module.every(ast.For):
-            function = module.function_of(loop)
-            lost = _lost(loop, function, module, rebinds) if function is not None else None
-            if lost is None or function is None or not _CLIPS.search(function.name):
-                continue
-            name, line = lost
-            sites = program.sites(module, function)
-            for site in sites:
-                yield site.module.span(site.node), name, module.span(line)
-            if not sites:
-                yield module.span(line), name, None
+        for function in module.functions.values():
+            clips = walk(function) if _CLIPS.search(function.name) else ()
+            found = (_lost(each, function, module, rebinds) for each in clips)
+            for name, line in filter(None, found):
+                sites = program.sites(module, function)
+                for site in sites:
+                    yield site.module.span(site.node), name, module.span(line)
+                if not sites:
+                    yield module.span(line), name, None
 
 
 def _lost(
-    loop: ast.For, function: Function, module: Module, rebinds: bool
+    loop: ast.AST, function: Function, module: Module, rebinds: bool
 ) -> tuple[str, ast.stmt] | None:
     """Return the unused name that the last statement of a loop assigns a product to.
 
     Args:
-        loop: a loop of the function.
+        loop: what may be a loop of the function.
         function: that clips, by its name.
         module: of both.
         rebinds: whether `g *= x` makes a new tensor, as in Paddle.
     """
+    if not isinstance(loop, ast.For):
+        return None
     last = loop.body[-1]
     while isinstance(last, ast.If) and not last.orelse:
         last = last.body[-1]
@@ -62,13 +62,9 @@ def _lost(
             return None
     if not _holds_gradients(name, loop, module):
         return None
-    if any(isinstance(each, ast.Call) and _stores(each) for each in walk(loop)):
+    if any(map(_stores, walk(loop))):
         return None
-    reads = [
-        each
-        for each in walk(function)
-        if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
-    ]
+    reads = [each for each in walk(function) if isinstance(each, ast.Name) and each.id == name]
     inside = {*walk(loop)}
     rebound = _is_bound_first(name, loop)
     if not rebound or any(each not in inside and each.lineno > loop.lineno for each in reads):
@@ -78,8 +74,8 @@ def _lost(
 
 def _is_product(node: ast.expr, name: str) -> bool:
     """Whether a value is a gradient times a factor, as a new tensor."""
-    words = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
-    if name not in words or not any(_FACTOR.search(word) for word in words if word != name):
+    words = names_in(node)
+    if name not in words or not any(_FACTOR.search(word) for word in words - {name}):
         return False
     match node:
         case ast.BinOp(op=ast.Mult() | ast.Div()):
@@ -91,40 +87,36 @@ def _is_product(node: ast.expr, name: str) -> bool:
 
 def _holds_gradients(name: str, loop: ast.For, module: Module) -> bool:
     """Whether a name is a gradient: one of a list of them, or `parameter.grad`."""
-    if isinstance(loop.target, ast.Name) and loop.target.id == name:
-        return "grad" in module.text(loop.iter).lower() or name in ("g", "grad", "gradient")
+    of_gradients = "grad" in module.text(loop.iter).lower()
+    if identifier(loop.target) == name:
+        return of_gradients or name in ("g", "grad", "gradient")
     for each in loop.body:
         match each:
             case ast.Assign(targets=[ast.Name(id=bound)], value=ast.Attribute(attr="grad")):
                 if bound == name:
                     return True
-    return any(isinstance(e, ast.Name) and e.id == name for e in ast.walk(loop.target)) and (
-        "grad" in module.text(loop.iter).lower()
-    )
+    return of_gradients and name in names_in(loop.target)
 
 
 def _is_bound_first(name: str, loop: ast.For) -> bool:
     """Whether each round gives the name a new value before anything reads it."""
-    if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(loop.target)):
+    if name in names_in(loop.target):
         return True
     for statement in loop.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=bound)], value=value) if bound == name:
-                return not any(isinstance(e, ast.Name) and e.id == name for e in ast.walk(value))
-        if any(isinstance(e, ast.Name) and e.id == name for e in ast.walk(statement)):
+                return name not in names_in(value)
+        if name in names_in(statement):
             return False
     return False
 
 
-def _stores(call: ast.Call) -> bool:
-    """Whether a call changes something in place."""
-    match call.func:
-        case ast.Attribute(attr=method):
-            return method in _STORES or method.endswith("_") or _has_output(call)
-        case ast.Name(id=name):
-            return name in _STORES or _has_output(call)
-    return _has_output(call)
-
-
-def _has_output(call: ast.Call) -> bool:
-    return any(each.arg in ("out", "output") for each in call.keywords)
+def _stores(node: ast.AST) -> bool:
+    """Whether a call changes something in place: `copy_`, or with `out`."""
+    match node:
+        case ast.keyword(arg="out" | "output"):
+            return True
+        case ast.Call(func=function):
+            name = identifier(function)
+            return name in _STORES or name.endswith("_")
+    return False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.amp import CAST, DECORATE, SCALER
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.library_calls import calls_of, matching, uses, value_of
+from crosscast.readers.python.library_calls import calls_of, fixed, matching, uses, value_of
 from crosscast.readers.python.precision import types_in
 from crosscast.sources.subject import Subject
 
@@ -28,8 +28,7 @@ def scalers(program: Program) -> list[Call]:
     """Return the scalers of a program that are not certainly disabled."""
     found = []
     for _name, call in matching(program, SCALER):
-        on = call.argument("enable") if "enable" in call.bound() else None
-        if not (isinstance(on, Known) and on.value is False):
+        if getattr(call.argument("enable"), "value", None) is not False:
             found.append(call)
     return found
 
@@ -38,17 +37,14 @@ def casts(program: Program) -> list[tuple[Call, str]]:
     """Return the regions of auto_cast that are not certainly disabled, with the dtype."""
     found = []
     for _name, call in matching(program, CAST):
-        bound = call.bound()
-        on = call.argument("enable") if "enable" in bound else None
-        if isinstance(on, Known) and on.value is False and not on.flag:
+        if fixed(call.argument("enable")) is False:
             continue
-        if "dtype" not in bound:
-            found.append((call, "float16"))
-            continue
-        types = types_in(call.argument("dtype"))
-        value = call.argument("dtype")
-        fixed = isinstance(value, Known) and not value.flag
-        found.append((call, types[0] if fixed and len(types) == 1 else ""))
+        given = call.argument("dtype") if "dtype" in call.bound() else Known("float16")
+        match given, types_in(given):
+            case Known(flag=""), [kind]:
+                found.append((call, kind))
+            case _:
+                found.append((call, ""))
     return found
 
 
@@ -72,15 +68,14 @@ def on_cpu(program: Program) -> Call | None:
     A program that selects a device several times, under a condition or in a function that does not
     train may do so for an export, or where there is no GPU.
     """
-    chosen = [call for name, call in calls_of(program) if name in _DEVICES and call.node.args]
+    chosen = [call for name, call in calls_of(program) if name in _DEVICES]
     if len(chosen) != 1 or any(
         "__name__" not in test.module.text(test.node)
         for test in branches(chosen[0].node, chosen[0].module)
     ):
         return None
-    value = value_of(chosen[0].node.args[0], chosen[0].module)
-    fixed = isinstance(value, Known) and value.value == "cpu" and not value.flag
-    return chosen[0] if fixed and _where_it_trains(chosen[0], program) else None
+    device = fixed(value_of(next(iter(chosen[0].node.args), None), chosen[0].module))
+    return chosen[0] if device == "cpu" and _where_it_trains(chosen[0], program) else None
 
 
 def _where_it_trains(call: Call, program: Program) -> bool:

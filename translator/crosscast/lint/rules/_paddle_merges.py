@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding
-from crosscast.pysource.syntax.nodes import identifier, keyword
+from crosscast.pysource.syntax.nodes import identifier
 from crosscast.pysource.values.value import Known
-from crosscast.readers.python.library_calls import calls_of, value_of
+from crosscast.readers.python.library_calls import calls_of, fixed, value_of
 from crosscast.readers.python.value_flow import flow_of
 from crosscast.sources.subject import Subject
 
@@ -25,7 +25,9 @@ def merged_not_averaged(subject: Subject) -> Iterator[Finding]:
         return
     for module in program.modules:
         for average, length in _settings(module):
-            if not _is_off(average, module) or value_of(length, module) == Known(1):
+            if fixed(value_of(average, module)) is not False or value_of(length, module) == Known(
+                1
+            ):
                 continue
             steps = module.text(length) if length is not None else "several"
             yield Finding(
@@ -40,7 +42,7 @@ def _divides_losses(program: Program) -> bool:
     for _, call in calls_of(program):
         given = call.node.args[:1] if call.method == "minimize" else []
         parts = (flow_of(loss, call.module, lambda *_: False) for loss in given)
-        if any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for p in parts for n, _ in p):
+        if any(isinstance(getattr(n, "op", None), ast.Div) for p in parts for n, _ in p):
             return True
     return False
 
@@ -48,22 +50,17 @@ def _divides_losses(program: Program) -> bool:
 def _settings(module: Module) -> Iterator[tuple[ast.expr, ast.expr | None]]:
     """Yield the expressions of `avg` and `k_steps` of every merge."""
     for node in module.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
-            if any(identifier(target) == "gradient_merge_configs" for target in node.targets):
-                given = {
-                    key.value: value
-                    for key, value in zip(node.value.keys, node.value.values, strict=True)
-                    if isinstance(key, ast.Constant)
-                }
-                if "avg" in given:
-                    yield given["avg"], given.get("k_steps")
-        elif isinstance(node, ast.Call) and identifier(node.func) == "GradientMergeOptimizer":
-            average = keyword(node, "avg")
-            length = keyword(node, "k_steps") or next(iter(node.args[1:2]), None)
-            if average is not None:
-                yield average, length
-
-
-def _is_off(node: ast.expr, module: Module) -> bool:
-    value = value_of(node, module)
-    return isinstance(value, Known) and value.value is False and not value.flag
+        given: dict[object, ast.expr] = {}
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(attr="gradient_merge_configs")],
+                value=ast.Dict(keys=keys, values=values),
+            ):
+                names = (getattr(key, "value", None) for key in keys)
+                given = dict(zip(names, values, strict=True))
+            case ast.Call(func=function, args=arguments, keywords=keywords):
+                if identifier(function) == "GradientMergeOptimizer":
+                    given = dict(zip(("", "k_steps"), arguments, strict=False))
+                    given |= {each.arg: each.value for each in keywords}
+        if "avg" in given:
+            yield given["avg"], given.get("k_steps")

@@ -30,13 +30,8 @@ def stored_switches(subject: Subject) -> Iterator[tuple[ast.Attribute, Module, l
         return
     found: dict[str, list[tuple[ast.Attribute, Module]]] = {}
     for module in program.modules:
-        for node in module.nodes:
-            if (
-                isinstance(node, ast.Attribute)
-                and isinstance(node.ctx, ast.Load)
-                and topic_of(node.attr) == "precision"
-                and identifier(node.value) in NAMES
-            ):
+        for node in module.every(ast.Attribute):
+            if topic_of(node.attr) == "precision" and identifier(node.value) in NAMES:
                 found.setdefault(node.attr, []).append((node, module))
     for reads in found.values():
         stored = [_stored(node, module) for node, module in reads]
@@ -49,14 +44,10 @@ def _casts(program: Program) -> bool:
     return any(
         _CASTS.fullmatch(call.method)
         or call.name.endswith((".autocast", ".auto_cast"))
-        or (call.method not in _LOOKS and any(map(_is_self, call.node.args)))
+        or (call.method not in _LOOKS and "self" in map(module.text, call.node.args))
         for module in program.modules
         for call in module.calls
     )
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _stored(node: ast.expr, module: Module) -> str:
@@ -72,9 +63,10 @@ def _stored(node: ast.expr, module: Module) -> str:
 
 
 def _is_read(name: str, program: Program) -> bool:
-    return any(
-        (isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load))
-        or (isinstance(node, ast.Constant) and node.value == name)
-        for module in program.modules
-        for node in module.nodes
-    )
+    for node in (each for module in program.modules for each in module.nodes):
+        match node:
+            case ast.Attribute(attr=word, ctx=ast.Load()) | ast.Constant(value=word) if (
+                word == name
+            ):
+                return True
+    return False

@@ -11,7 +11,7 @@ from crosscast.lint.rules._loop import eager_steps
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.evaluate import evaluate
-from crosscast.pysource.values.value import Known
+from crosscast.readers.python.library_calls import fixed
 from crosscast.sources.subject import Subject
 
 _ELSEWHERE = re.compile(r"\.cuda\(|cuda:|is_available|current_device|set_device|['\"]gpu['\"]")
@@ -57,10 +57,10 @@ def _only_cpu(subject: Subject) -> bool:
 
 
 def _is_cpu(call: Call) -> bool:
-    if len(call.node.args) != 1:
-        return False
-    value = evaluate(call.node.args[0], call.module)
-    return isinstance(value, Known) and value.value == "cpu" and not value.flag
+    match call.node.args:
+        case [device]:
+            return fixed(evaluate(device, call.module)) == "cpu"
+    return False
 
 
 RULE = Rule(

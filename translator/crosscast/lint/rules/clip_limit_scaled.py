@@ -46,20 +46,19 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 
 def _limit(clip: Event) -> ast.expr | None:
-    node = clip.node
-    if not isinstance(node, ast.Call):
-        return None
-    given = clip.module.call(node).bound()
-    for name in ("max_norm", "clip_value"):
-        if name in given:
-            return given[name]
-    return node.args[1] if len(node.args) > 1 else None
+    match clip.node:
+        case ast.Call(args=arguments) as node:
+            given = clip.module.call(node).bound()
+            named = next((given[n] for n in ("max_norm", "clip_value") if n in given), None)
+            return next(iter(arguments[1:]), None) if named is None else named
+    return None
 
 
-def _multiplied(limit: ast.expr) -> bool:
-    if not isinstance(limit, ast.BinOp) or not isinstance(limit.op, ast.Mult):
-        return False
-    return bool(_SCALE.search(ast.unparse(limit)))
+def _multiplied(limit: ast.expr | None) -> bool:
+    match limit:
+        case ast.BinOp(op=ast.Mult()):
+            return bool(_SCALE.search(ast.unparse(limit)))
+    return False
 
 
 RULE = Rule(

@@ -12,6 +12,7 @@ from crosscast.lint.rules._examples import AMP, changed
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
+from crosscast.pysource.syntax.nodes import keyword
 from crosscast.pysource.values.value import Known
 from crosscast.readers.emitted.script import is_emitted
 from crosscast.sources.subject import Subject
@@ -47,31 +48,29 @@ def _written(subject: Subject) -> Iterator[tuple[ast.expr, Module]]:
             for name, node in call.bound().items():
                 if _NAME.search(name):
                     yield node, module
-            first = call.node.args[0] if call.node.args else None
-            flag = first.value if isinstance(first, ast.Constant) else ""
-            if call.method == "add_argument" and _NAME.search(str(flag)):
-                default = [
-                    keyword.value for keyword in call.node.keywords if keyword.arg == "default"
-                ]
-                yield from ((child, module) for child in default)
+            match call.node:
+                case ast.Call(func=ast.Attribute(attr="add_argument"), args=[flag, *_]) as node:
+                    named = _NAME.search(str(getattr(flag, "value", "")))
+                    default = keyword(node, "default") if named else None
+                    yield from ((default, module),) if default is not None else ()
         for display in module.every(ast.Dict):
             for key, value in zip(display.keys, display.values, strict=True):
-                if isinstance(key, ast.Constant) and _NAME.search(str(key.value)):
+                if _NAME.search(str(getattr(key, "value", ""))):
                     yield value, module
 
 
 def _problem(node: ast.expr, value: object) -> tuple[str, Severity | None]:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
-        shown = f" ({value})" if isinstance(value, int) else ""
-        return f"is no power: ^ is exclusive or{shown}", None
-    if isinstance(node, ast.Constant) and isinstance(value, str):
-        return ("is a text and not a number", None) if value[:1].isdigit() else ("", None)
-    match value:
-        case bool():
+    match node, value:
+        case ast.BinOp(op=ast.BitXor()), _:
+            shown = f" ({value})" if isinstance(value, int) else ""
+            return f"is no power: ^ is exclusive or{shown}", None
+        case ast.Constant(), str() if value[:1].isdigit():
+            return "is a text and not a number", None
+        case _, bool():
             pass
-        case int() | float() if not 1 <= value < math.inf:
+        case _, int() | float() if not 1 <= value < math.inf:
             return "makes gradients smaller, or none at all", None
-        case int() | float() if math.frexp(value)[0] != 0.5:
+        case _, int() | float() if math.frexp(value)[0] != 0.5:
             return "is not a power of two, so scaling rounds every gradient", Severity.NOTE
     return "", None
 

@@ -66,10 +66,11 @@ def is_plain(program: Program) -> bool:
 
 def _hides(program: Program, node: ast.Call) -> bool:
     """Whether a call defines flags with computed names, or passes the parser on."""
-    function = node.func
-    if isinstance(function, ast.Attribute) and function.attr == "add_argument":
-        first = node.args[0] if node.args else None
-        return not (isinstance(first, ast.Constant) and isinstance(first.value, str))
+    match node:
+        case ast.Call(func=ast.Attribute(attr="add_argument"), args=[ast.Constant(str()), *_]):
+            return False
+        case ast.Call(func=ast.Attribute(attr="add_argument")):
+            return True
     for module in program.modules:
         if node in module.parents:
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
