@@ -117,16 +117,16 @@ def _of_loop(binding: Binding) -> Progress | None:
     iterated, module = binding.value, binding.module
     calls = [n for n in walk(iterated) if isinstance(n, ast.Call)] if iterated is not None else []
     words = {identifier(call.func): call for call in calls}
-    first = 0
-    numbered = words.get("enumerate")
-    counted = words.get("range") or words.get("trange") or words.get("count")
-    if numbered is not None and binding.path[:1] == (0,):
-        starts = [*numbered.args[1:2], *(k.value for k in numbered.keywords)]
-        first = _number(starts[0], module) if starts else 0
-    elif counted is not None and not binding.path:
-        first = _number(counted.args[0], module) if len(counted.args) > 1 else 0
-    else:
-        return None
+    match binding.path, words:
+        case (0, *_), {"enumerate": ast.Call(args=[_, *starts], keywords=named)}:
+            starts = [*starts, *(keyword.value for keyword in named)]
+        case (), {"range": ast.Call(args=[*starts, _])} | {"trange": ast.Call(args=[*starts, _])}:
+            pass
+        case (), {"count": ast.Call(args=starts)}:
+            pass
+        case _:
+            return None
+    first = _number(starts[0], module) if starts else 0
     name = next((inner.id for inner in walk(binding.node) if isinstance(inner, ast.Name)), "")
     name = binding.node.id if isinstance(binding.node, ast.Name) else name
     if parts_of(name) & _EPOCHS:

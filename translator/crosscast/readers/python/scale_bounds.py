@@ -66,8 +66,6 @@ def _facts(node: ast.AST, scale: ast.expr, module: Module, reader: str) -> Itera
 
 def _set(module: Module) -> Iterator[tuple[ast.AST, ast.expr]]:
     """Yield where a module sets the scale of a scaler, with the new scale."""
-    if not _SCALER.search(module.source.text) and "dynamic_scale" not in module.source.text:
-        return
     for call in module.calls:
         if (scale := _new_scale(call)) is not None:
             yield call.node, scale
