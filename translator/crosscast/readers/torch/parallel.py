@@ -136,7 +136,9 @@ def _never(call: Call) -> bool:
     """Whether a condition that the source fixes keeps the call from running."""
     for condition in conditions(call.node, call.module):
         match evaluate(condition.node, condition.module):
-            case Known(value=value, flag="") if bool(value) != condition.holds:
+            case Known(value=value, origin="literal" | "constant") if (
+                bool(value) != condition.holds
+            ):
                 return True
     return False
 
