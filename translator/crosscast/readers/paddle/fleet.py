@@ -252,8 +252,9 @@ def _kinds(program: Program) -> Iterator[Fact]:
             "distributed_scaler",
         ):
             word = "fleet"
-            span = call.module.span(call.node)
-            yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
+            if not words:
+                span = call.module.span(call.node)
+                yield fact_of("api", Known(("paddle_fleet",)), span, reader=NAME)
         elif shown == "DistributeTranspiler":
             word = "paddle_transpiler"
         if word:

@@ -72,7 +72,7 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
     """Yield the facts about accumulation from gradient sums in variables."""
     applied = [t for t in gradient_sums(program) if not perturbs_weights(t.node, t.module)]
     found_sums: dict[ast.AST, Module] = {call.node: call.module for call in _sums(program)}
-    found_sums |= {total.node: total.module for total in applied if total.node not in found_sums}
+    found_sums |= {total.node: total.module for total in applied}
     sums = {node: where for node, where in found_sums.items() if not perturbs_weights(node, where)}
     if not sums:
         yield from _helpers(program, reader)
