@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -45,7 +45,7 @@ def progress_of(node: ast.expr, module: Module) -> Progress | None:
     """Return what a name counts; None if it is no counter."""
     if not isinstance(node, ast.Name | ast.Attribute):
         return None
-    found = _everywhere(definitions(node, module), node)
+    found = _everywhere(node, module)
     name = identifier(node)
     if found or isinstance(node, ast.Name):
         counted = next((p for b in found if (p := _of_binding(b, node, found)) is not None), None)
@@ -54,12 +54,22 @@ def progress_of(node: ast.expr, module: Module) -> Progress | None:
     return Progress("run", 1 if name == "_step_count" else 0) if name in _STEPS else None
 
 
-def _everywhere(found: Sequence[Binding], node: ast.expr) -> list[Binding]:
-    """Return all assignments to a name in the scope of one of them, also those replaced by it."""
-    if not found or not isinstance(node, ast.Name):
-        return list(found)
-    home = found[0].scope.home(node.id)
-    return list(home.bindings.get(node.id, found))
+def _everywhere(node: ast.Name | ast.Attribute, module: Module) -> list[Binding]:
+    """Return all assignments to a name in the scope of one of them, also those replaced by it.
+
+    An attribute is also raised by other methods of its class.
+    """
+    found = list(definitions(node, module))
+    if isinstance(node, ast.Attribute):
+        text, owner = module.text(node), module.class_of(node)
+        raised = [
+            Binding("augment", each, module.scope_of(each))
+            for each in module.every(ast.AugAssign)
+            if module.text(each.target) == text and module.class_of(each) is owner
+        ]
+        return [*found, *raised]
+    homes = [binding.scope.home(node.id) for binding in found[:1]]
+    return [each for home in homes for each in home.bindings.get(node.id, found)]
 
 
 def _is_left_to_callers(found: Sequence[Binding]) -> bool:
@@ -81,13 +91,14 @@ def _of_binding(binding: Binding, use: ast.expr, found: list[Binding]) -> Progre
     if first is not None:
         return Progress("epoch" if parts_of(identifier(use)) & _EPOCHS else "run", first)
     added = _added(binding)
-    loop = _loop_around(binding.node, binding.module)
-    if not added or loop is None:
+    module = binding.module
+    rounds = _loop_around(binding.node, module) or module.function_of(binding.node)
+    if not added or rounds is None:
         return None
-    first = _first_value(found) + (added if _is_before(binding, use, loop) else 0)
+    first = _first_value(found) + (added if _is_before(binding, use, rounds) else 0)
     if parts_of(identifier(use)) & _EPOCHS:
         return Progress("epoch", first)
-    return Progress("within" if _is_reset(loop, binding.module, found) else "run", first)
+    return Progress("within" if _is_reset(rounds, module, found) else "run", first)
 
 
 def _counted_variable(binding: Binding, use: ast.expr) -> int | None:
@@ -167,9 +178,9 @@ def _loop_around(node: ast.AST, module: Module) -> ast.AST | None:
     return here if isinstance(here, _LOOPS) else None
 
 
-def _is_before(binding: Binding, use: ast.expr, loop: ast.AST) -> bool:
-    """Whether a counter is counted before its use in the same round of the loop."""
-    inside = any(inner is use for inner in walk(loop))
+def _is_before(binding: Binding, use: ast.expr, rounds: ast.AST) -> bool:
+    """Whether a counter is counted before its use in the same round of a loop, or call."""
+    inside = any(inner is use for inner in walk(rounds))
     return inside and getattr(binding.node, "lineno", 0) < use.lineno
 
 
