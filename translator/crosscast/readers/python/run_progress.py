@@ -72,7 +72,7 @@ def _everywhere(node: ast.Name | ast.Attribute, module: Module) -> list[Binding]
     return [each for home in homes for each in home.bindings.get(node.id, found)]
 
 
-def _is_left_to_callers(found: Sequence[Binding]) -> bool:
+def _is_left_to_callers(found: list[Binding]) -> bool:
     """Whether a name is a parameter of functions that the files given do not call."""
     for binding in found:
         match binding:
