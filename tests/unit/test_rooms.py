@@ -73,7 +73,7 @@ READERS = {
     "config": "protocol settings tree words usual_names inheritance",
     "shell": "protocol settings words usual_names evaluations config",
     "python": "fact_builder settings schedule_names tree words usual_names inheritance config",
-    "torch": "fact_builder settings schedule_names tree words config python",
+    "torch": "settings schedule_names tree words config python",
     "tensorflow": "fact_builder python",
     "paddle": "fact_builder schedule_names python",
     "emitted": "",
