@@ -27,8 +27,9 @@ def tested_halves(program: Program) -> Iterator[Call]:
     Gradients of a model in float32 need no such test.
     """
     for _name, call in calls_of(program):
-        parts = [part for given in call.node.args for part, _ in flow_of(given, call.module)]
-        if call.method not in _TESTS or not any(computes_gradients(part) for part in parts):
+        given = call.node.args if call.method in _TESTS else ()
+        parts = (part for each in given for part, _ in flow_of(each, call.module))
+        if not any(map(computes_gradients, parts)):
             continue
         match call.module.enclosing(call.node, ast.If, ast.IfExp):
             case ast.If(test=test, body=then):
