@@ -38,7 +38,7 @@ def kept_name(call: Call) -> ast.Name | ast.Attribute | None:
 def is_inherited(kept: ast.Name | ast.Attribute, call: Call) -> bool:
     """Whether a class that is not seen may advance `self.schedule`: a base, or one that has it."""
     owner, program = call.module.class_of(call.node), call.module.program
-    if isinstance(kept, ast.Name) or owner is None or program is None:
+    if isinstance(kept, ast.Name) or owner is None:
         return False
     bases = [base for base in owner.bases if identifier(base) != "object"]
     made = any(identifier(each.node.func) == owner.name for each in program.calls())
@@ -52,7 +52,6 @@ def uses_of(kept: ast.Name | ast.Attribute, call: Call) -> Iterator[ScheduleUse]
     an optimizer that asks it for the rate; everything else is other.
     """
     word, program = identifier(kept), call.module.program
-    assert program is not None
     for module in program.modules:
         for node in module.nodes:
             if isinstance(node, ast.Constant) and node.value == word and _names(node, module):

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING
 from crosscast.pysource.values.value import Known
 from crosscast.readers.paddle.amp import CAST, DECORATE, SCALER
 from crosscast.readers.python.conditions import branches
-from crosscast.readers.python.library_calls import calls_of, fixed, matching, uses, value_of
+from crosscast.readers.python.library_calls import calls_of, fixed, matching, value_of
 from crosscast.readers.python.precision import types_in
-from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
-
-
-def program_of(subject: Subject) -> Program | None:
-    """Return the program if it imports Paddle."""
-    program = subject.program
-    return program if uses(program, "paddle") else None
 
 
 def scalers(program: Program) -> list[Call]:

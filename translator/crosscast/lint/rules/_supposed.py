@@ -161,7 +161,7 @@ def _is_counter(node: ast.AST, module: Module) -> bool:
 def _is_assigned(word: str, module: Module) -> bool:
     return any(
         each.attr == word and isinstance(each.ctx, ast.Store)
-        for where in (module.program.modules if module.program is not None else [module])
+        for where in module.program.modules
         for each in where.every(ast.Attribute)
     )
 

@@ -37,7 +37,7 @@ def unused_flags(subject: Subject) -> Iterator[tuple[Flag, Topic]]:
     The files must contain the training loop.
     """
     program = subject.program
-    if program is None or not is_whole(subject):
+    if not is_whole(subject):
         return
     flags = [
         (flag, topic)
@@ -69,7 +69,7 @@ def unused_flags(subject: Subject) -> Iterator[tuple[Flag, Topic]]:
 def launches(subject: Subject) -> Iterator[Command]:
     """Yield the commands that start the program."""
     program = subject.program
-    main = program.modules[0].source.name if program is not None and program.modules else ""
+    main = program.modules[0].source.name if program.modules else ""
     for command in subject.commands:
         if main and PurePath(command.program).name == PurePath(main).name:
             yield command
@@ -91,11 +91,7 @@ def _is_known(module: Module) -> bool:
     program = module.program
     return not any(
         name.startswith(".")
-        or (
-            name.partition(".")[0] not in _LIBRARIES
-            and program is not None
-            and program.find_module(name, module) is None
-        )
+        or (name.partition(".")[0] not in _LIBRARIES and program.find_module(name, module) is None)
         for name in (*module.imported, *module.stars)
     )
 
@@ -122,7 +118,7 @@ def _may_refuse_values(flag: Flag) -> bool:
     node = _type_of(flag)
     name = flag.module.resolve(node) if node is not None else ""
     program = flag.module.program
-    found = program.function_named(name) if program is not None else None
+    found = program.function_named(name)
     if found is not None:
         return _takes_one_value(found[1])
     root, _, inside = name.partition(".")

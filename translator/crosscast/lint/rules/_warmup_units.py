@@ -64,7 +64,7 @@ def _is_set(name: str, module: Module) -> bool:
         isinstance(node, ast.Name | ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and identifier(node) == name
-        for each in (module.program.modules if module.program is not None else ())
+        for each in module.program.modules
         for node in each.nodes
     )
 

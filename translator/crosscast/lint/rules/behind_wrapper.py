@@ -25,7 +25,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find attributes of local variables that may be a wrapper, none of which it has."""
     program = subject.program
     wrapped = {c.node: n for n, c in calls_of(program) if n in WRAPPERS} if program else {}
-    for module in program.modules if program is not None and wrapped else ():
+    for module in program.modules if wrapped else ():
         set_here = {e.attr for e in module.every(ast.Attribute) if isinstance(e.ctx, ast.Store)}
         asked: dict[Call, list[ast.Attribute]] = {}
         made: dict[Call, list[Condition]] = {}

@@ -187,4 +187,5 @@ RULE = Rule(
     right=_RIGHT,
     check=check,
     hints=("detach",),
+    sources=("PyTorch docs, torch.Tensor.detach: the result never requires a gradient",),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, decorates, program_of
+from crosscast.lint.rules._paddle import AMP, decorates
 from crosscast.lint.rules._supposed import can_be_met
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import definitions
@@ -24,8 +24,8 @@ _HOPS = 6
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find models that may be the result of DataParallel where level O2 decorates them."""
-    program = program_of(subject)
-    for call in decorates(program) if program is not None else ():
+    program = subject.program
+    for call in decorates(program):
         level = call.argument("level")
         models = call.bound().get("models")
         if models is None or not (isinstance(level, Known) and level.value == "O2"):
@@ -44,7 +44,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 
 def _wrappers(node: ast.expr, module: Module, hops: int = 0) -> Iterator[Call]:
     """Yield the calls that may have wrapped what an expression is, from where it is made on."""
-    if hops > _HOPS or module.program is None:
+    if hops > _HOPS:
         return
     if isinstance(node, ast.List | ast.Tuple):
         for element in node.elts:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
-from crosscast.lint.rules._paddle import AMP, program_of
+from crosscast.lint.rules._paddle import AMP
 from crosscast.lint.rules._supposed import can_be_met, comes_round
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
@@ -23,9 +23,9 @@ _TESTS = ("isinstance", "hasattr", "type(", "float")
 
 def check(subject: Subject) -> Iterator[Finding]:
     """Find receivers of `step` that are numbers in some case that the conditions allow."""
-    program = program_of(subject)
+    program = subject.program
     seen: set[tuple[str, ast.AST | None]] = set()
-    for call in program.calls() if program is not None else ():
+    for call in program.calls():
         if call.method not in _METHODS or call.receiver is None or _is_tried(call):
             continue
         place = (call.receiver_text, call.module.function_of(call.node))

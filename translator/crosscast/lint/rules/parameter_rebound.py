@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
-from crosscast.lint.rules._paddle import program_of
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.library_calls import uses
 from crosscast.sources.subject import Subject
 
 _ARITHMETIC = frozenset({"add", "subtract", "sub", "multiply", "mul", "divide", "div", "scale"})
@@ -20,8 +20,8 @@ _PASSED_ON = frozenset({"list", "tuple", "reversed"})
 def check(subject: Subject) -> Iterator[Finding]:
     """Find new values of parameters that only the variable of the loop gets."""
     program = subject.program
-    rebinds = program_of(subject) is not None
-    for module in program.modules if program is not None else ():
+    rebinds = uses(program, "paddle")
+    for module in program.modules:
         for loop in module.every(ast.For):
             names = {*_parameters(loop.target, loop.iter)}
             for node in walk(loop) if names else ():
@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 def _reported(name: str, node: ast.AST, module: Module) -> Iterator[Finding]:
     """Report a lost value where the program calls the function that computes it, else there."""
     program, function = module.program, module.function_of(node)
-    sites = program.sites(module, function) if program is not None and function else ()
+    sites = program.sites(module, function) if function else ()
     line = module.span(node)
     for span in [site.module.span(site.node) for site in sites] or [line]:
         yield Finding(

@@ -48,7 +48,7 @@ _BETTER = {"min": "less", "max": "more"}
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules of a known mode whose metric certainly gets better the other way."""
     program = subject.program
-    for made, given, module in _metrics(program) if program is not None else ():
+    for made, given, module in _metrics(program):
         mode = _mode(made)
         better = _direction(given, module)
         if better and mode and better != _BETTER[mode]:

@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules in a program with its own loop that nobody steps or hands on."""
     program = subject.program
     updates = [event for step in eager_steps(subject) for event in step.of("step")]
-    if program is None or not updates or _by_another_name(program):
+    if not updates or _by_another_name(program):
         return
     for name, call in calls_of(program):
         kept = kept_name(call) if _SCHEDULE.fullmatch(name) else None

@@ -103,7 +103,7 @@ def _processes_in(node: ast.expr, module: Module, depth: int = 0) -> set[str]:
 def _values(binding: Binding) -> Iterable[tuple[ast.expr, Module]]:
     """Return what a name is assigned, or what calls give for a parameter."""
     program = binding.module.program
-    if binding.kind == "parameter" and program is not None:
+    if binding.kind == "parameter":
         return program.arguments_for(binding, getattr(binding.node, "arg", ""))
     if binding.kind != "assign" or binding.value is None or binding.path:
         return ()

@@ -28,7 +28,7 @@ _HIDES = frozenset({"Namespace", "exec", "globals", "locals"})
 def check(subject: Subject) -> Iterator[Finding]:
     """Find attributes of what `parse_args` returned that are neither flags nor assigned."""
     program = subject.program
-    if program is None or not program.all_flags or not is_plain(program):
+    if not program.all_flags or not is_plain(program):
         return
     if any(_may_fill(node, module) for module in program.modules for node in module.nodes):
         return
@@ -108,7 +108,6 @@ def _parsed(node: ast.expr, module: Module) -> Call | None:
 
 def _is_filled(node: ast.Attribute, made: Call, module: Module) -> bool:
     """Whether code that is not seen may have got the settings before, and given them more."""
-    assert module.program is not None
     for where in module.program.modules:
         for call in where.calls:
             given = [*call.node.args, *(word.value for word in call.node.keywords)]

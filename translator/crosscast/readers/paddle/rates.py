@@ -126,7 +126,6 @@ def _computed_by(rate: ast.expr, module: Module) -> str:
             return "caller"
         if isinstance(made.value, ast.Call):
             program = made.module.program
-            assert program is not None
             if program.function(made.module.call(made.value)) is None:
                 return "elsewhere"
             if _depends_on_loop(made.value, made.module):

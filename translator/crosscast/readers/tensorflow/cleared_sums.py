@@ -49,7 +49,7 @@ def cleared_behind_runs(sums: Sequence[GradientSum]) -> Place | None:
     """Return where a session sets the sum of a graph to zero behind the run that applies it."""
     for total in sums[:1]:
         program = total.module.program
-        if program is None or total.applied is None:
+        if total.applied is None:
             return None
         updates = [call for call, _ in runs_of(total.applied.node, program)]
         for call in zeroing(total):

@@ -51,7 +51,6 @@ _PER_EPISODE = re.compile(r"reward|advantage|episode|discount|(?<![a-z])actor|cr
 def is_divided(total: GradientSum) -> bool | None:
     """Return whether a sum is divided by its number of terms; None if it is not clear."""
     program = total.module.program
-    assert program is not None
     names, number = _length_names(total), _length_number(total)
     if any(
         _divides_by(node, module, names)
@@ -306,7 +305,6 @@ def _is_foreign(loss: ast.expr, module: Module) -> bool:
         if not isinstance(value, ast.Call):
             continue
         call = where.call(value)
-        assert where.program is not None
         own = where.program.function(call) is not None or ":" in call.name
         library = canonical(call.name).startswith(("tensorflow.", "keras."))
         if not own and not library and not _LOSSES.search(where.text(value.func)):

@@ -91,7 +91,6 @@ def _chosen_by(call: ast.Call, module: Module) -> Iterator[tuple[ast.AST, Module
 
 def _uses(function: Function, module: Module) -> Iterator[tuple[ast.AST, Module]]:
     """Yield where a function is called, or passed on as a value: `tf.cond(test, self.apply)`."""
-    assert module.program is not None
     for site in module.program.sites(module, function):
         yield site.node, site.module
     for node in module.nodes:
@@ -318,7 +317,6 @@ def _sites_of_function_of(node: ast.AST, module: Module) -> list[tuple[ast.Call,
     function = module.function_of(node)
     if function is None:
         return []
-    assert module.program is not None
     return [(site.node, site.module) for site in module.program.sites(module, function)]
 
 
@@ -356,7 +354,6 @@ def _own_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | 
 def _session_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module] | None:
     """Return N of `for _ in range(N): session.run(add)`, for the sum of a graph."""
     program = total.module.program
-    assert program is not None
     found = rounds_of_runs(total.node, applied.node, program)
     return next((rounds for rounds in found if _is_length(rounds[0])), None)
 
@@ -364,7 +361,6 @@ def _session_rounds(total: GradientSum, applied: Call) -> tuple[ast.expr, Module
 def _session_window(total: GradientSum, applied: Call) -> SumWindow | None:
     """Return the test under which sessions run the update of a graph, and not the addition."""
     program = total.module.program
-    assert program is not None
     updates = runs_of(applied.node, program)
     adds = [run for run in runs_of(total.node, program) if run not in updates]
     if len(updates) != 1 or not adds:
