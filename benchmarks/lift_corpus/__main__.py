@@ -3,8 +3,8 @@
     python benchmarks/lift_corpus LABELS.json FILES [--show] [--only ID,...] [--run A|B]
 
 FILES holds OWNER+NAME@COMMIT8/PATH. The folder `labels` beside this file labels public files;
-whoever changes readers or rules must not look at the files of `aside_*`, which judge the result.
-A set that has judged once is material of the next round: those with numbers were aside.
+those named `aside_*`, if there are any, judge the next result, and whoever changes readers or rules
+must not look at them. A set that has judged once gets a number and is material of the next round.
 Run A reads every file alone, run B with its companions.
 Present: a feature is there at all. Value: the word or number is the labelled one, where both say
 that the feature is there; precision counts what was said, recall what could be said. Over-claims:
