@@ -8,13 +8,23 @@ from collections.abc import Iterator
 from crosscast.edits.edit import Edit
 from crosscast.edits.node_edits import insert
 from crosscast.lint.rules._loop import (
+    MAY_SWITCH_SCALER,
+    asks_settings,
     compatible,
+    conditions,
+    conditions_of,
     eager_steps,
+    implies,
     known_word,
     plain_scaler,
+    receiver,
+    unscaled_before,
 )
+from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, TrainingStep
+from crosscast.trainstep.frames.frame import Frame
+from crosscast.trainstep.frames.library_settings import maker_call
 
 
 def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event]]:
@@ -28,6 +38,31 @@ def scaled_clips(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, E
             applied = _applied(step, clip)
             if applied is not None:
                 yield clip, applied
+
+
+def sometimes_scaled(subject: Subject) -> Iterator[tuple[Event, Event, str]]:
+    """Yield every clip that another setting than the scaler's own unscales gradients for.
+
+    With the unscaling and its condition, as text.
+    """
+    for step in eager_steps(subject):
+        for clip in step.of("clip"):
+            around = [e for e in step.of("unscale") if e.order < clip.order and compatible(e, clip)]
+            if len(around) != 1 or clip.library or not plain_scaler(around[0]):
+                continue
+            mine = set(conditions(clip))
+            extra = [guard for guard in around[0].guards if not set(conditions_of(guard)) <= mine]
+            others = [e for e in step.of("backward", "step") if e.scaler and compatible(e, clip)]
+            backward = [e for e in others if e.kind == "backward" and e.order < clip.order]
+            applied = [e for e in others if e.kind == "step" and e.order > clip.order]
+            if (
+                len(extra) == 1
+                and asks_settings(extra[0].node)
+                and not MAY_SWITCH_SCALER.search(extra[0].text)
+                and any(implies(clip, event) for event in backward)
+                and any(implies(clip, event, windows=True) for event in applied)
+            ):
+                yield clip, around[0], extra[0].text
 
 
 def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event]]:
@@ -44,6 +79,44 @@ def clips_in_scale_loss(subject: Subject, *, by_value: bool) -> Iterator[tuple[E
                 if scale in event.contexts and event.order < clip.order:
                     yield clip, event
                     break
+
+
+def clips_of_accelerate(subject: Subject, *, by_value: bool) -> Iterator[tuple[Event, Event, bool]]:
+    """Yield every clip of gradients that only Accelerate's own functions would unscale.
+
+    With the backward pass, and whether they are certainly scaled: where the Accelerator is not
+    given its precision, the configuration of the launch decides.
+    """
+    for step in eager_steps(subject):
+        for clip in step.of("clip"):
+            if clip.library or (known_word(clip, "kind") == "value") != by_value:
+                continue
+            before = [
+                event
+                for event in step.of("backward")
+                if event.order < clip.order and compatible(event, clip)
+            ]
+            after = [event for event in step.of("step") if event.order > clip.order]
+            if {event.library for event in (*before, *after)} != {"accelerate"}:
+                continue
+            half = _half_of_accelerator(before[-1]) if before and after else None
+            if half is not None and not unscaled_before(step, clip):
+                yield clip, before[-1], half
+
+
+def _half_of_accelerator(backward: Event) -> bool | None:
+    """Return whether an Accelerator was given float16; None if it was given another precision.
+
+    None also if it cannot be seen, or if DeepSpeed or FSDP has the gradients.
+    """
+    accelerator = receiver(backward)
+    made = maker_call(accelerator, Frame(backward.module, None)) if accelerator else None
+    if made is None or made.has_star or any("plugin" in name for name in made.bound()):
+        return None
+    match made.argument("mixed_precision"):
+        case Known(value=str(given), flag=""):
+            return True if given == "fp16" else None
+    return False
 
 
 def clips_of_engines(subject: Subject) -> Iterator[tuple[Event, Event]]:

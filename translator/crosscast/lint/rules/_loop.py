@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
@@ -112,7 +113,7 @@ def implies(event: Event, other: Event, *, windows: bool = False) -> bool:
             continue
         if nodes.get(id(guard.node)) == guard.holds:
             continue
-        if _whole(guard) not in mine and not set(_literals_of(guard)) <= mine:
+        if _whole(guard) not in mine and not set(conditions_of(guard)) <= mine:
             return False
     return True
 
@@ -130,7 +131,7 @@ def conditions(event: Event) -> list[tuple[str, bool]]:
     """Return the conditions of an event: text without negations, and the required value."""
     found: dict[tuple[str, bool], None] = {}
     for guard in event.guards:
-        found.update(dict.fromkeys(_literals_of(guard)))
+        found.update(dict.fromkeys(conditions_of(guard)))
         found.setdefault(_whole(guard))
     return list(found)
 
@@ -142,7 +143,8 @@ def _whole(guard: Guard) -> tuple[str, bool]:
     return (ast.unparse(guard.node), guard.holds)
 
 
-def _literals_of(guard: Guard) -> tuple[tuple[str, bool], ...]:
+def conditions_of(guard: Guard) -> tuple[tuple[str, bool], ...]:
+    """Return the parts of a condition that must all hold: text, and the required value."""
     if isinstance(guard.node, ast.Constant):
         return ((guard.text, guard.holds),)
     return literals(guard.node, guard.holds)
@@ -175,6 +177,11 @@ def asks_settings(node: ast.expr) -> bool:
 
 
 # ---- loss scalers
+
+MAY_SWITCH_SCALER = re.compile(
+    r"fp16|bf16|\bamp\b|_amp\b|amp_|apex|half|float|mixed|scaler|precision|cuda", re.I
+)
+"""Words of settings on which it may depend whether there is a loss scale."""
 
 
 def plain_scaler(event: Event) -> bool:

@@ -107,7 +107,7 @@ def converts(call: Call) -> bool:
 def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
     """Return an expression with names and settings replaced by their assigned values.
 
-    A name with several assignments represents all of them.
+    A name with several assignments represents all of them, a parameter what the calls give for it.
     """
     text = module.text(node)
     if depth > _DEPTH:
@@ -116,19 +116,35 @@ def spelled_out(node: ast.expr, module: Module, depth: int = 0) -> str:
     for child in walk(node):
         match child:
             case ast.Name(id=name):
-                home = module.scope_of(child).lookup(name)
-                bindings = home.bindings.get(name, ()) if home is not None else ()
-                values = [
-                    b.assigned
+                scope = module.scope_of(child).lookup(name)
+                bindings = scope.bindings.get(name, ()) if scope is not None else ()
+                values: list[tuple[ast.expr | None, Module]] = [
+                    (b.assigned, module)
                     for b in bindings
                     if not isinstance(b.assigned, ast.Call) or _counts(b.assigned)
                 ]
+                for binding in bindings:
+                    if binding.kind == "parameter":
+                        values += module.program.arguments_for(binding, name)
             case ast.Attribute():  # `args.max_steps`
-                values = [binding.assigned for binding in assigned_paths(child, module)]
+                values = [(binding.assigned, module) for binding in assigned_paths(child, module)]
             case _:
                 continue
-        parts += [spelled_out(value, module, depth + 1) for value in values if value is not None]
+        parts += [
+            spelled_out(value, home, depth + 1) for value, home in values if value is not None
+        ]
     return " ".join(dict.fromkeys(parts))
+
+
+def given_for(node: ast.expr, module: Module) -> tuple[ast.expr, Module]:
+    """Return what the only call of a function gives for its parameter, else the node itself."""
+    if isinstance(node, ast.Name):
+        scope = module.scope_of(node).lookup(node.id)
+        bindings = scope.bindings.get(node.id, ()) if scope is not None else ()
+        match [module.program.arguments_for(b, node.id) for b in bindings if b.kind == "parameter"]:
+            case [[given]]:
+                return given
+    return node, module
 
 
 def times_window(node: ast.expr | None, module: Module, hops: int = _DEPTH) -> bool:

@@ -41,8 +41,11 @@ def uses_of(flag: Flag, program: Program) -> list[tuple[ast.expr, Module]] | Non
     return found
 
 
-def only_counts_or_shows(node: ast.expr, module: Module) -> bool:
-    """Whether a use only displays the value or counts updates with it."""
+def only_counts_or_shows(node: ast.expr, module: Module, hops: int = 3) -> bool:
+    """Whether a use only displays the value or counts updates with it.
+
+    Maybe after it got a name of its own.
+    """
     here = module.parent(node)
     while here is not None:
         match here:
@@ -61,6 +64,28 @@ def only_counts_or_shows(node: ast.expr, module: Module) -> bool:
             case ast.IfExp() | ast.Return() | ast.For() | ast.While():
                 return False
             case ast.Assign(targets=targets):
-                return all(_COUNTED.search(module.text(target)) for target in targets)
+                if all(_COUNTED.search(module.text(target)) for target in targets):
+                    return True
+                name = _name_of(node, here)
+                uses = [
+                    use
+                    for use in module.nodes
+                    if isinstance(use, ast.Name) and use.id == name
+                    if isinstance(use.ctx, ast.Load)
+                ]
+                return bool(uses and hops) and all(
+                    only_counts_or_shows(use, module, hops - 1) for use in uses
+                )
         here = module.parent(here)
     return False
+
+
+def _name_of(node: ast.expr, assignment: ast.Assign) -> str:
+    """Return the name that an assignment gives a value; empty if it is only part of it."""
+    match assignment:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+            return name
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            pairs = zip(names, values, strict=False)
+            return next((identifier(name) for name, value in pairs if value is node), "")
+    return ""

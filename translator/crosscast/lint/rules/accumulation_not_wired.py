@@ -27,6 +27,7 @@ _KNOWS = re.compile(r"\.accumulate\(|sync_gradients\s*=(?!=)|set_sync|deepspeed|
 
 _ROWS = re.compile(r"batch_?size|_bs$", re.I)
 _REPORTS = re.compile(r"sched|warmup|print|log|info|format|tqdm|trange|progress", re.I)
+_SETTINGS = re.compile(r"config\w*|conf|cfg|settings|params|hparams|hps", re.I)
 _RATE = re.compile(r"(^|_)(lr|learning_rate)$", re.I)
 
 _FLAG = """\
@@ -59,6 +60,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield finding
         return
     yield from _unused_parameters(steps)
+    yield from _unused_settings(program, steps[0])
     for flag in _lengths(program):
         uses = uses_of(flag, program)
         if uses is None or not all(only_counts_or_shows(*use) for use in uses):
@@ -120,6 +122,59 @@ def _unused_parameters(steps: Sequence[TrainingStep]) -> Iterator[Finding]:
                     hint=_hint(step),
                     related=tuple(event.span for event in step.of("step")[:1]),
                 )
+
+
+def _unused_settings(program: Program, step: TrainingStep) -> Iterator[Finding]:
+    """Find entries of configurations: `config.training.accumulation_steps` of a file."""
+    flags = {flag.dest for flag in program.all_flags}
+    reads = [
+        (node, module)
+        for module in program.modules
+        for node in module.nodes
+        if isinstance(node, ast.Attribute) and _is_number(node.attr) and node.attr not in flags
+    ]
+    for name in dict.fromkeys(node.attr for node, _ in reads):
+        mine = [(node, module) for node, module in reads if node.attr == name]
+        if all(_is_setting(*use) and only_counts_or_shows(*use) for use in mine):
+            node, module = mine[0]
+            yield Finding(
+                span=module.span(node),
+                message=f"{module.text(node)} only counts updates: the optimizer steps after "
+                "every micro-batch",
+                hint=_hint(step),
+                related=tuple(event.span for event in step.of("step")[:1]),
+            )
+
+
+def _is_setting(node: ast.Attribute, module: Module) -> bool:
+    """Whether an attribute is read of settings that nothing else in the module gets as a whole."""
+    owner, parts = node.value, {node.attr}
+    while isinstance(owner, ast.Attribute):
+        parts.add(owner.attr)
+        owner = owner.value
+    if not isinstance(owner, ast.Name) or not isinstance(node.ctx, ast.Load):
+        return False
+    if not _SETTINGS.fullmatch(owner.id):
+        return False
+    for other in module.nodes:
+        around = module.parent(other)
+        if isinstance(other, ast.Attribute) and other.attr in parts:
+            whole = not isinstance(around, ast.Attribute) and other.attr != node.attr
+        elif isinstance(other, ast.Name) and other.id == owner.id:
+            whole = isinstance(other.ctx, ast.Load) and not isinstance(around, ast.Attribute)
+        else:
+            continue
+        if whole and not _renames(other, owner.id, module):
+            return False
+    return True
+
+
+def _renames(node: ast.expr, name: str, module: Module) -> bool:
+    """Whether settings are only turned into others of their name: `config = munchify(config)`."""
+    match module.statement_of(node):
+        case ast.Assign(targets=[ast.Name(id=target)]):
+            return target == name
+    return False
 
 
 def _only_counts(node: ast.Name, module: Module) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._clips import (
     clips_in_scale_loss,
+    clips_of_accelerate,
     clips_of_engines,
     scaled_clips,
+    sometimes_scaled,
     unscale_edit,
 )
 from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
@@ -36,6 +38,23 @@ def check(subject: Subject) -> Iterator[Finding]:
             hint="clip after the block",
             related=(backward.span,),
         )
+    for clip, unscaled, condition in sometimes_scaled(subject):
+        yield Finding(
+            span=clip.span,
+            message="the gradients are still multiplied by the loss scale when they are clipped "
+            f"without {condition}",
+            hint="unscale the gradients whenever they are clipped",
+            related=(unscaled.span,),
+        )
+    for clip, backward, certain in clips_of_accelerate(subject, by_value=False):
+        yield Finding(
+            span=clip.span,
+            message="the gradients are still multiplied by the loss scale when they are clipped"
+            + ("" if certain else ", if Accelerate is configured for float16"),
+            hint="call `accelerator.clip_grad_norm_`, which unscales them",
+            related=(backward.span,),
+            severity=Severity.ERROR if certain else Severity.WARNING,
+        )
     for clip, applied in clips_of_engines(subject):
         yield Finding(
             span=clip.span,
@@ -60,5 +79,8 @@ RULE = Rule(
     check=check,
     hints=("clip", "clamp"),
     fixable=True,
-    sources=("PyTorch docs, Automatic Mixed Precision examples, Gradient clipping",),
+    sources=(
+        "PyTorch docs, Automatic Mixed Precision examples, Gradient clipping",
+        "accelerate 1.15 accelerator.py: only its own functions unscale before a clip",
+    ),
 )

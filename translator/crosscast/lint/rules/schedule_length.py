@@ -26,6 +26,7 @@ from crosscast.lint.rules._loop import (
 from crosscast.lint.rules._paddle_graphs import lengths_in_rounds
 from crosscast.lint.rules._replica_lengths import lengths_of_replicas
 from crosscast.lint.rules._schedules import (
+    given_for,
     is_paddle_schedule,
     is_prepared,
     is_schedule,
@@ -36,7 +37,7 @@ from crosscast.lint.rules._schedules import (
 from crosscast.lint.rules._sum_lengths import lengths_in_batches
 from crosscast.lint.rules._warmup_units import warmups_in_epochs
 from crosscast.lint.rules._windows import ACCUMULATES, accelerator_steps, end_tests
-from crosscast.messages.diagnostics import Severity
+from crosscast.messages.diagnostics import Severity, Span
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Known
 from crosscast.readers.python.library_calls import target_of
@@ -44,6 +45,8 @@ from crosscast.sources.subject import Subject
 from crosscast.trainstep.events import Event, Guard, TrainingStep
 
 _BATCHES = re.compile(r"\blen\((self\.)?\w*(loader|iter|dl|batches)\w*\)", re.I)
+_ROWS = re.compile(r"\blen\([\w.]+\)\s*//?\s*\(?[\w.]*batch_?size\w*", re.I)
+"""The batches of an epoch: `len(data) // args.batch_size`."""
 _RIGHT = changed(
     SCHEDULE,
     ("schedule = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=100)\n", ""),
@@ -69,19 +72,24 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield from _of_updates(step, program)
         length, names = _window(step)
         ticks = [event for event in step.inside("schedule") if _per_update(event)]
+        told: set[Span] = set()
         if not length or not ticks:
             continue
         for call, node in makers(program):
             text = spelled_out(node, call.module)
             multiplied = times_window(node, call.module)
             if not multiplied:
-                if not _BATCHES.search(text) or "/" in text or ACCUMULATES.search(text):
+                if not _counts_batches(_ROWS.sub("len(loader)", text)) or ACCUMULATES.search(text):
                     continue
                 if any(name in text for name in names):
                     continue
+            given, module = given_for(node, call.module)
+            if module.span(given) in told:
+                continue  # another branch takes the same length
+            told.add(module.span(given))
             yield Finding(
-                span=call.module.span(node),
-                message=f"{call.module.text(node)} counts batches, but the schedule advances "
+                span=module.span(given),
+                message=f"{module.text(given)} counts batches, but the schedule advances "
                 f"once in {length}",
                 hint="count updates: do not multiply by the number of micro-batches per window"
                 if multiplied

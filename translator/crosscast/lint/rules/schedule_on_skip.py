@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
-from crosscast.lint.rules._loop import eager_steps, plain_scaler
+from crosscast.lint.rules._loop import compatible, eager_steps, plain_scaler
 from crosscast.lint.rules._schedules import is_schedule
 from crosscast.lint.rules._windows import modules_of
 from crosscast.messages.diagnostics import Severity
@@ -35,12 +35,13 @@ def check(subject: Subject) -> Iterator[Finding]:
         if not applied or any(_NOTICES.search(m.source.text) for m in modules_of(step)):
             continue
         for event in step.inside("schedule"):
-            if is_schedule(event) and event.order > applied[0].order:
+            before = [e for e in applied if e.order < event.order and compatible(e, event)]
+            if is_schedule(event) and before:
                 yield Finding(
                     span=event.span,
-                    message=f"{event.subject} advances even if {applied[0].scaler} skips the step",
+                    message=f"{event.subject} advances even if {before[0].scaler} skips the step",
                     hint="step it only if the scale did not decrease",
-                    related=(applied[0].span,),
+                    related=(before[0].span,),
                 )
                 break
 

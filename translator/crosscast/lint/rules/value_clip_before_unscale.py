@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
-from crosscast.lint.rules._clips import clips_in_scale_loss, scaled_clips, unscale_edit
+from crosscast.lint.rules._clips import (
+    clips_in_scale_loss,
+    clips_of_accelerate,
+    scaled_clips,
+    unscale_edit,
+)
 from crosscast.lint.rules._examples import AMP, changed
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
@@ -32,6 +37,15 @@ def check(subject: Subject) -> Iterator[Finding]:
             "value: they are unscaled at the end of the scale_loss block",
             hint="clip after the block",
             related=(backward.span,),
+        )
+    for clip, backward, certain in clips_of_accelerate(subject, by_value=True):
+        yield Finding(
+            span=clip.span,
+            message="the gradients are still multiplied by the loss scale when they are clipped by "
+            "value" + ("" if certain else ", if Accelerate is configured for float16"),
+            hint="call `accelerator.clip_grad_value_`, which unscales them",
+            related=(backward.span,),
+            severity=Severity.ERROR if certain else Severity.WARNING,
         )
 
 

@@ -27,6 +27,19 @@ _STAGES = {"0": 0, "1": 1, "2": 2, "3": 3, "True": 1, "False": 0}
 """Stages of ZeRO; the oldest form is a switch, which is on for stage 1."""
 _LIMITS = frozenset({"max_grad_norm", "clip_grad", "grad_clip", "clip_grad_norm", "max_norm"})
 """Names of the largest norm in other libraries, for which DeepSpeed has a name of its own."""
+_OF_SECTIONS = {
+    name: section
+    for section, names in {
+        "optimizer": ("lr", "learning_rate", "weight_decay", "betas", "eps", "momentum"),
+        "scheduler": (
+            *("min_lr", "max_lr", "warmup_steps", "warmup_num_steps", "total_num_steps"),
+            *("warmup_min_lr", "warmup_max_lr", "lr_decay", "warmup_ratio"),
+        ),
+    }.items()
+    for name in names
+}
+"""Settings that DeepSpeed reads in `params` of a section, if at all; none at the top level
+(deepspeed/runtime/constants.py and config.py, 0.19.8)."""
 
 
 def looks_like_deepspeed(tree: Tree) -> bool:
@@ -42,14 +55,22 @@ def looks_like_deepspeed(tree: Tree) -> bool:
     return sum((half, typed, bool(known))) >= 2
 
 
-def tell_deepspeed(writer: SettingWriter, tree: Tree) -> None:
-    """Record the facts of a configuration."""
+def tell_deepspeed(writer: SettingWriter, tree: Tree, *, shared: bool = False) -> None:
+    """Record the facts of a configuration.
+
+    Args:
+        writer: takes the facts.
+        tree: the configuration.
+        shared: whether the settings of another program stand in the same mapping.
+    """
     writer.tell("framework", "pytorch", origin="presence")
     writer.tell("api", "deepspeed", origin="presence")
     tell_precision_sections(writer, tree)
     tell_batch(writer, tree)
     _clip(writer, tree)
-    _misnamed_clip(writer, tree)
+    if not shared:
+        _misnamed_clip(writer, tree)
+        _misplaced(writer, tree)
     _optimizer(writer, tree)
     _schedule(writer, tree)
     tell_zero(writer, tree)
@@ -138,6 +159,20 @@ def _misnamed_clip(writer: SettingWriter, tree: Tree) -> None:
                 f"{name} has no effect: DeepSpeed reads gradient_clipping, so nothing is clipped",
                 limit,
                 hint=f"rename it to gradient_clipping, or remove it if the program reads {name}",
+            )
+
+
+def _misplaced(writer: SettingWriter, tree: Tree) -> None:
+    """Report settings of the optimizer and the schedule outside of their sections."""
+    for name in sorted(_OF_SECTIONS.keys() & tree.names()):
+        given = tree.section(name).as_setting(name)
+        if given.number is not None:
+            writer.warn(
+                "CC933",
+                f"{name} has no effect: DeepSpeed reads no such entry at the top level",
+                given,
+                hint=f"set it in the params of {_OF_SECTIONS[name]}, or remove it if the program "
+                f"reads {name}",
             )
 
 

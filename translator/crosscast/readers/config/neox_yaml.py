@@ -44,7 +44,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     tree = Tree(tree.span, keys=_with_named_precision(keys), key=tree.key)
     get = tree.setting
     writer.tell("api", "gpt_neox", get("pipe_parallel_size"), origin="presence")
-    tell_deepspeed(writer, tree)
+    tell_deepspeed(writer, tree, shared=True)
     if get("gradient_clipping") is None:
         writer.facts = [
             f for f in writer.facts if f.field not in ("clipping.kind", "clipping.value")
