@@ -22,6 +22,8 @@ VAGUE = (*UNSCORED, "library", "library_default")
 """Readings that claim nothing."""
 _POINTING = ("elsewhere", "caller", "inherit")
 """Readings that point to the place that decides: where the label knows it, no value is said."""
+_FILLED_IN = (*_POINTING, "custom", "selectable")
+"""Schedules that `lift` leaves to the user, with their warm-up."""
 DOCUMENTED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loss_scaling.mode", "framework_default"): ("dynamic",),
     ("loss_scaling.mode", "library"): ("dynamic", "framework_default"),
@@ -163,7 +165,7 @@ def _words(entry: Entry, prediction: Prediction, totals: Totals, both: Mapping[s
             ours = "yes" if ours else "no"
         if name == "schedule.has_warmup":
             label = "yes" if label else "no"
-            unseen = prediction.word("schedule.decay") in _POINTING
+            unseen = prediction.word("schedule.decay") in _FILLED_IN
             ours = ours if ours is not None or unseen else "no"
         lines = prediction.lines(name)
         if name in MANY:
