@@ -46,7 +46,14 @@ def read(entry: Entry, *, companions: bool) -> Prediction:
     settled = own_view(analysis.subject.profile, entry.path)
     prediction = Prediction(settled, entry.path, crashed="; ".join(dict.fromkeys(failed)))
     prediction.findings = [
-        Found(r.code, str(r.severity), r.file, r.span.line, r.message)
+        Found(
+            r.code,
+            str(r.severity),
+            r.file,
+            r.span.line,
+            r.message,
+            tuple((place.file, place.line) for place in r.related),
+        )
         for r in results
         if r.is_finding and r.span is not None
     ]

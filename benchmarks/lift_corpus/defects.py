@@ -22,6 +22,13 @@ class Found:
     file: str
     line: int
     message: str
+    related: tuple[tuple[str, int], ...] = ()
+    """The other places that it points to: file and line."""
+
+    def lines_in(self, path: str) -> list[int]:
+        """Return where it points to a file."""
+        own = [self.line] if self.file == path else []
+        return own + [line for file, line in self.related if file == path]
 
 
 @dataclass
@@ -40,9 +47,11 @@ def score_defects(entry: Entry, prediction: Prediction, into: Defects) -> None:
     """Add the findings in one entry."""
     into.files += 1
     findings: Sequence[Found] = [f for f in prediction.findings if f.file == entry.path]
+    # Of two places that contradict each other, the labels name one and a rule the other.
+    pointing = [f for f in prediction.findings if f.lines_in(entry.path)]
     matched: set[Found] = set()
     for bug in entry.data["bugs"]:
-        hits = [f for f in findings if _matches(f, bug["code"], bug["lines"])]
+        hits = [f for f in pointing if _matches(f, entry.path, bug["code"], bug["lines"])]
         matched.update(hits)
         severity = bug["severity"]
         into.counts[f"{severity} total"] += 1
@@ -72,7 +81,9 @@ def score_defects(entry: Entry, prediction: Prediction, into: Defects) -> None:
             into.shown.append((entry.id, "to be judged", text))
 
 
-def _matches(found: Found, code: str, lines: Sequence[int]) -> bool:
+def _matches(found: Found, path: str, code: str, lines: Sequence[int]) -> bool:
     if code not in MEANS.get(found.code, (found.code,)):
         return False
-    return not lines or any(abs(found.line - line) <= 5 for line in lines)
+    # Within a file, a finding stands where it should.
+    places = found.lines_in(path)[: 1 if found.file == path else None]
+    return not lines or any(abs(place - line) <= 5 for place in places for line in lines)
