@@ -23,6 +23,7 @@ from crosscast.lint.rules._loop import (
     implies,
     own_windows,
 )
+from crosscast.lint.rules._loop_lengths import lengths_of_loops
 from crosscast.lint.rules._paddle_graphs import lengths_in_rounds
 from crosscast.lint.rules._replica_lengths import lengths_of_replicas
 from crosscast.lint.rules._schedules import (
@@ -72,9 +73,18 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield from _of_updates(step, program)
         length, names = _window(step)
         ticks = [event for event in step.inside("schedule") if _per_update(event)]
-        told: set[Span] = set()
         if not length or not ticks:
             continue
+        told: set[Span] = set()
+        for call, node, bound, where in lengths_of_loops(step, ticks, program):
+            told.add(call.module.span(node))
+            yield Finding(
+                span=call.module.span(node),
+                message=f"the loop takes a micro-batch a round, up to {where.text(bound)}, but "
+                f"the schedule, as long, advances once in {length}",
+                hint="divide the length by the number of micro-batches per window",
+                related=(where.span(bound), ticks[0].span),
+            )
         for call, node in makers(program):
             text = spelled_out(node, call.module)
             multiplied = times_window(node, call.module)

@@ -1,0 +1,70 @@
+"""Lengths of schedules that are the rounds of a loop over micro-batches."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from crosscast.lint.rules._schedules import makers
+from crosscast.pysource.names.containers import chase
+from crosscast.pysource.programs.call import Call
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.program import Program
+from crosscast.trainstep.events import Event, Loop, TrainingStep
+
+_OWN_LENGTH = re.compile(r"(?!.*warm)(\w+_)?(total|max|num|sched\w*|train\w*)_(steps|iters)", re.I)
+"""Parameters of a program's own schedules."""
+
+
+def lengths_of_loops(
+    step: TrainingStep, ticks: Sequence[Event], program: Program
+) -> Iterator[tuple[Call, ast.expr, ast.expr, Module]]:
+    """Yield schedules that advance once a window and are as long as a loop has micro-batches.
+
+    With the length, and the bound of the loop.
+    """
+    for loop in ticks[0].loops:
+        bound = _bound(loop, step)
+        if bound is None:
+            continue
+        where = step.module.owner_of(bound)
+        rounds = _forms(bound, where)
+        for call, length in (*makers(program), *_own(program)):
+            if rounds & _forms(length, call.module):
+                yield call, length, bound, where
+
+
+def _bound(loop: Loop, step: TrainingStep) -> ast.expr | None:
+    """Return what a loop counts micro-batches up to: of `range(n)`, `while step < n`."""
+    windows = {event.window.counter for event in step.inside("step") if event.window is not None}
+    match loop.node:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[bound])):
+            return bound if windows == {loop.counter} else None
+        case ast.While(
+            test=ast.Compare(left=ast.Name(id=name), ops=[ast.Lt() | ast.LtE()], comparators=[end])
+        ):
+            counted = [event for event in step.of("count") if event.subject == name]
+            every = counted and all(event.window is None for event in counted)
+            return end if every and windows == {name} else None
+    return None
+
+
+def _forms(node: ast.expr, module: Module) -> set[str]:
+    """Return the spellings of a number: its name, and what the name was given."""
+    return {
+        text
+        for here, where in chase(node, module)
+        if (text := where.text(here)) and not isinstance(here, ast.Constant)
+    }
+
+
+def _own(program: Program) -> Iterator[tuple[Call, ast.expr]]:
+    """Yield the calls of schedules whose class is the program's own, with their lengths."""
+    for module in program.modules:
+        for call in module.calls:
+            scope = program.class_named(call.name) if ":" in call.name else None
+            if scope is not None and "lr_scheduler" in program.library_base(scope):
+                for name, given in call.bound().items():
+                    if _OWN_LENGTH.fullmatch(name):
+                        yield call, given
