@@ -1,6 +1,12 @@
-"""YAML files with arguments of Hugging Face's Trainer, as `HfArgumentParser` and TRL take them."""
+"""YAML files with arguments of Hugging Face's Trainer, as `HfArgumentParser` and TRL take them.
+
+They may be a section of the file, `training_args:`, which a program unpacks.
+"""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.hf_arguments import (
@@ -11,7 +17,7 @@ from crosscast.readers.config.hf_arguments import (
 )
 from crosscast.readers.config.llama_factory_yaml import owns as is_llama_factory
 from crosscast.readers.config.yaml_format import YamlFormat
-from crosscast.readers.settings import SettingWriter
+from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.tree import Tree
 
 _TRAINING = frozenset(
@@ -21,18 +27,37 @@ _TRAINING = frozenset(
     )
 )
 _LEAST = 5
+_SECTION = re.compile(r"^(\w*train\w*):[ \t]*(?:#.*)?\n((?:(?:[ \t].*|#.*)?\n)+)", re.M | re.I)
+_ENTRY = re.compile(r"^([ \t]+)([a-z]\w*)[ \t]*:", re.M)
 
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
-    if len(keys & ONLY_THERE) < _LEAST or len(keys & _TRAINING) < 2:
-        return False
-    return not is_llama_factory(source, keys)
+    if _are_arguments(keys):
+        return not is_llama_factory(source, keys)
+    return any(_sections(source.text))
+
+
+def _are_arguments(keys: frozenset[str]) -> bool:
+    return len(keys & ONLY_THERE) >= _LEAST and len(keys & _TRAINING) >= 2
+
+
+def _sections(text: str) -> Iterator[str]:
+    """Yield the names of sections with arguments of the Trainer."""
+    for name, entries in _SECTION.findall(text if text.endswith("\n") else f"{text}\n"):
+        found = _ENTRY.findall(entries)
+        if _are_arguments(frozenset(key for margin, key in found if margin == found[0][0])):
+            yield name
 
 
 def _tell(writer: SettingWriter, tree: Tree) -> None:
-    settings = tree.settings()
-    if not are_trainer_arguments(settings):
-        return
+    for section in (tree, *(tree.section(name) for name in tree.keys or ())):
+        settings = section.settings()
+        if _are_arguments(section.names()) and are_trainer_arguments(settings):
+            _tell_arguments(writer, settings)
+            return
+
+
+def _tell_arguments(writer: SettingWriter, settings: Settings) -> None:
     tell_trainer(writer, settings)
     tell_smoothing(writer, settings)
     length = settings.get("max_seq_length", "max_length", "model_max_length")
