@@ -48,18 +48,30 @@ def loses_window(cleared: Event, applied: Event, step: TrainingStep) -> bool:
 
     Both may stand on one branch of a condition, where the other branch has no windows.
     """
-    window = applied.window
-    if window is None or window.by_caller or cleared.window is not None:
+    window, after = applied.window, after_micro_loops(step)
+    if cleared.window is not None:
+        return False
+    if window.by_caller if window is not None else applied not in after:
         return False
     if not own_windows(step) or step.inside("accumulate") or not clears_all(cleared, step):
         return False
     backward = [event for event in backward_of(step) if of_one_window(event, applied)]
-    if any(e.window is None and of_one_window(e, applied) for e in step.inside("step")):
+    others = [event for event in step.inside("step") if event not in after]
+    if any(event.window is None and of_one_window(event, applied) for event in others):
         return False
     micro = [loop for event in backward for loop in event.loops if loop.role == "micro"]
     if micro and not any(loop in cleared.loops for loop in micro):
         return False
     return bool(backward) and all(implies(event, cleared) for event in backward)
+
+
+def after_micro_loops(step: TrainingStep) -> list[Event]:
+    """Return the optimizer steps that follow a loop over the micro-batches of a window."""
+    inner = [
+        loop for event in backward_of(step) for loop in event.loops[-1:] if loop.role == "micro"
+    ]
+    applied = step.inside("step") if inner else ()
+    return [event for event in applied if not any(loop in event.loops for loop in inner)]
 
 
 def length_set(event: Event, name: str, *, within_epoch: bool) -> ast.Assign | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import AMP_ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, eager_steps, implies, own_windows, plain_scaler
-from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.rules._windows import after_micro_loops, end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.sources.subject import Subject
 
@@ -15,8 +15,9 @@ from crosscast.sources.subject import Subject
 def check(subject: Subject) -> Iterator[Finding]:
     """Find updates of the scale that do not wait for the end of the window."""
     for step in eager_steps(subject):
-        ends = [event for event, test in end_tests(step) if event.scaler and not test.by_caller]
-        if not own_windows(step) or not ends or len(ends) != len(step.inside("step")):
+        ends = [event for event, test in end_tests(step) if not test.by_caller and own_windows(step)]
+        ends = [event for event in ends or after_micro_loops(step) if event.scaler]
+        if not ends or len(ends) != len(step.inside("step")):
             continue
         backward = backward_of(step)
         for event in step.inside("update_scale"):

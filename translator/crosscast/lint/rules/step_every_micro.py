@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
-from crosscast.lint.rules._loop import eager_steps, implies, known_word
+from crosscast.lint.rules._loop import backward_of, eager_steps, implies, known_word
 from crosscast.lint.rules._window_branches import without_windows
 from crosscast.lint.rules._windows import ACCUMULATES, modules_of
 from crosscast.messages.diagnostics import Severity
@@ -30,6 +30,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find loops without windows that divide losses, or hold the schedule, for windows."""
     for step in eager_steps(subject):
         yield from _on_a_branch(step)
+        yield from _clears_late(step)
         applied, backward = step.of("step"), step.of("backward")
         if step.windowed or not applied:
             continue
@@ -48,6 +49,26 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint=f"step when `(step + 1) % {text} == 0`, or do not divide",
                     related=(applied[0].span,),
                 )
+
+
+def _clears_late(step: TrainingStep) -> Iterator[Finding]:
+    """Find gradients that are cleared once a window while every micro-batch is an update."""
+    applied, cleared = step.inside("step"), step.inside("zero_grad")
+    backward = backward_of(step)
+    every = all(
+        event.library in ("", "apex") and all(implies(other, event) for other in backward)
+        for event in applied
+    )
+    ends = [event.window for event in cleared if event.window is not None]
+    if applied and backward and every and ends and len(ends) == len(cleared):
+        if not any(test.by_caller for test in ends):
+            yield Finding(
+                span=applied[0].span,
+                message="the optimizer steps after every micro-batch, but the gradients are "
+                f"cleared once in {ends[0].steps_text}: each step repeats those before it",
+                hint="step and clear under the same condition",
+                related=(cleared[0].span,),
+            )
 
 
 def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[Finding]:
@@ -120,5 +141,5 @@ RULE = Rule(
     ),
     right=_RIGHT,
     check=check,
-    hints=("accum", "iter_size", "update_freq", "micro"),
+    hints=("accum", "iter_size", "update_freq", "micro", " % "),
 )

@@ -28,12 +28,14 @@ def check(subject: Subject) -> Iterator[Finding]:
                     related=tuple(event.span for event in step.inside("step")[:1]),
                 )
                 continue
-            applied = _between(cleared, step) or _each_micro(cleared, step)
+            alone = _between(cleared, step)
+            applied = alone or _each_micro(cleared, step)
             if applied is not None:
+                only = alone is not None and applied.window is None
                 yield Finding(
                     span=cleared.span,
                     message=f"the gradients are cleared before {applied.subject or 'the optimizer'}"
-                    " steps" + ("" if applied.window is None else ", those of the whole window"),
+                    " steps" + ("" if only else ", those of the whole window"),
                     hint="clear them right after the step, or before the first backward pass",
                     related=(applied.span,),
                 )

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
-_OF_CHECKPOINTS = ("state_dict", "load_state_dict", "get_scale")
+_NO_USE = ("state_dict", "load_state_dict", "get_scale", "update")
+"""Methods that neither scale a loss nor make a step."""
 _SHOWS = frozenset({"print", "info", "debug", "log"})
 
 
 def are_unused(made: Sequence[Call], program: Program) -> bool:
-    """Whether every scaler is only created, saved, or scales what is only shown."""
+    """Whether every scaler is only created, saved, updated, or scales what is only shown."""
     names = {target_of(call.node, call.module).rpartition(".")[2] for call in made}
     if not made or not all(names):
         return False
@@ -29,16 +30,16 @@ def are_unused(made: Sequence[Call], program: Program) -> bool:
                 continue
             word = identifier(node)
             named = "scaler" in word.lower() or word in names
-            if not named or _is_saved(node, module) or _makes(node, made):
+            if not named or _is_not_used(node, module) or _makes(node, made):
                 continue
             if not _scales_to_show(node, module):
                 return False
     return True
 
 
-def _is_saved(node: ast.AST, module: Module) -> bool:
+def _is_not_used(node: ast.AST, module: Module) -> bool:
     parent = module.parent(node)
-    return isinstance(parent, ast.Attribute) and parent.attr in _OF_CHECKPOINTS
+    return isinstance(parent, ast.Attribute) and parent.attr in _NO_USE
 
 
 def _scales_to_show(node: ast.AST, module: Module) -> bool:
