@@ -1,4 +1,4 @@
-"""Training loops of PyTorch put together at random, in many styles, with known mistakes.
+"""Training loops put together at random, in many styles, with known mistakes.
 
 What lint must say of such a program follows from its parts, not from an earlier run of lint.
 """
@@ -111,16 +111,19 @@ a `continue` until the end, or as a loop over the micro-batches of each."""
 STYLES = ("script", "function", "methods", "helper")
 
 
-def composed(seed: int, mistakes: int) -> Composed:
+FRAMEWORKS = ("torch", "paddle")
+
+
+def composed(framework: str, seed: int, mistakes: int) -> Composed:
     """Return a program with so many mistakes, or fewer if its parts have no room for them."""
     random = Random(seed)
-    traits = _traits(random, scaled_wrong=random.random() < 0.2)
+    traits = _traits(random, framework, scaled_wrong=random.random() < 0.2)
     chosen: list[str] = []
     names = [*MISTAKES]
     random.shuffle(names)
-    for name in ("float16 without a scale", "a scale for bfloat16"):  # they come with the traits
-        mistake = MISTAKES[name]
-        if mistake.needs <= traits and not mistake.without & traits:
+    for name, mistake in MISTAKES.items():  # these come with the traits
+        fits = mistake.needs <= traits and not mistake.without & traits
+        if fits and mistake.part == "scaler":
             chosen.append(name)
     for name in names:
         mistake = MISTAKES[name]
@@ -141,21 +144,25 @@ def composed(seed: int, mistakes: int) -> Composed:
     return Composed(_program(loop), tuple(chosen))
 
 
-def _traits(random: Random, *, scaled_wrong: bool) -> frozenset[str]:
+def _traits(random: Random, framework: str, *, scaled_wrong: bool) -> frozenset[str]:
     found = {trait for trait in ("windows", "schedule", "total", "flag") if random.random() < 0.5}
+    found.add(framework)
     if "windows" in found:
         found.add(random.choice(WINDOWS))
     precision = random.choice(("float32", "float16", "bfloat16"))
     found.add(precision)
     if (precision == "float16") != (scaled_wrong and precision != "float32"):
         found.add("scaled")
-    if random.random() < 0.6:
+    if framework == "paddle":  # its optimizers clip
+        found |= {"clipping optimizer"} if random.random() < 0.5 else set()
+    elif random.random() < 0.6:
         found |= {"clip", random.choice(("norm", "norm", "value"))}
     return frozenset(found)
 
 
 def _program(loop: _Loop) -> str:
-    head = ["import argparse", "", "import torch", "import torch.nn.functional as F", ""]
+    name = "paddle" if loop.any("paddle") else "torch"
+    head = ["import argparse", "", f"import {name}", f"import {name}.nn.functional as F", ""]
     head += ["parser = argparse.ArgumentParser()"]
     build = {"script": _script, "function": _function, "methods": _methods, "helper": _script}
     body = build[loop.style](loop)
@@ -207,18 +214,40 @@ def _used(loop: _Loop) -> list[str]:
 
 
 def _made(loop: _Loop) -> str:
+    model, optimizer = loop["model"], loop["optimizer"]
+    if loop.any("paddle"):
+        return _made_in_paddle(loop)
     lines = [
-        f"{loop['model']} = torch.nn.Linear(16, 4).cuda()",
-        f"{loop['optimizer']} = torch.optim.AdamW({loop['model']}.parameters(), lr=1e-3)",
+        f"{model} = torch.nn.Linear(16, 4).cuda()",
+        f"{optimizer} = torch.optim.AdamW({model}.parameters(), lr=1e-3)",
         f"{loop['criterion']} = torch.nn.CrossEntropyLoss()",
     ]
     if loop.any("scaled"):
         on = ", enabled=bool(args.half)" if loop.any("flag") else ""
         lines.append(f'{loop["scaler"]} = torch.amp.GradScaler("cuda"{on})')
     if loop.any("schedule"):
-        kind = "StepLR({}, step_size=100)"
-        made = kind.format(loop["optimizer"])
-        lines.append(f"{loop['schedule']} = torch.optim.lr_scheduler.{made}")
+        made = f"torch.optim.lr_scheduler.StepLR({optimizer}, step_size=100)"
+        lines.append(f"{loop['schedule']} = {made}")
+    return "\n".join(lines) + "\n"
+
+
+def _made_in_paddle(loop: _Loop) -> str:
+    model, rate = loop["model"], "1e-3"
+    lines = [
+        f"{model} = paddle.nn.Linear(16, 4)",
+        f"{loop['criterion']} = paddle.nn.CrossEntropyLoss()",
+    ]
+    if loop.any("schedule"):
+        rate = loop["schedule"]
+        lines.append(f"{rate} = paddle.optimizer.lr.StepDecay(learning_rate=1e-3, step_size=100)")
+    clip = ""
+    if loop.any("clipping optimizer"):
+        clip = ", grad_clip=paddle.nn.ClipGradByGlobalNorm(1.0)"
+    given = f"learning_rate={rate}, parameters={model}.parameters(){clip}"
+    lines.append(f"{loop['optimizer']} = paddle.optimizer.AdamW({given})")
+    if loop.any("scaled"):
+        on = ", enable=bool(args.half)" if loop.any("flag") else ""
+        lines.append(f"{loop['scaler']} = paddle.amp.GradScaler(init_loss_scaling=1024.0{on})")
     return "\n".join(lines) + "\n"
 
 
@@ -226,6 +255,8 @@ def _epoch(loop: _Loop, update: str) -> str:
     """Return what an epoch does, with the lines that end a window."""
     optimizer, windows = loop["optimizer"], loop.any("windows")
     clears = f"{optimizer}.zero_grad({loop.random.choice(('', 'set_to_none=True'))})\n"
+    if loop.any("paddle"):
+        clears = f"{optimizer}.clear_grad()\n"
     cleared = not loop.has("gradients are never cleared")
     first = cleared and (not windows or loop.any("inner")) and loop.random.random() < 0.5
     micro = _forward(loop)
@@ -296,6 +327,10 @@ def _forward(loop: _Loop) -> str:
         on = ", enabled=bool(args.half)" if loop.any("flag") else ""
         dtype = "float16" if loop.any("float16") else "bfloat16"
         context = f'with torch.autocast("cuda", dtype=torch.{dtype}{on}):'
+        if loop.any("paddle"):
+            context = (
+                f'with paddle.amp.auto_cast(dtype="{dtype}"{on.replace("enabled", "enable")}):'
+            )
         lines = [context, *(f"    {line}" for line in lines)]
     if divided and (not within or loop.has("losses are divided twice")):
         lines.append(f"loss = loss / {number}")

@@ -13,6 +13,7 @@ from crosscast.lint.rules._half_weights import conditional, halves
 from crosscast.lint.rules._loop import backward_of, eager_steps, trained_passes, uses_scaler
 from crosscast.lint.rules._scalers import idle_scalers
 from crosscast.lint.rules._type_switches import type_switches
+from crosscast.lint.rules.paddle_scaler_alone import check as in_paddle
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
 from crosscast.pysource.programs.module import Module
@@ -41,8 +42,11 @@ def check(subject: Subject) -> Iterator[Finding]:
             continue
         cause = _half(step) or _half_weights(step) or _initialized(step)
         if cause is not None and step.of("step"):
+            span = step.module.owner_of(cause).span(cause)
+            if any(finding.span == span for finding in in_paddle(subject)):
+                continue
             yield Finding(
-                span=step.module.owner_of(cause).span(cause),
+                span=span,
                 message="the forward pass runs in float16, but the loss is not scaled",
                 hint="use a GradScaler, or bfloat16, which does not need one",
                 related=(backward[0].span,),

@@ -15,7 +15,9 @@ from crosscast.sources.subject import Subject
 def check(subject: Subject) -> Iterator[Finding]:
     """Find updates of the scale that do not wait for the end of the window."""
     for step in eager_steps(subject):
-        ends = [event for event, test in end_tests(step) if not test.by_caller and own_windows(step)]
+        ends = [
+            event for event, test in end_tests(step) if not test.by_caller and own_windows(step)
+        ]
         ends = [event for event in ends or after_micro_loops(step) if event.scaler]
         if not ends or len(ends) != len(step.inside("step")):
             continue

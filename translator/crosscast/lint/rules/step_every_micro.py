@@ -59,16 +59,15 @@ def _clears_late(step: TrainingStep) -> Iterator[Finding]:
         event.library in ("", "apex") and all(implies(other, event) for other in backward)
         for event in applied
     )
-    ends = [event.window for event in cleared if event.window is not None]
+    ends = [e.window for e in cleared if e.window is not None and not e.window.by_caller]
     if applied and backward and every and ends and len(ends) == len(cleared):
-        if not any(test.by_caller for test in ends):
-            yield Finding(
-                span=applied[0].span,
-                message="the optimizer steps after every micro-batch, but the gradients are "
-                f"cleared once in {ends[0].steps_text}: each step repeats those before it",
-                hint="step and clear under the same condition",
-                related=(cleared[0].span,),
-            )
+        yield Finding(
+            span=applied[0].span,
+            message="the optimizer steps after every micro-batch, but the gradients are cleared "
+            f"once in {ends[0].steps_text}: each step repeats those before it",
+            hint="step and clear under the same condition",
+            related=(cleared[0].span,),
+        )
 
 
 def _schedule_waits(step: TrainingStep, backward: Sequence[Event]) -> Iterator[Finding]:
