@@ -123,9 +123,7 @@ def test_bisection_names_the_field(lab: Lab, bug: str, field: str, value: str) -
     recipe = make_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
     report = compare(
         contestants({"torch": "", "paddle": bug}, recipe),
-        options=make_options(
-            lab.folder, check="model", windows=24, bisect=True, cache=lab.cache
-        ),
+        options=make_options(lab.folder, check="model", windows=24, bisect=True, cache=lab.cache),
         compile_to=compile_fakes,
     )
     (found,) = report.bisections
