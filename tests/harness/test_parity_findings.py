@@ -22,7 +22,7 @@ from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.runs import RECORDED
 from crosscast_parity.report.progress import progress_on
 from parity_fakes import make_recipe
-from parity_lab import Lab, compile_fakes, contestants, pair
+from parity_lab import compile_fakes, contestants, pair
 
 THREE = {"torch": "", "tensorflow": "noise", "paddle": "late_growth"}
 STARTS = {"float32-initial", "float32-stress", "gate"}
