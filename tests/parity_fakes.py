@@ -87,7 +87,7 @@ def train_window(state, micro_batches, loss_fn):
     if BUG == "unsteady":
         loss += 1e-9 * (time.time() % 1)
     if BUG == "greedy" and state.windows == 5:
-        state.hoard = np.ones(10**8)
+        state.hoard = np.ones(5 * 10**7)
         time.sleep(4)
     return {
         "window": state.windows - 1, "n_micro": len(micro_batches),

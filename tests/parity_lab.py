@@ -39,23 +39,26 @@ def compile_fakes(recipe: Recipe, targets: Sequence[str], folder: Path) -> None:
 
 @dataclass
 class Lab:
-    """Runs the harness on fakes in a folder of its own."""
+    """Runs the harness on fakes in a folder of its own; `cache`: that of the runs, if another."""
 
     folder: Path
+    cache: Path | None = None
 
     def compare(
         self, bugs: Mapping[str, str], *, scaled: bool = True, windows: int = 24, **options: Any
     ) -> ParityReport:
+        options = {"cache": self.cache, "check": "model", "windows": windows, **options}
         return compare(
             contestants(bugs, make_recipe(scaled=scaled)),
-            options=make_options(self.folder, check="model", windows=windows, **options),
+            options=make_options(self.folder, **options),
             compile_to=compile_fakes,
         )
 
     def command(self, bugs: Mapping[str, str], **options: Any) -> int:
+        options = {"cache": self.cache, "check": "model", "windows": 24, **options}
         return parity_command(
             contestants(bugs, make_recipe()),
-            options=make_options(self.folder, check="model", windows=24, **options),
+            options=make_options(self.folder, **options),
             compile_to=compile_fakes,
         )
 

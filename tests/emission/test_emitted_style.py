@@ -12,6 +12,7 @@ import sys
 import sysconfig
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,10 @@ class Tree:
     def files(self, pattern: str) -> list[Path]:
         return sorted(self.root.rglob(pattern))
 
+    def texts(self, pattern: str) -> dict[str, Path]:
+        """Return every text once, with one of its files: scripts share most of their modules."""
+        return {path.read_text(): path for path in self.files(pattern)}
+
 
 @pytest.fixture(scope="module", params=RECIPES)
 def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tree:
@@ -243,20 +248,24 @@ def test_ruff_finds_nothing_from_inside_a_folder(tree: Tree, backend: str) -> No
 def test_what_is_imported_from_a_module_is_in_it(tree: Tree) -> None:
     """Among the files of a script: no linter looks into another file."""
     for path in tree.files("train.py") + tree.files("runtime/*.py"):
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path.read_text()).body:
             if not isinstance(node, ast.ImportFrom) or not node.module:
                 continue
             place = path.parent / f"{node.module.replace('.', '/')}.py"
             if not place.exists():
                 continue
-            inside = names_in(place)
+            inside = names_in(place.read_text())
             assert {alias.name for alias in node.names} <= inside, (path, place.name)
 
 
-def names_in(path: Path) -> set[str]:
+parsed = cache(ast.parse)
+
+
+@cache
+def names_in(text: str) -> set[str]:
     """Return the names that a module assigns, defines or imports."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(text)):
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
@@ -300,8 +309,8 @@ def test_shell_scripts(tree: Tree) -> None:
 
 
 def test_everything_compiles_and_imports_nothing_of_ours(tree: Tree) -> None:
-    for path in tree.files("*.py"):
-        code = ast.parse(path.read_text(), str(path))
+    for text, path in tree.texts("*.py").items():
+        code = parsed(text)
         compile(code, str(path), "exec", dont_inherit=True)
         for node in ast.walk(code):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -310,8 +319,8 @@ def test_everything_compiles_and_imports_nothing_of_ours(tree: Tree) -> None:
 
 
 def test_no_line_is_odd(tree: Tree) -> None:
-    for path in (*tree.files("*.py"), *tree.files("*.sh"), *tree.files("*.txt")):
-        text = path.read_text()
+    texts = tree.texts("*.py") | tree.texts("*.sh") | tree.texts("*.txt")
+    for text, path in texts.items():
         assert text.endswith("\n"), path
         assert not text.endswith("\n\n"), path
         assert "\n\n\n\n" not in text, path
@@ -328,7 +337,8 @@ def test_no_constant_or_function_is_unused(tree: Tree) -> None:
     for path in tree.files("*/train.py"):
         text = path.read_text()
         defined = re.findall(r"^(?:def |class )?([A-Za-z_]\w*)(?=\(| = |\:$)", text, re.MULTILINE)
-        unused = {name for name in defined if len(re.findall(rf"\b{name}\b", text)) == 1}
+        words = Counter(re.findall(r"\w+", text))
+        unused = {name for name in defined if words[name] == 1}
         assert not unused, (path, unused)
 
 
@@ -340,4 +350,5 @@ def test_no_function_of_a_runtime_is_unused(tree: Tree, backend: str) -> None:
     whole = "\n".join((runtime, *(p.read_text() for p in tree.files(f"*/{backend}/train.py"))))
     defined = re.findall(r"^(?:def |class )?([A-Za-z_]\w*)(?=\(| = |\:$)", runtime, re.MULTILINE)
     assert len(defined) > 40
-    assert {name for name in defined if len(re.findall(rf"\b{name}\b", whole)) == 1} == set()
+    words = Counter(re.findall(r"\w+", whole))
+    assert {name for name in defined if words[name] == 1} == set()

@@ -17,6 +17,7 @@ from jinja2 import Environment, Template
 from crosscast.emit.compiler import compile_recipe
 from crosscast.emit.render import environment, template_root
 from crosscast.messages.diagnostics import DiagnosticError
+from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form, installed_backends
 from emission_bases import ADAPTED
 from frameworks.emitted_script import tiny_recipe
@@ -31,16 +32,17 @@ TARGETS = [
     for dialect in backend.dialects
 ]
 FORMS: tuple[Form, ...] = ("script", "step")
-RECIPES = (
-    *(tiny_recipe(**sections) for sections in ADAPTED.values()),
-    tiny_recipe(**ADAPTED["machines"], launch={"scheduler": "slurm"}),
-    tiny_recipe(optimizer=ADAPTED["groups"]["optimizer"] | {"name": "sgd"}),
-    fitting(),
-    *(case.recipe() for case in CASES.values()),
-)
 APART = ("parity/", "_shared/starter.recipe.yaml")
 """Templates of what no backend emits: pages of reports, and what `crosscast init` writes."""
 CODE = ("backends", "translator/crosscast/emit")
+
+
+def recipes() -> Iterator[Recipe]:
+    yield from (tiny_recipe(**sections) for sections in ADAPTED.values())
+    yield tiny_recipe(**ADAPTED["machines"], launch={"scheduler": "slurm"})
+    yield tiny_recipe(optimizer=ADAPTED["groups"]["optimizer"] | {"name": "sgd"})
+    yield fitting()
+    yield from (case.recipe() for case in CASES.values())
 
 
 @dataclass
@@ -73,7 +75,7 @@ def seen() -> Seen:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(Environment, "get_template", get_template)
         monkeypatch.setattr(Template, "render", rendered)
-        for recipe, target, form in itertools.product(RECIPES, TARGETS, FORMS):
+        for recipe, target, form in itertools.product(recipes(), TARGETS, FORMS):
             with contextlib.suppress(DiagnosticError):
                 compile_recipe(recipe, [target], form=form)
     return found

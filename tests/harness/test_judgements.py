@@ -35,6 +35,12 @@ CHECK = Check(level="L1b", name="update", result="fail", wording="off", value=1e
 
 
 @pytest.fixture
+def lab(own_lab: Lab) -> Lab:
+    """These tests count what is made."""
+    return own_lab
+
+
+@pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each function that reads recordings was called."""
     counted: Counter[str] = Counter()

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,12 @@ if """
 HOARD = "    sys.hoard = [*getattr(sys, 'hoard', []), np.ones(4 * 10**7)]\n    time.sleep(0.5)\n"
 
 
+@pytest.fixture
+def lab(own_lab: Lab) -> Lab:
+    """These tests count which runs are made."""
+    return own_lab
+
+
 def write_own(folder: Path, *, first: str = "", end: str = END) -> Contestant:
     """A user's script, with lines of its own at its beginning and its end."""
     write_fakes(folder, {"own": ""})
@@ -42,10 +49,10 @@ def write_own(folder: Path, *, first: str = "", end: str = END) -> Contestant:
     return Contestant(name="own", target="none", recipe=make_recipe(), script=script)
 
 
-def compare_own(own: Contestant, folder: Path, **options: float) -> ParityReport:
+def compare_own(own: Contestant, folder: Path, **options: Any) -> ParityReport:
     return compare(
         [*contestants({"torch": ""}, make_recipe()), own],
-        options=make_options(folder, windows=24, twins=0, faults=["none"], jobs=2, **options),  # type: ignore[arg-type]
+        options=make_options(folder, windows=24, twins=0, faults=["none"], jobs=2, **options),
         compile_to=compile_fakes,
     )
 
@@ -151,19 +158,19 @@ def test_damaged_runs_are_made_again(lab: Lab) -> None:
         assert all(run.outcome.complete for run in report.runs)
 
 
-def test_a_script_that_exits_with_nothing_has_finished(tmp_path: Path) -> None:
+def test_a_script_that_exits_with_nothing_has_finished(tmp_path: Path, made: Path) -> None:
     own = write_own(tmp_path, end="    sys.exit()\n\n\nif ")
-    report = compare_own(own, tmp_path / "out")
+    report = compare_own(own, tmp_path / "out", cache=made)
     assert pair(report, "own").verdict == "EQUIVALENT"
 
 
 @pytest.mark.parametrize("end", [INTERRUPTED, "    raise KeyboardInterrupt\n\n\nif "])
-def test_a_script_cannot_interrupt_the_command(tmp_path: Path, end: str) -> None:
-    report = compare_own(write_own(tmp_path, end=end), tmp_path / "out")
-    mine = [made for made in report.runs if made.contestant == "own"]
-    assert {made.outcome.kind for made in mine} == {"failed"}
+def test_a_script_cannot_interrupt_the_command(tmp_path: Path, made: Path, end: str) -> None:
+    report = compare_own(write_own(tmp_path, end=end), tmp_path / "out", cache=made)
+    mine = [run for run in report.runs if run.contestant == "own"]
+    assert {run.outcome.kind for run in mine} == {"failed"}
     # One after another in one process, which none of them has ended.
-    assert all(len(made.rows) == (24 if made.name == "main" else 4) for made in mine)
+    assert all(len(run.rows) == (24 if run.name == "main" else 4) for run in mine)
     assert not report.interrupted
     assert exit_code(report) == 1
     if end == INTERRUPTED:

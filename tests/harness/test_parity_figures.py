@@ -14,6 +14,7 @@ from crosscast_parity.report.figures.heatmap import Column, heatmap_plot
 from crosscast_parity.report.figures.seeds import SeedLine, SeedPanel, seeds_plot
 from crosscast_parity.report.figures.style import LONGEST_LABEL, Plot, Series, short
 from crosscast_parity.report.figures.timeline import Timeline, timeline_plot
+from tiers import cases
 
 
 def texts(plot: Plot) -> list[str]:
@@ -63,7 +64,10 @@ def test_labels_are_cut_and_never_hidden() -> None:
     assert any("hidden" in text for text in texts(plot))
 
 
-@pytest.mark.parametrize("value", [0.0, None, math.inf, math.nan, -1.0])
+@pytest.mark.parametrize(
+    "value",
+    cases([0.0, None, math.inf, math.nan, -1.0], quick=[0.0, None, math.inf], reason="more values"),
+)
 def test_curves_of_nothing_to_draw(value: float | None) -> None:
     for log in (False, True):
         curve = Series(label="a", values=[value, value, value])

@@ -22,10 +22,11 @@ from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.runs import RECORDED
 from crosscast_parity.report.progress import progress_on
 from parity_fakes import make_recipe
-from parity_lab import Lab, compile_fakes, contestants, pair
+from parity_lab import compile_fakes, contestants, pair
 
 THREE = {"torch": "", "tensorflow": "noise", "paddle": "late_growth"}
 STARTS = {"float32-initial", "float32-stress", "gate"}
+Told = tuple[Path, list[Progress], ParityReport]
 PART = re.compile(r"(\w+) (pass|FAIL|unclear|not tested)")
 
 
@@ -42,6 +43,12 @@ def told(
     return events, report
 
 
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    folder = tmp_path_factory.mktemp("three")
+    return folder, *told(folder, THREE)
+
+
 def lines(events: list[Progress]) -> list[str]:
     return [event.title for event in events if event.kind == "finding"]
 
@@ -53,8 +60,8 @@ def results(line: str) -> dict[str, str]:
     return {match[1]: match[2].replace("FAIL", "fail") for match in found if match}
 
 
-def test_a_finding_comes_before_the_long_runs_of_its_program(tmp_path: Path) -> None:
-    events, _ = told(tmp_path, THREE)
+def test_a_finding_comes_before_the_long_runs_of_its_program(three: Told) -> None:
+    _, events, _ = three
     titles = [event.title for event in events if event.kind != "started"]
     begin = {name: f"{name} against torch, first {RECORDED} windows of model: " for name in THREE}
     assert titles.index("torch model/gate") < titles.index("tensorflow model/gate")
@@ -67,8 +74,8 @@ def test_a_finding_comes_before_the_long_runs_of_its_program(tmp_path: Path) -> 
     assert shares == sorted(shares)
 
 
-def test_a_finding_says_what_the_report_says_of_the_same_runs(tmp_path: Path) -> None:
-    events, report = told(tmp_path, THREE)
+def test_a_finding_says_what_the_report_says_of_the_same_runs(three: Told) -> None:
+    _, events, report = three
     for line in lines(events):
         name, levels = line.partition(" ")[0], results(line)
         assert levels.keys() == {"L1a", "L1b", "L1d", "gate", "L0b", "L0d"}
@@ -94,11 +101,12 @@ def test_a_bug_that_shows_at_once_is_told_and_who_has_it(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("bug", "verdict"), [("late_growth", "DIFFERENT"), ("crash", "ERROR")])
 def test_what_shows_later_is_not_denied(tmp_path: Path, bug: str, verdict: str) -> None:
-    events, report = told(tmp_path, {"torch": "", "paddle": bug})
-    (line,) = lines(events)
+    events, report = told(tmp_path, {"torch": "", "paddle": bug}, bisect=True)
+    (line,) = lines(events)  # none of the comparisons of the bisection
     assert f"first {RECORDED} windows" in line
     assert "fail" not in results(line).values()
     assert pair(report).verdict == verdict
+    assert bool(report.bisections) == (verdict == "DIFFERENT")
 
 
 @pytest.mark.parametrize("bugs", [{"torch": "", "paddle": "cannot_run"}, {"torch": ""}])
@@ -106,11 +114,12 @@ def test_nothing_is_told_of_a_program_alone(tmp_path: Path, bugs: Mapping[str, s
     assert lines(told(tmp_path, bugs)[0]) == []
 
 
-def test_a_comparison_that_goes_on_tells_first_what_is_known(tmp_path: Path) -> None:
-    first, _ = told(tmp_path, THREE)
+def test_a_comparison_that_goes_on_tells_first_what_is_known(three: Told, tmp_path: Path) -> None:
+    folder, first, _ = three
+    runs = shutil.copytree(folder / "runs", tmp_path / "runs")
     events, report = told(tmp_path, THREE)
     assert events == []
-    for trace in tmp_path.glob("runs/*/trace.jsonl"):
+    for trace in runs.glob("*/trace.jsonl"):
         if len(trace.read_text().splitlines()) == 24:
             shutil.rmtree(trace.parent)
     events, again = told(tmp_path, THREE)
@@ -132,12 +141,6 @@ def test_every_stage_with_recorded_runs_has_its_finding(tmp_path: Path) -> None:
     names = [match[1] for match in stages if match]
     assert len(names) == len(set(names)) == len(lines(events)) > 3
     assert not any(name.startswith("seed-") for name in names)
-
-
-def test_a_bisection_tells_nothing_of_its_own_comparisons(lab: Lab) -> None:
-    events, report = told(lab.folder, {"torch": "", "paddle": "late_growth"}, bisect=True)
-    assert len(lines(events)) == 1
-    assert report.bisections
 
 
 def test_the_worst_figure_of_a_level_is_quoted() -> None:

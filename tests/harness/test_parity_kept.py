@@ -23,7 +23,7 @@ HALF = {"mode": "mixed", "compute_dtype": "float16"}
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None:
+def test_an_interrupted_comparison_leaves_a_report_and_goes_on(own_lab: Lab) -> None:
     ended = []
 
     def interrupt(progress: Progress) -> None:
@@ -32,16 +32,16 @@ def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None
             raise KeyboardInterrupt
 
     bugs = {"torch": "", "paddle": "noise"}
-    options = make_options(lab.folder, check="model", windows=24, jobs=1)
+    options = make_options(own_lab.folder, check="model", windows=24, jobs=1)
     programs = contestants(bugs, make_recipe())
     code = parity_command(
         programs, options=options, compile_to=compile_fakes, on_progress=interrupt
     )
     assert code == 130
-    document = json.loads((lab.folder / "report.json").read_text())
+    document = json.loads((own_lab.folder / "report.json").read_text())
     assert document["pairs"][0]["verdict"] == "NOT TESTED"
     # The next runs of the process may have ended before it was killed.
-    finished = [path.parent.name for path in lab.folder.glob("runs/*/done.json")]
+    finished = [path.parent.name for path in own_lab.folder.glob("runs/*/done.json")]
     kept = len([name for name in finished if not name.startswith("partial-")])
     assert kept >= 1
 
@@ -54,16 +54,16 @@ def test_an_interrupted_comparison_leaves_a_report_and_goes_on(lab: Lab) -> None
     assert again.stages == report.stages
 
 
-def test_results_are_kept_by_what_they_depend_on(lab: Lab) -> None:
-    first = lab.compare({"torch": "", "paddle": ""}, faults=["none"], twins=0)
+def test_results_are_kept_by_what_they_depend_on(own_lab: Lab) -> None:
+    first = own_lab.compare({"torch": "", "paddle": ""}, faults=["none"], twins=0)
     assert not any(r.cached for r in first.runs if r.contestant == "torch")
-    assert not list(lab.folder.glob("runs/*/checkpoint.safetensors"))
-    other = lab.compare({"torch": "", "paddle": "late_growth"}, faults=["none"], twins=0)
+    assert not list(own_lab.folder.glob("runs/*/checkpoint.safetensors"))
+    other = own_lab.compare({"torch": "", "paddle": "late_growth"}, faults=["none"], twins=0)
     assert all(r.cached for r in other.runs if r.contestant == "torch")
     assert not any(r.cached for r in other.runs if r.contestant == "paddle")
-    more = lab.compare({"torch": ""}, faults=["none"], twins=0, threads=2)
+    more = own_lab.compare({"torch": ""}, faults=["none"], twins=0, threads=2)
     assert not any(r.cached for r in more.runs)
-    broken = lab.compare({"torch": "", "paddle": "missing"}, faults=["none"], twins=0)
+    broken = own_lab.compare({"torch": "", "paddle": "missing"}, faults=["none"], twins=0)
     assert pair(broken).verdict == "NOT TESTED"
     assert run(broken, "paddle").rows == ()
 
@@ -123,7 +123,7 @@ def test_bisection_names_the_field(lab: Lab, bug: str, field: str, value: str) -
     recipe = make_recipe(precision={"mode": "mixed", "compute_dtype": "float16"})
     report = compare(
         contestants({"torch": "", "paddle": bug}, recipe),
-        options=make_options(lab.folder, check="model", windows=24, bisect=True),
+        options=make_options(lab.folder, check="model", windows=24, bisect=True, cache=lab.cache),
         compile_to=compile_fakes,
     )
     (found,) = report.bisections
@@ -145,7 +145,9 @@ def test_a_reference_is_kept_and_compared_with(lab: Lab, tmp_path: Path) -> None
         folder = tmp_path / bug
         report = compare(
             [stored, *contestants({"paddle": bug}, make_recipe())],
-            options=make_options(folder, check="model", windows=24, reference=stored.name),
+            options=make_options(
+                folder, check="model", windows=24, reference=stored.name, cache=lab.cache
+            ),
             compile_to=compile_fakes,
         )
         assert report.reference == "stored-torch"
@@ -156,13 +158,13 @@ def test_a_reference_is_kept_and_compared_with(lab: Lab, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "half", cases([False, True], quick=[True], reason="a kept script in float32, too")
 )
-def test_a_users_script_is_kept_as_a_reference(tmp_path: Path, half: bool) -> None:
+def test_a_users_script_is_kept_as_a_reference(tmp_path: Path, made: Path, half: bool) -> None:
     recipe = make_recipe(precision=HALF) if half else make_recipe()
     write_fakes(tmp_path, {"own": ""})
     script = tmp_path / "own" / "train.py"
     own = Contestant(name="own", target="none", recipe=recipe, script=script)
     kept = tmp_path / "kept"
-    options = {"windows": 24, "twins": 1, "faults": ["none"], "reference": "own"}
+    options = {"windows": 24, "twins": 1, "faults": ["none"], "reference": "own", "cache": made}
 
     def compared(name: str, reference: Contestant, bug: str, **more: Path) -> str:
         report = compare(
@@ -181,9 +183,10 @@ def test_a_users_script_is_kept_as_a_reference(tmp_path: Path, half: bool) -> No
 
 
 @pytest.fixture(scope="module")
-def kept_reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept_reference(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Path:
     folder = tmp_path_factory.mktemp("reference")
-    Lab(folder / "lab").compare({"torch": "", "paddle": "noise"}, save_reference=folder / "kept")
+    lab = Lab(folder / "lab", made)
+    lab.compare({"torch": "", "paddle": "noise"}, save_reference=folder / "kept")
     return folder / "kept"
 
 

@@ -18,25 +18,26 @@ from crosscast_parity.sweep.command import exit_code
 from crosscast_parity.sweep.local import LocalExecutor
 from crosscast_parity.sweep.prepare import Cell
 from crosscast_parity.sweep.spec import CellResult, read_result, write_result
-from sweep_fakes import kinds, make_cells, points, run, wait_for_windows
+from crosscast_parity.sweep.table import SweepTable
+from sweep_fakes import Silent, kinds, make_cells, points, run, wait_for_windows
 from tiers import cases
 
 # one after another
 
 
 def test_every_cell_is_trained_once_and_never_again(tmp_path: Path) -> None:
-    grid = points(tmp_path, ("a", "b"), (1, 2, 3))
+    grid = points(tmp_path, ("a", "b"), (1, 2))
     table, watch = run(tmp_path, grid, executor=LocalExecutor(2))
-    assert kinds(table) == ["finished"] * 6
+    assert kinds(table) == ["finished"] * 4
     assert watch.done == []
-    assert watch.ends == [("finished", False)] * 6
+    assert watch.ends == [("finished", False)] * 4
     result = table.rows[0][1]
     assert (result.windows, result.updates, result.skipped, result.attempts) == (30, 30, 0, 1)
     assert result.eval_accuracy == 0.51
     before = {p: p.stat().st_mtime_ns for p in (tmp_path / "sweep").rglob("output/*")}
     again, watch = run(tmp_path, grid)
     assert again == table
-    assert len(watch.done) == 6
+    assert len(watch.done) == 4
     assert watch.ends == []
     assert before == {p: p.stat().st_mtime_ns for p in (tmp_path / "sweep").rglob("output/*")}
 
@@ -91,10 +92,16 @@ def test_the_folder_may_be_moved(tmp_path: Path) -> None:
 # how cells end
 
 
-def test_one_bad_cell_never_loses_the_others(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepTable, Silent]:
+    """A sweep whose cells end in every way but one."""
+    folder = tmp_path_factory.mktemp("bad")
     bugs = {"b": "crash", "c": "cannot_run", "d": "stops", "e": "killed_once"}
-    grid = points(tmp_path, ("a", "b", "c", "d", "e"), (1,))
-    table, watch = run(tmp_path, grid, bugs, LocalExecutor(2))
+    return run(folder, points(folder, ("a", *bugs), (1,)), bugs, LocalExecutor(2))
+
+
+def test_one_bad_cell_never_loses_the_others(bad: tuple[SweepTable, Silent]) -> None:
+    table, watch = bad
     assert kinds(table) == ["finished", "failed", "cannot_run", "stopped", "finished"]
     assert watch.ends.count(("failed", False)) == 1  # a crash is not tried again
     assert "exit code 1" in table.rows[1][1].message
@@ -113,15 +120,14 @@ def test_results_of_a_kind_that_may_change_are_tried_again_by_the_next_call(
     assert [cell.point.target for cell in watch.done] == ["a", "d"]
 
 
-def test_a_killed_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    grid = points(tmp_path, ("a", "b"), (1,))
-    table, watch = run(tmp_path, grid, {"b": "killed_once"}, LocalExecutor(2))
-    plain, killed = table.rows[0][1], table.rows[1][1]
+def test_a_killed_training_goes_on_from_its_checkpoint(bad: tuple[SweepTable, Silent]) -> None:
+    table, watch = bad
+    plain, killed = table.rows[0][1], table.rows[4][1]
     assert ("failed", True) in watch.ends
     assert killed.attempts == 2
     assert killed.trace_sha256 == plain.trace_sha256
     assert killed.weights_sha256 == plain.weights_sha256
-    output = table.rows[1][0].folder / "output"
+    output = table.rows[4][0].folder / "output"
     assert "starts at 0" in (output / "log-1.txt").read_text()
     assert "starts at 10" in (output / "log.txt").read_text()
 

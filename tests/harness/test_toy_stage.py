@@ -14,7 +14,7 @@ from crosscast.messages.diagnostics import DiagnosticError
 from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import Form
 from crosscast_parity.planning.stages import proof_stages
-from crosscast_parity.processes.work_done import Progress, ignore
+from crosscast_parity.processes.work_done import OnProgress, Progress, ignore
 from crosscast_parity.recipes.derived import changed
 from crosscast_parity.recipes.on_toy import for_toy
 from crosscast_parity.toy.course import course_of
@@ -52,17 +52,24 @@ def compiler(changes: dict[str, Any] | None = None, before: str = "") -> Compile
     return compile_to
 
 
-def on_toy(folder: Path, compile_to: CompileForm, recipe: Recipe | None = None) -> OnToy:
+def on_toy(
+    folder: Path,
+    compile_to: CompileForm,
+    recipe: Recipe | None = None,
+    on_progress: OnProgress = ignore,
+) -> OnToy:
     recipe = recipe or tiny_recipe(**HALF)
-    return step_on_toy(recipe, "torch", folder, compile_to=compile_to, on_progress=ignore)
+    return step_on_toy(recipe, "torch", folder, compile_to=compile_to, on_progress=on_progress)
 
 
 @pytest.fixture(scope="module")
-def right(tmp_path_factory: pytest.TempPathFactory) -> OnToy:
-    """A step that does what the recipe says."""
+def right(tmp_path_factory: pytest.TempPathFactory) -> tuple[OnToy, list[Progress]]:
+    """A step that does what the recipe says, with a development build of its framework."""
+    events: list[Progress] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage_module, "Worker", stand_in_worker)
-        return on_toy(tmp_path_factory.mktemp("right"), compiler())
+        patch.setattr(stage_module, "Worker", partial(stand_in_worker, version="0.0.0"))
+        folder = tmp_path_factory.mktemp("right")
+        return on_toy(folder, compiler(), on_progress=events.append), events
 
 
 @pytest.fixture(scope="module")
@@ -81,11 +88,10 @@ def results(toy: OnToy) -> dict[str, str]:
 ALL_PASS = dict.fromkeys(("L0b active", "L1b active", "L0b own-values", "L1b own-values"), "pass")
 
 
-def test_a_step_that_does_what_the_recipe_says_passes(tmp_path: Path) -> None:
-    events: list[Progress] = []
-    toy = step_on_toy(
-        tiny_recipe(**HALF), "torch", tmp_path, compile_to=compiler(), on_progress=events.append
-    )
+def test_a_step_that_does_what_the_recipe_says_passes(
+    right: tuple[OnToy, list[Progress]],
+) -> None:
+    toy, events = right
     assert results(toy) == ALL_PASS
     assert [len(run.seen.rows) for run in toy.runs] == [64, 64]
     assert all(sum(row["skipped"] for row in run.seen.rows) >= 4 for run in toy.runs)
@@ -175,11 +181,6 @@ def test_a_version_that_the_target_is_not_for_is_not_run(
     assert toy.checks == ()
 
 
-def test_a_development_build_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage_module, "Worker", partial(stand_in_worker, version="0.0.0"))
-    assert results(on_toy(tmp_path, compiler())) == ALL_PASS
-
-
 def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def worker(target: str) -> Any:
         found = stand_in_worker(target)
@@ -250,17 +251,20 @@ def test_gradients_are_finite_in_half_at_the_first_scale(scale: float) -> None:
 # fields
 
 
-def test_a_field_is_shown_by_a_value_that_would_not_fit(right: OnToy) -> None:
-    wording = shown_on_toy(right.runs, "loss_scaling.hysteresis")
+def test_a_field_is_shown_by_a_value_that_would_not_fit(
+    right: tuple[OnToy, list[Progress]],
+) -> None:
+    runs = right[0].runs
+    wording = shown_on_toy(runs, "loss_scaling.hysteresis")
     assert wording.startswith("L0b ")
     assert "of toy/active: 3 instead would differ in window " in wording
-    assert shown_on_toy(right.runs, "optimizer.betas").startswith("L1b exp_avg/")
-    assert shown_on_toy(right.runs, "ema.decay").startswith("L1b ema/")
+    assert shown_on_toy(runs, "optimizer.betas").startswith("L1b exp_avg/")
+    assert shown_on_toy(runs, "ema.decay").startswith("L1b ema/")
 
 
-def test_what_a_step_does_not_decide_is_not_shown(right: OnToy) -> None:
+def test_what_a_step_does_not_decide_is_not_shown(right: tuple[OnToy, list[Progress]]) -> None:
     for path in ("precision.compute_dtype", "batch.micro_batch_size", "seed"):
-        assert shown_on_toy(right.runs, path) == "", path
+        assert shown_on_toy(right[0].runs, path) == "", path
 
 
 def test_a_step_that_differs_shows_no_field(other_betas: OnToy) -> None:

@@ -25,20 +25,38 @@ def run(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
-    (path,) = folder.glob("*.whl")
+    return build(tmp_path_factory.mktemp("dist"), "--wheel")
+
+
+def build(folder: Path, kind: str, source: Path = ROOT) -> Path:
+    run(sys.executable, "-m", "build", "--no-isolation", kind, "--outdir", folder, source)
+    (path,) = folder.iterdir()
     return path
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the bin folder of an environment that holds the wheel and its core dependencies."""
+    """Return the bin folder of an environment that holds the wheel and its core dependencies.
+
+    Without pip of its own, and compiled as far as it is used: both would take longer than the rest.
+    """
     folder = tmp_path_factory.mktemp("empty") / "venv"
-    run(sys.executable, "-m", "venv", folder)
-    constraints = ROOT / "constraints.txt"
-    run(folder / "bin" / "pip", "install", "-q", "--constraint", constraints, wheel)
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    constraints = ("--constraint", ROOT / "constraints.txt")
+    run(*pip(folder / "bin"), "install", "-q", "--no-compile", *constraints, wheel)
     return folder / "bin"
+
+
+def pip(programs: Path) -> tuple[str | Path, ...]:
+    return sys.executable, "-m", "pip", "--python", programs / "python"
+
+
+@pytest.fixture(scope="module")
+def started(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which `crosscast init` has run."""
+    folder = tmp_path_factory.mktemp("started")
+    run(installed / "crosscast", "init", cwd=folder)
+    return folder
 
 
 def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
@@ -55,29 +73,28 @@ def test_wheel_holds_every_template_and_nothing_foreign(wheel: Path) -> None:
 
 @exhaustive("a wheel that is built from the sdist")
 def test_sdist_builds_the_same_wheel_contents(wheel: Path, tmp_path: Path) -> None:
-    (sdist,) = wheel.parent.glob("*.tar.gz")
-    run(sys.executable, "-m", "tarfile", "-e", sdist, tmp_path)
-    (source,) = tmp_path.iterdir()
-    run(sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path, source)
-    (again,) = tmp_path.glob("*.whl")
+    sdist = build(tmp_path / "sdist", "--sdist")
+    run(sys.executable, "-m", "tarfile", "-e", sdist, tmp_path / "source")
+    (source,) = (tmp_path / "source").iterdir()
+    again = build(tmp_path / "wheel", "--wheel", source)
     assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
 
 
-def test_compiles_from_the_wheel_without_any_framework(installed: Path, tmp_path: Path) -> None:
-    frozen = run(installed / "pip", "list").stdout.lower()
+def test_compiles_from_the_wheel_without_any_framework(installed: Path, started: Path) -> None:
+    frozen = run(*pip(installed), "list").stdout.lower()
+    assert "crosscast" in frozen
     assert not [name for name in ("torch", "tensorflow", "paddlepaddle", "numpy") if name in frozen]
-    run(installed / "crosscast", "init", cwd=tmp_path)
     targets = ",".join(BACKENDS)
     run(
         installed / "crosscast",
         *("compile", "recipe.yaml", "--to", targets, "-o", "out"),
-        cwd=tmp_path,
+        cwd=started,
     )
     for target in BACKENDS:
         for name in ("train.py", "model.py", "launch.sh", "requirements.txt"):
-            assert (tmp_path / "out" / target / name).stat().st_size > 0
+            assert (started / "out" / target / name).stat().st_size > 0
     for command in (["schema"], ["matrix"], ["show", "recipe.yaml"], ["check", "recipe.yaml"]):
-        run(installed / "crosscast", *command, cwd=tmp_path)
+        run(installed / "crosscast", *command, cwd=started)
 
 
 @pytest.mark.parametrize(
@@ -88,12 +105,11 @@ def test_compiles_from_the_wheel_without_any_framework(installed: Path, tmp_path
     ],
 )
 def test_a_missing_extra_is_named(
-    installed: Path, tmp_path: Path, command: list[str], missing: str
+    installed: Path, started: Path, command: list[str], missing: str
 ) -> None:
-    run(installed / "crosscast", "init", cwd=tmp_path)
     done = subprocess.run(
         [str(installed / "crosscast"), *command],
-        cwd=tmp_path,
+        cwd=started,
         capture_output=True,
         text=True,
         check=False,

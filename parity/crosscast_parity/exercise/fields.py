@@ -143,7 +143,7 @@ def _one(recipe: Recipe, path: str, board: _Board) -> Exercise:
         status: Status = "exercised" if level else "not exercised"
         return Exercise(path=path, status=status, wording=wording, level=level)
     value = value_at(recipe.model_dump(), path)
-    if not has_path(recipe, path) or not list(variations(recipe, path, unfit=True)):
+    if not has_path(recipe, path) or next(variations(recipe, path, unfit=True), None) is None:
         words = "it has no meaning with the values of other fields"
         return Exercise(path=path, status="not used", wording=words)
     return _by_variation(recipe, path, value, board)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,8 +42,9 @@ def loaded(path: Path) -> Iterator[ModuleType]:
         yield load_script(path)
     finally:
         sys.path[:] = before
-        folder = path.parent
+        folder = f"{os.path.normpath(path.parent)}{os.sep}"
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if file and folder in Path(file).parents:
+            # Of thousands of modules: pathlib would take longer than a short run.
+            if isinstance(file, str) and os.path.normpath(file).startswith(folder):
                 del sys.modules[name]

@@ -93,6 +93,7 @@ class Session:
         self._adapt = adapt
         self._standard = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
         self._hashes: dict[str, str] = {}
+        self._places: dict[str, str] = {}
         self._injected: list[str] = []
 
     def make(self, run: Run) -> None:
@@ -193,21 +194,25 @@ class Session:
         found: dict[str, str] = {}
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if not isinstance(file, str) or self._is_installed(file):
+            if not isinstance(file, str) or name.startswith(GENERATED):
                 continue
-            if name.startswith(GENERATED):
-                continue
-            path = Path(file).resolve()
-            if RUNNER in path.parents:
+            if file not in self._places:
+                self._places[file] = self._place(file)
+            place = self._places[file]
+            if not place:
                 continue
             with contextlib.suppress(OSError):  # a name only, as of modules made in memory
                 if file not in self._hashes:
-                    self._hashes[file] = hashlib.sha256(path.read_bytes()).hexdigest()
-                found[str(path)] = self._hashes[file]
+                    self._hashes[file] = hashlib.sha256(Path(place).read_bytes()).hexdigest()
+                found[place] = self._hashes[file]
         return found
 
-    def _is_installed(self, file: str) -> bool:
-        return file.startswith(self._standard) or any(name in file for name in INSTALLED)
+    def _place(self, file: str) -> str:
+        """Return where the file of a module lies; empty if it is installed, or one of ours."""
+        if file.startswith(self._standard) or any(name in file for name in INSTALLED):
+            return ""
+        path = Path(file).resolve()
+        return "" if RUNNER in path.parents else str(path)
 
     def _tell(self, run: Run, event: str) -> None:
         with self._events.open("a") as stream:

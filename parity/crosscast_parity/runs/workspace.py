@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from compileall import compile_dir
 from pathlib import Path
 from typing import IO
 
@@ -60,6 +62,7 @@ class Workspace:
         self._lock: IO[bytes] | None = None
         self._scripts: dict[tuple[str, str, str], Path] = {}
         self._inputs: dict[Path, Inputs] = {}
+        self._watching: dict[str, list[str]] = {}
         self.notes: dict[str, None] = {}
         """What third-party trainers do in their own way, each once."""
 
@@ -166,7 +169,7 @@ class Workspace:
                 "emulate": emulate,
                 "interpreter": interpreter(contestant.python),
                 "environment": self._numeric(),
-                "runner": [folder_hash(folder) for folder in _loaded(contestant.framework)],
+                "runner": self._watchers(contestant.framework),
             }
         )
         arguments = [str(part) for pair in (files | settings).items() for part in pair]
@@ -187,6 +190,12 @@ class Workspace:
                 "masks": spec.masks,
             },
         )
+
+    def _watchers(self, framework: str) -> list[str]:
+        """Return the hashes of the modules that watch a script, as they were at the beginning."""
+        if framework not in self._watching:
+            self._watching[framework] = [folder_hash(folder) for folder in _loaded(framework)]
+        return self._watching[framework]
 
     def _code_of_models(self, recipe: Recipe) -> tuple[str, str] | None:
         """Return the identity of custom models: where they lie, and all files but the rows."""
@@ -265,13 +274,18 @@ def _loaded(framework: str) -> Iterator[Path]:
 
 
 def place_runner(workdir: Path) -> None:
-    """Copy the recording modules into the folder, for interpreters without crosscast."""
+    """Copy the recording modules into the folder, for interpreters without crosscast.
+
+    With their bytecode: processes write none, and each would compile what it imports.
+    """
     packages = {"crosscast_parity.inside": INSIDE}
     for backend in installed_backends():
         if backend.harness is not None:
             packages[backend.harness.inside] = backend.harness.folder
     for name, source in packages.items():
         target = (workdir / "runner").joinpath(*name.split("."))
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source, target, dirs_exist_ok=True, ignore=ignored)
+        if not sys.dont_write_bytecode:
+            compile_dir(source, quiet=2)
+        unfinished = shutil.ignore_patterns("*.pyc.*")
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=unfinished)
         (target.parent / "__init__.py").touch()

@@ -65,12 +65,15 @@ class Toy:
         np.savez(folder / TOY_FILE, **arrays)
 
     def work(self, window: int, nudge: Nudge | None = None) -> list[Forward]:
-        """Return a window for the reference interpreter; `nudge` may move a part of it."""
+        """Return a window for the reference interpreter; `nudge` may move a part of it.
+
+        With a nudge its losses are 0: nobody asks how far those move.
+        """
         plain = self._plain(window)
         if nudge is None:
-            return [work.forward for work in plain]
+            return [work.forward() for work in plain]
         return [
-            replace(work, nudge=nudge).forward if nudge.part in parts else work.forward
+            (replace(work, nudge=nudge) if nudge.part in parts else work).forward(loss=False)
             for work, parts in zip(plain, self.parts(window), strict=True)
         ]
 
@@ -126,19 +129,20 @@ class Work:
         np.add.at(table, self.batch["ids"], given["embeddings"])
         return given | {"embeddings": table}
 
-    @property
-    def forward(self) -> Forward:
-        """The micro-batch for the reference interpreter."""
+    def forward(self, *, loss: bool = True) -> Forward:
+        """Return the micro-batch for the reference interpreter; without its loss if 0 will do."""
         rows = len(self.batch["labels"])
         tokens = int((self.batch["labels"] != -100).sum())
 
         def run(parameters: Tensors) -> MicroBatch:
+            if not loss:
+                return MicroBatch(0.0, self.gradients, rows, tokens)
             with np.errstate(all="ignore"):
-                loss = sum(
+                total = sum(
                     np.sum(round_to(parameters[name], self.dtype) * gradient)
                     for name, gradient in self.gradients.items()
                 )
-            return MicroBatch(float(loss), self.gradients, rows, tokens)
+            return MicroBatch(float(total), self.gradients, rows, tokens)
 
         return Forward(rows, run, tokens)
 

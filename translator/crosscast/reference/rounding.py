@@ -23,10 +23,12 @@ def round_to(array: npt.NDArray[Any], dtype: Dtype) -> Float32Array:
     then zero, signs and nan stay. An array that is not float32 is converted to it first.
     """
     with np.errstate(over="ignore", under="ignore"):
-        values = np.array(array, dtype=np.float32)
+        if dtype == "float32":
+            return np.array(array, dtype=np.float32)
+        values = np.asarray(array, dtype=np.float32)
         if dtype == "float16":
             return values.astype(np.float16).astype(np.float32)
-    return _round_bfloat16(values) if dtype == "bfloat16" else values
+    return _round_bfloat16(values)
 
 
 def _round_bfloat16(values: Float32Array) -> Float32Array:
