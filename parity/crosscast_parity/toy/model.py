@@ -64,14 +64,15 @@ class Toy:
         arrays |= {"dtype": np.array(self.dtype), "weights": np.array(self.weights)}
         np.savez(folder / TOY_FILE, **arrays)
 
-    def work(self, window: int, nudge: Nudge | None = None) -> list[Forward]:
-        """Return a window for the reference interpreter; `nudge` may move a part of it."""
-        plain = self._plain(window)
-        if nudge is None:
-            return [work.forward for work in plain]
+    def work(self, window: int) -> list[Forward]:
+        """Return a window for the reference interpreter."""
+        return [work.forward for work in self._plain(window)]
+
+    def nudged(self, window: int, nudge: Nudge) -> list[MicroBatch]:
+        """Return a window with a part of it moved, and without its loss."""
         return [
-            replace(work, nudge=nudge).forward if nudge.part in parts else work.forward
-            for work, parts in zip(plain, self.parts(window), strict=True)
+            (replace(work, nudge=nudge) if nudge.part in parts else work).without_loss
+            for work, parts in zip(self._plain(window), self.parts(window), strict=True)
         ]
 
     def _plain(self, window: int) -> list[Work]:
@@ -126,7 +127,12 @@ class Work:
         np.add.at(table, self.batch["ids"], given["embeddings"])
         return given | {"embeddings": table}
 
-    @property
+    @cached_property
+    def without_loss(self) -> MicroBatch:
+        """The micro-batch where only its gradients matter."""
+        return MicroBatch(0.0, self.gradients, self.forward.rows, self.forward.tokens)
+
+    @cached_property
     def forward(self) -> Forward:
         """The micro-batch for the reference interpreter."""
         rows = len(self.batch["labels"])
@@ -135,7 +141,7 @@ class Work:
         def run(parameters: Tensors) -> MicroBatch:
             with np.errstate(all="ignore"):
                 loss = sum(
-                    np.sum(round_to(parameters[name], self.dtype) * gradient)
+                    np.add.reduce(round_to(parameters[name], self.dtype) * gradient, axis=None)
                     for name, gradient in self.gradients.items()
                 )
             return MicroBatch(float(loss), self.gradients, rows, tokens)
