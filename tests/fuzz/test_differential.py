@@ -20,7 +20,7 @@ from fuzz.differ import Bench, Outcome, examine
 from fuzz.example import EXAMPLE
 from property_settings import examples
 
-QUICK = {"torch": 12, "tensorflow": 8, "paddle": 12}
+QUICK = {"torch": 8, "tensorflow": 5, "paddle": 8}
 EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60}
 """Recipes that are drawn in `make test`, and in `make test-all`: TensorFlow refuses the most."""
 HIGHEST_SHARE_REFUSED = 0.1
