@@ -22,6 +22,9 @@ register_profiles()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# As the command line does: trees of programs are many objects and hardly any cycles.
+gc.set_threshold(50_000, 20, 50)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:

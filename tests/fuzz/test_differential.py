@@ -20,7 +20,7 @@ from fuzz.differ import Bench, Outcome, examine
 from fuzz.example import EXAMPLE
 from property_settings import examples
 
-QUICK = {"torch": 12, "tensorflow": 8, "paddle": 12}
+QUICK = {"torch": 8, "tensorflow": 5, "paddle": 8}
 EXAMPLES = {"torch": 60, "tensorflow": 150, "paddle": 60}
 """Recipes that are drawn in `make test`, and in `make test-all`: TensorFlow refuses the most."""
 HIGHEST_SHARE_REFUSED = 0.1
@@ -29,7 +29,7 @@ HIGHEST_SHARE_REFUSED = 0.1
 TARGETS = [pytest.param(name, marks=[getattr(pytest.mark, name)]) for name in EXAMPLES]
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(scope="module", params=TARGETS)  # tests of one framework share its worker
 def target(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     require(name)
@@ -41,8 +41,8 @@ def has_model(case: Case, target: str) -> bool:
     return target in getattr(case.recipe.model, "factory", (target,))
 
 
-@pytest.fixture
-def bench() -> Iterator[Bench]:
+@pytest.fixture(scope="module")
+def bench(target: str) -> Iterator[Bench]:
     bench = Bench()
     yield bench
     bench.stop()
@@ -80,7 +80,7 @@ def test_emitted_steps_follow_the_reference(target: str, bench: Bench) -> None:
 )
 def test_a_step_that_ends_its_process_is_a_finding(target: str, bench: Bench) -> None:
     toy = make_toy(EXAMPLE.recipe, EXAMPLE.faults)
-    worker = bench.worker(target)
+    worker = bench.worker(target)  # starts again when it is asked the next time
     with pytest.raises(WorkerFailure, match="ended with exit code 3"):
         run_text(worker, "import os\nos._exit(3)\n", toy)
     with pytest.raises(WorkerFailure, match="ZeroDivisionError"):

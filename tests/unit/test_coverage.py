@@ -32,8 +32,8 @@ from crosscast_parity.recordings.status import Evaluation, Status
 from crosscast_parity.runs.outcomes import FinishedRun, StageResult
 from observed_runs import SIZES, Script
 from recipe_texts import recipe_of
+from source_trees import modules, tree_of
 
-ROOT = Path(__file__).resolve().parents[2]
 WINDOWS = 24
 MAKERS = ("Check", "judge", "judge_tensors", "untested")
 BEYOND = Fault(WINDOWS + 20, 0, "inf")
@@ -161,8 +161,8 @@ def literals() -> Sequence[tuple[Any, Any]]:
 
 
 def _literals() -> Iterator[tuple[Any, Any]]:
-    for path in sorted((ROOT / "parity").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in modules("parity"):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in MAKERS:
                 named = {word.arg: word.value for word in node.keywords}
                 level, name = (

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from source_trees import ROOT, modules, text_of, tree_of
+
 NAME = re.compile(r"torch|tensorflow|keras|paddle", re.I)
 NAMED = {
     "translator/crosscast/facts/": "the words in which readers tell what they read",
@@ -59,9 +59,10 @@ def names(tree: ast.Module) -> Iterator[str]:
 def named(folder: str) -> dict[str, set[str]]:
     """Return the names of frameworks in the modules of a folder, by path."""
     found = {}
-    for path in sorted((ROOT / folder).rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        if own := {name for name in names(tree) if NAME.search(name)}:
+    for path in modules(folder):
+        if not NAME.search(text_of(path)):
+            continue
+        if own := {name for name in names(tree_of(path)) if NAME.search(name)}:
             found[path.relative_to(ROOT).as_posix()] = own
     return found
 

@@ -11,6 +11,7 @@ import ast
 import json
 import shlex
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 
 import pytest
@@ -85,7 +86,8 @@ def accepted(source: str) -> Recipe | None:
     return recipe
 
 
-def constants(text: str) -> dict[str, object]:
+@cache
+def constants(text: str) -> Mapping[str, object]:
     """Return the constants of a module and of its `SETTINGS` by name."""
     assigned = {
         node.targets[0].id: node.value

@@ -23,9 +23,18 @@ from crosscast_parity.adapters.registry import ADAPTERS, SHARED
 from named_tests import is_test
 from recipe_strategies import LAYERS, TARGETS
 from recipe_texts import FLOAT16, text_of
+from source_trees import (
+    ROOT,
+    SOURCES,
+    is_for_types,
+    modules,
+    names_of_modules,
+    statements_of,
+    tree_of,
+)
+from source_trees import text_of as source_text
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("translator", "backends", "parity")
+CODE = r"\bCC\d{3}\b"
 FRAMEWORKS = {"torch", "tensorflow", "keras", "paddle"}
 HEAVY = {"numpy", "matplotlib", "tokenizers", "safetensors", "scipy"}
 FRAMEWORK_BACKENDS = [load_backend(name) for name in TARGETS]
@@ -46,17 +55,7 @@ PROGRAMS = {
 program misses: run in processes of their own."""
 
 
-def modules(*folders: str) -> Iterator[Path]:
-    for folder in folders:
-        yield from sorted((ROOT / folder).rglob("*.py"))
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imported(nodes: list[ast.stmt]) -> Iterator[str]:
+def imported(nodes: Iterable[ast.stmt]) -> Iterator[str]:
     """Yield the names of modules that statements import, without looking into functions."""
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -66,7 +65,7 @@ def imported(nodes: list[ast.stmt]) -> Iterator[str]:
             assert node.level == 0
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+        elif isinstance(node, ast.If) and not is_for_types(node):
             yield from imported([*node.body, *node.orelse])
         elif isinstance(node, ast.Try):
             yield from imported([*node.body, *node.orelse, *node.finalbody])
@@ -92,13 +91,11 @@ def test_no_module_imports_a_framework() -> None:
     for path in modules(*SOURCES):
         if path in INSIDE.keys() | PROGRAMS:
             continue
-        tree = tree_of(path)
-        statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
         # Some functions are called in a framework's own process only: probes of `doctor`, readers
         # of its files, hooks.
         shallow = path.name in ("machine.py", "saved_file.py") or ROOT / "parity" in path.parents
-        names = set(imported(statements))
-        found = top_names(imported(tree.body if shallow else statements)) & FRAMEWORKS
+        names = set(imported(statements_of(path)))
+        found = top_names(imported(tree_of(path).body) if shallow else names) & FRAMEWORKS
         found |= {name for name in names if name in inside or name.startswith(apart)}
         if found:
             wrong[str(path.relative_to(ROOT))] = found
@@ -109,8 +106,7 @@ def test_no_module_imports_a_framework() -> None:
 def test_what_works_inside_a_framework_imports_only_that(path: Path) -> None:
     own = INSIDE[path]
     allowed = {own, "keras"} if own == "tensorflow" else {own}
-    statements = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.stmt)]
-    names = set(imported(statements))
+    names = set(imported(statements_of(path)))
     assert top_names(names) & FRAMEWORKS <= allowed
     assert not names & {module_name(path) for path, other in INSIDE.items() if other != own}
 
@@ -125,7 +121,7 @@ def test_modules_inside_a_framework_are_those_that_are_sought() -> None:
 
 @pytest.mark.parametrize("path", sorted(PROGRAMS), ids=lambda path: "/".join(path.parts[-2:]))
 def test_programs_for_a_framework_import_one_at_most(path: Path) -> None:
-    names = top_names(imported([n for n in ast.walk(tree_of(path)) if isinstance(n, ast.stmt)]))
+    names = top_names(imported(statements_of(path)))
     assert len({name.replace("keras", "tensorflow") for name in names & FRAMEWORKS}) <= 1
     if path.parent.name == "scripts":  # copied into a folder of its own, without crosscast
         assert not {name for name in names if name.startswith("crosscast")}
@@ -182,11 +178,7 @@ def test_asking_for_help_loads_little(command: list[str]) -> None:
 
 
 def test_modules_do_not_import_each_other_in_circles() -> None:
-    names = {}
-    for folder in SOURCES:
-        for path in modules(folder):
-            parts = path.relative_to(ROOT / folder).with_suffix("").parts
-            names[".".join(part for part in parts if part != "__init__")] = path
+    names = names_of_modules()
     needs = {
         name: {
             module for module in imported(tree_of(path).body) if module in names and module != name
@@ -207,7 +199,7 @@ def mentioned() -> Counter[str]:
     """Count the codes that source code and templates use, without the tables that define them."""
     found: Counter[str] = Counter()
     for path in modules(*SOURCES):
-        if path.name == "codes.py":
+        if path.name == "codes.py" or not re.search(CODE, source_text(path)):
             continue
         tree = tree_of(path)
         defined = {
@@ -224,7 +216,7 @@ def mentioned() -> Counter[str]:
                 and isinstance(node.value, str)
                 and id(node) not in defined
             ):
-                found.update(re.findall(r"\bCC\d{3}\b", node.value))
+                found.update(re.findall(CODE, node.value))
     return found
 
 
@@ -251,7 +243,7 @@ def test_every_code_that_is_explained_is_used() -> None:
 def test_codes_in_templates_and_pages_are_explained() -> None:
     pages = [*(ROOT / "templates").rglob("*.j2"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
     for path in pages:
-        codes = set(re.findall(r"\bCC\d{3}\b", path.read_text(encoding="utf-8")))
+        codes = set(re.findall(CODE, path.read_text(encoding="utf-8")))
         assert codes <= set(all_codes()), path
 
 
@@ -305,7 +297,7 @@ def test_codes_of_a_backend_are_used_by_its_rows_or_scripts(backend: Backend) ->
 
 
 def lines(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
+    return len(source_text(path).splitlines())
 
 
 def test_modules_and_templates_stay_small() -> None:

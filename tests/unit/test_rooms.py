@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("translator", "backends", "parity")
+from source_trees import ROOT, is_for_types, names_of_modules, tree_of
+
 SPLIT = ("crosscast.pysource", "crosscast.trainstep", "crosscast.readers")
 """Rooms with floors of their own inside."""
 
@@ -164,17 +163,6 @@ def _named(head: str, rooms: str) -> set[str]:
     return {f"{head}.{room}" for room in rooms.split()}
 
 
-@cache
-def files() -> Mapping[str, Path]:
-    """Return every module of the project by its name."""
-    found: dict[str, Path] = {}
-    for folder in SOURCES:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = path.relative_to(ROOT / folder).with_suffix("").parts
-            found[".".join(part for part in parts if part != "__init__")] = path
-    return found
-
-
 def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[str, bool]]:
     """Yield what a module imports, and whether only in a function or for its types."""
     for node in ast.iter_child_nodes(tree):
@@ -183,9 +171,9 @@ def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[str, bool]]:
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
-                yield name if name in files() else str(node.module), late
+                yield name if name in names_of_modules() else str(node.module), late
         elif not isinstance(node, ast.expr):  # no expression holds a statement
-            typed = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            typed = isinstance(node, ast.If) and is_for_types(node)
             function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             yield from imports(node, late=late or typed or function)
 
@@ -201,8 +189,17 @@ def room_of(module: str, other: str) -> str:
     return ".".join(parts[: 3 if deep else 2])
 
 
-def crossings(module: str, tree: ast.AST) -> Iterator[tuple[str, str, bool]]:
-    """Yield the imports of a module that lead to another room: from, to, whether late."""
+Crossing = tuple[str, str, bool]
+"""An import that leads to another room: from, to, whether late."""
+
+
+@cache
+def crossings() -> Mapping[str, tuple[Crossing, ...]]:
+    """Return the imports of every module that lead to another room."""
+    return {name: tuple(_crossings(name, tree_of(p))) for name, p in names_of_modules().items()}
+
+
+def _crossings(module: str, tree: ast.AST) -> Iterator[Crossing]:
     for name, late in imports(tree):
         ours = name.partition(".")[0] in ("crosscast", "crosscast_parity", *BACKENDS)
         if not ours or name == "crosscast" or module == "crosscast":
@@ -214,9 +211,13 @@ def crossings(module: str, tree: ast.AST) -> Iterator[tuple[str, str, bool]]:
 
 def wrong(module: str, tree: ast.AST) -> list[str]:
     """Return the imports of a module that the tables do not allow, in words."""
+    return _wrong(module, _crossings(module, tree))
+
+
+def _wrong(module: str, found_in_it: Iterable[Crossing]) -> list[str]:
     rooms = allowed()
     found = []
-    for here, there, late in crossings(module, tree):
+    for here, there, late in found_in_it:
         if there not in rooms.get(here, ()):
             found.append(f"{module}: {here} may not import {there}")
         elif here.startswith("crosscast.") and there.startswith("crosscast_parity.") and not late:
@@ -224,24 +225,13 @@ def wrong(module: str, tree: ast.AST) -> list[str]:
     return found
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def test_rooms_import_what_the_tables_allow() -> None:
-    found = [
-        problem for module, path in files().items() for problem in wrong(module, tree_of(path))
-    ]
+    found = [problem for module, own in crossings().items() for problem in _wrong(module, own)]
     assert sorted(set(found)) == []
 
 
 def test_the_tables_allow_only_what_is_used() -> None:
-    used = {
-        (here, there)
-        for module, path in files().items()
-        for here, there, _ in crossings(module, tree_of(path))
-    }
+    used = {(here, there) for own in crossings().values() for here, there, _ in own}
     common = _named("crosscast", f"{CORE_FOR_BACKENDS} {CORE_FOR_PARITY}")
     unused = [
         f"{here} -> {there}"

@@ -201,6 +201,14 @@ EXPECTED: dict[str, tuple[Steps, Left, str]] = {
 }
 
 
+@cache
+def late(bug: str) -> tuple[ToyTrained, str]:
+    """Return a run with a bug, and its cause."""
+    steps, left, _ = EXPECTED[bug]
+    run = toy_trained(load_recipe(), steps=steps, left=left)
+    return run, cause(run)
+
+
 @pytest.mark.parametrize(
     "bug",
     cases(
@@ -210,10 +218,9 @@ EXPECTED: dict[str, tuple[Steps, Left, str]] = {
     ),
 )
 def test_what_acts_late_gets_a_cause(bug: str) -> None:
-    steps, left, words = EXPECTED[bug]
-    run = toy_trained(load_recipe(), steps=steps, left=left)
+    run, found = late(bug)
     assert run.report.differences
-    assert cause(run).startswith(words), cause(run)
+    assert found.startswith(EXPECTED[bug][2]), found
 
 
 class SumsKept:
@@ -237,11 +244,10 @@ def test_sums_that_are_not_cleared_are_named_as_gradients_are() -> None:
 
 
 def test_the_cause_stands_in_the_words_of_the_check() -> None:
-    steps, left, words = EXPECTED["late_decay"]
-    run = toy_trained(load_recipe(), steps=steps, left=left)
-    failing = [c for c in checks_of(run.report, run.seen.rows, cause(run)) if c.result == "fail"]
+    run, found = late("late_frozen")
+    failing = [c for c in checks_of(run.report, run.seen.rows, found) if c.result == "fail"]
     assert [check.level for check in failing] == ["L1b"]
-    assert f"; {words} 100 on" in failing[0].wording
+    assert "; fits kernel at rest, from window 11 on" in failing[0].wording
 
 
 def test_a_mistake_in_one_tensor_is_said_of_that_one() -> None:

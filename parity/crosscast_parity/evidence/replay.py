@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from crosscast.plan.canonical import canonical_plan
-from crosscast.plan.operations import Ema, Normalize, Plan, Schedule
+from crosscast.plan.operations import (
+    Accumulate,
+    CheckFinite,
+    Clip,
+    Ema,
+    Normalize,
+    Plan,
+    Schedule,
+    Unscale,
+)
 from crosscast.plan.schedule import learning_rate
 from crosscast.recipe.document import Recipe
 from crosscast.reference.data import Roles
@@ -29,6 +38,8 @@ from crosscast_parity.levels.updates import (
 from crosscast_parity.recordings.observations import Observation
 
 Checks = tuple[Check, ...]
+GRADIENTS = (Accumulate, Unscale, CheckFinite, Clip)
+"""What decides about the gradients that an optimizer is given, once they are recorded."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,9 @@ class Replayed:
     recipe: Recipe
     observation: Observation
     _measured: list[tuple[tuple[object, ...], Check]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
+    _applied: list[tuple[tuple[object, ...], Checks]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
 
@@ -58,10 +72,14 @@ class Replayed:
     def applied(self, recipe: Recipe) -> Checks:
         """Hold norms, and the gradients that the optimizer was given, against a recipe."""
         plan = canonical_plan(recipe)
-        norms = check_norm(plan, self._roles, self._seen)
-        if self._inside:
-            return (norms,)
-        return (norms, check_applied(plan, self._roles, self._seen))
+        key = tuple(op for op in plan if isinstance(op, GRADIENTS))
+        checks = next((known for ops, known in self._applied if ops == key), None)
+        if checks is None:
+            checks = (check_norm(plan, self._roles, self._seen),)
+            if not self._inside:
+                checks += (check_applied(plan, self._roles, self._seen),)
+            self._applied.append((key, checks))
+        return checks
 
     def update(self, recipe: Recipe) -> Checks:
         """Hold updates and averages against a recipe."""

@@ -22,7 +22,18 @@ from functools import cached_property
 
 import numpy as np
 
-from crosscast.plan.operations import Clip, Op, Plan, Schedule, Step
+from crosscast.plan.operations import (
+    Accumulate,
+    Autocast,
+    Backward,
+    Clip,
+    Normalize,
+    Op,
+    Plan,
+    Scale,
+    Schedule,
+    Step,
+)
 from crosscast.reference.data import Tensors
 from crosscast.reference.interpreter import Row, State, step
 from crosscast_parity.toy.model import ROLES, Nudge, Toy
@@ -33,6 +44,8 @@ SLACK = 2.0
 the bound is used."""
 DECAY_ADDED = ("adamw", "lamb")
 """Their decay is added to the corrected step, which a rounded correction scales alone."""
+FOR_EVERY_BATCH = (Autocast, Normalize, Scale, Backward, Accumulate)
+"""Of these nothing is left after the micro-batches but sums, and losses."""
 TINY = 2.0**-126
 """Smaller numbers may be zero: not every kernel keeps subnormal ones."""
 
@@ -59,12 +72,17 @@ class Window:
     @cached_property
     def exact(self) -> Row:
         """The row of the step in float64."""
-        return self._run(None)
+        return replace(self._rest(self.plan, self._wide), loss=self.exact_loss)
+
+    @property
+    def exact_loss(self) -> float:
+        """The loss of the step in float64."""
+        return self._begun[1].loss
 
     @cached_property
     def loss_size(self) -> float:
         """How large the terms of the loss are, all of them together."""
-        return self._toy.loss_size(self.number, self.state.parameters) / _divisor(self.exact)
+        return self._toy.loss_size(self.number, self.state.parameters) / _divisor(self.single)
 
     @cached_property
     def _wide(self) -> State:
@@ -73,7 +91,11 @@ class Window:
     @cached_property
     def _tensors(self) -> tuple[dict[str, np.ndarray], ...]:
         """Those of the step in float32, in float64, and before it."""
-        return tensors(self.single), tensors(self.exact), tensors(self._wide)
+        return self._single, tensors(self.exact), tensors(self._wide)
+
+    @cached_property
+    def _single(self) -> dict[str, np.ndarray]:
+        return tensors(self.single)
 
     @cached_property
     def _nudged(self) -> list[list[Row]]:
@@ -92,11 +114,22 @@ class Window:
         rows = [self.single, self.exact, *(row for pair in self._nudged for row in pair)]
         return len({row.skipped for row in rows}) > 1
 
-    def _run(self, nudge: Nudge | None) -> Row:
-        plan, state = self.plan, self._wide
-        if nudge is not None:
-            plan, state = _nudged_plan(plan, nudge), _each(state, nudge)
-        return step(plan, state, self._toy.work(self.number, nudge), ROLES)[1]
+    def _run(self, nudge: Nudge) -> Row:
+        plan, state = _nudged_plan(self.plan, nudge), _each(self._wide, nudge)
+        if any(nudge.part in parts for parts in self._toy.parts(self.number)):
+            return step(plan, state, self._toy.nudged(self.number, nudge), ROLES)[1]
+        return self._rest(plan, state)
+
+    @cached_property
+    def _begun(self) -> tuple[State, Row]:
+        """The step in float64 up to its summed gradients, which are the same for all weights."""
+        assert all(isinstance(op, FOR_EVERY_BATCH) for op in self.plan.micro)
+        return step(replace(self.plan, window=()), self._wide, self._toy.work(self.number), ROLES)
+
+    def _rest(self, plan: Plan, state: State) -> Row:
+        """Return what a step leaves that begins with the summed gradients."""
+        state = replace(state, gradients=self._begun[0].gradients)
+        return step(replace(plan, micro=()), state, self._toy.work(self.number), ROLES)[1]
 
     @property
     def beyond(self) -> bool:
@@ -110,6 +143,11 @@ class Window:
             plain = replace(self.plan, window=tuple(map(_unclipped, self.plan.window)))
             row = step(plain, self.state, self._toy.work(self.number), ROLES)[1]
         return not row.skipped and not math.isfinite(row.grad_norm)
+
+    def is_single(self, key: str, found: np.ndarray) -> bool:
+        """Whether a result is to the last bit the one in float32, which is within every bound."""
+        single = _pick(self.single, key) if key == "grad_norm" else self._single[key]
+        return found.dtype == single.dtype and found.tobytes() == single.tobytes()
 
     def results(self, key: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the float32 result, the exact one, and the bound without the spread.

@@ -64,17 +64,15 @@ class Toy:
         arrays |= {"dtype": np.array(self.dtype), "weights": np.array(self.weights)}
         np.savez(folder / TOY_FILE, **arrays)
 
-    def work(self, window: int, nudge: Nudge | None = None) -> list[Forward]:
-        """Return a window for the reference interpreter; `nudge` may move a part of it.
+    def work(self, window: int) -> list[Forward]:
+        """Return a window for the reference interpreter."""
+        return [work.forward for work in self._plain(window)]
 
-        With a nudge its losses are 0: nobody asks how far those move.
-        """
-        plain = self._plain(window)
-        if nudge is None:
-            return [work.forward() for work in plain]
+    def nudged(self, window: int, nudge: Nudge) -> list[MicroBatch]:
+        """Return a window with a part of it moved, and without its loss."""
         return [
-            (replace(work, nudge=nudge) if nudge.part in parts else work).forward(loss=False)
-            for work, parts in zip(plain, self.parts(window), strict=True)
+            (replace(work, nudge=nudge) if nudge.part in parts else work).without_loss
+            for work, parts in zip(self._plain(window), self.parts(window), strict=True)
         ]
 
     def _plain(self, window: int) -> list[Work]:
@@ -129,20 +127,24 @@ class Work:
         np.add.at(table, self.batch["ids"], given["embeddings"])
         return given | {"embeddings": table}
 
-    def forward(self, *, loss: bool = True) -> Forward:
-        """Return the micro-batch for the reference interpreter; without its loss if 0 will do."""
+    @cached_property
+    def without_loss(self) -> MicroBatch:
+        """The micro-batch where only its gradients matter."""
+        return MicroBatch(0.0, self.gradients, self.forward.rows, self.forward.tokens)
+
+    @cached_property
+    def forward(self) -> Forward:
+        """The micro-batch for the reference interpreter."""
         rows = len(self.batch["labels"])
         tokens = int((self.batch["labels"] != -100).sum())
 
         def run(parameters: Tensors) -> MicroBatch:
-            if not loss:
-                return MicroBatch(0.0, self.gradients, rows, tokens)
             with np.errstate(all="ignore"):
-                total = sum(
-                    np.sum(round_to(parameters[name], self.dtype) * gradient)
+                loss = sum(
+                    np.add.reduce(round_to(parameters[name], self.dtype) * gradient, axis=None)
                     for name, gradient in self.gradients.items()
                 )
-            return MicroBatch(float(total), self.gradients, rows, tokens)
+            return MicroBatch(float(loss), self.gradients, rows, tokens)
 
         return Forward(rows, run, tokens)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
+import runpy
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +82,36 @@ ENTRY: dict[str, Any] = {
 ALONE = {"train.py": SCRIPT}
 
 
+Start = Callable[[list[str]], str]
+"""Run the benchmark with arguments, and return what it prints."""
+
+
+def in_a_process(arguments: list[str]) -> str:
+    command = [sys.executable, str(BENCHMARK), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def in_this_process(arguments: list[str]) -> str:
+    """Leave no module behind: those of other benchmarks have the same names."""
+    names = {path.stem for path in BENCHMARK.glob("*.py")} - {"__main__"}
+    held = {name: sys.modules.pop(name) for name in names & sys.modules.keys()}
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
+        patch.setattr(sys, "argv", [str(BENCHMARK), *arguments])
+        try:
+            runpy.run_path(str(BENCHMARK), run_name="__main__")
+        finally:
+            for name in names:
+                sys.modules.pop(name, None)
+            sys.modules.update(held)
+    return printed.getvalue()
+
+
 def run(
-    tmp_path: Path, entry: dict[str, Any], files: Mapping[str, str], kind: str = "A"
+    tmp_path: Path,
+    entry: dict[str, Any],
+    files: Mapping[str, str],
+    kind: str = "A",
+    start: Start = in_this_process,
 ) -> tuple[dict[str, Any], str]:
     folder = tmp_path / "files" / "some+one@01234567"
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,17 +119,14 @@ def run(
         (folder / name).write_text(content)
     labels = tmp_path / "labels.json"
     labels.write_text(json.dumps({"entries": [entry]}))
-    command = [sys.executable, str(BENCHMARK), str(labels), str(tmp_path / "files")]
-    done = subprocess.run(
-        [*command, "--run", kind, "--show", "--json"], capture_output=True, text=True, check=True
-    )
-    text, _, data = done.stdout.partition(f'\n{{\n "{kind}"')
+    told = [str(labels), str(tmp_path / "files"), "--run", kind, "--show", "--json"]
+    text, _, data = start(told).partition(f'\n{{\n "{kind}"')
     result: dict[str, Any] = json.loads(f'{{\n "{kind}"' + data)[kind]
     return result, text
 
 
 def test_right_labels_give_full_marks(tmp_path: Path) -> None:
-    result, text = run(tmp_path, ENTRY, ALONE)
+    result, text = run(tmp_path, ENTRY, ALONE, start=in_a_process)
     assert result["parsed"] == 1.0, text
     assert result["presence_f1"] == 1.0, text
     assert (result["precision"], result["recall"]) == (1.0, 1.0), text

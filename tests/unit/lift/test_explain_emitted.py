@@ -12,11 +12,15 @@ from crosscast.plan.canonical import canonical_plan
 from crosscast.recipe.document import Recipe
 from lift_round_trip import TARGETS, emitted
 from property_settings import examples
+from recipe_strategies import TARGETS as FRAMEWORKS
 from recipe_strategies import recipes
 from recipe_texts import recipe_of
+from tiers import cases
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "target", cases(TARGETS, quick=FRAMEWORKS, reason="scripts of older dialects, explained")
+)
 @settings(
     max_examples=examples(2, fresh=8),
     phases=[Phase.generate],

@@ -98,30 +98,40 @@ def test_an_edited_job_says_what_it_says_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "field"),
+    "edits",
     [
-        ("--time=240", "--time=4:00:00", "time_limit_minutes"),
-        ("--time=240\n", "--time\n", "time_limit_minutes"),
-        ("#SBATCH --time", "##SBATCH --time", "time_limit_minutes"),
-        ("--mem=64000M", "--mem=64T", "memory_mib_per_node"),
-        ("--partition=gpu,x", "--partition=$WHERE", "partition"),
-        ("--account=a1", "--account='a 1'", "account"),
-        ("--gpus-per-node=4", "--gpus-per-node=a100:4", "gpus_per_node"),
-        ("export OMP_NUM_THREADS=2", "export OMP_NUM_THREADS=$N", "cpus_per_process"),
-        ("#SBATCH --time=240", "true\n#SBATCH --time=240", "time_limit_minutes"),
-        ("--gpus-per-node=4\n", "--gpus-per-node\n", "gpus_per_node"),
-        ("--partition=gpu,x\n", "--partition\n", "partition"),
-        ("#SBATCH --mem=64000M\n", "", "memory_mib_per_node"),
-        ("#SBATCH --cpus-per-task=4\n", "", "cpus_per_process"),
-        ("#SBATCH --cpus-per-task", "##SBATCH --cpus-per-task", "cpus_per_process"),
+        {
+            "time_limit_minutes": ("--time=240", "--time=4:00:00"),
+            "memory_mib_per_node": ("--mem=64000M", "--mem=64T"),
+            "partition": ("--partition=gpu,x", "--partition=$WHERE"),
+            "account": ("--account=a1", "--account='a 1'"),
+            "gpus_per_node": ("--gpus-per-node=4", "--gpus-per-node=a100:4"),
+            "cpus_per_process": ("export OMP_NUM_THREADS=2", "export OMP_NUM_THREADS=$N"),
+        },
+        {
+            "time_limit_minutes": ("--time=240\n", "--time\n"),
+            "gpus_per_node": ("--gpus-per-node=4\n", "--gpus-per-node\n"),
+            "partition": ("--partition=gpu,x\n", "--partition\n"),
+            "cpus_per_process": ("#SBATCH --cpus-per-task", "##SBATCH --cpus-per-task"),
+        },
+        {
+            "time_limit_minutes": ("#SBATCH --time", "##SBATCH --time"),
+            "memory_mib_per_node": ("#SBATCH --mem=64000M\n", ""),
+            "cpus_per_process": ("#SBATCH --cpus-per-task=4\n", ""),
+        },
+        {"time_limit_minutes": ("#SBATCH --time=240", "true\n#SBATCH --time=240")},
     ],
+    ids=["values", "no values", "no options", "after a command"],
 )
-def test_what_is_not_understood_is_left_out(old: str, new: str, field: str) -> None:
-    sources = sources_of(LAUNCHES["asks"])
-    assert any(old in source.text for source in sources)
-    found = read([Source(source.name, source.text.replace(old, new)) for source in sources]).launch
+def test_what_is_not_understood_is_left_out(edits: dict[str, tuple[str, str]]) -> None:
+    texts = {source.name: source.text for source in sources_of(LAUNCHES["asks"])}
+    for old, new in edits.values():
+        assert any(old in text for text in texts.values())
+        texts = {name: text.replace(old, new) for name, text in texts.items()}
+    found = read([Source(name, text) for name, text in texts.items()]).launch
     assert found.scheduler == "slurm"
-    assert getattr(found, field) == getattr(Launch(), field)
+    for field in edits:
+        assert getattr(found, field) == getattr(Launch(), field), field
 
 
 @pytest.mark.parametrize(

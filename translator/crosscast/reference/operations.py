@@ -27,7 +27,10 @@ from crosscast.reference.data import (
     Work,
     check_gradients,
 )
+from crosscast.reference.optimizer_formulas import sum_of_squares
 from crosscast.reference.rounding import round_to
+
+_TYPES: Mapping[Arithmetic, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ class Attempt:
 
     def number(self, value: float) -> Any:
         """Return a scalar in the dtype of the arithmetic."""
-        return np.dtype(self.arithmetic).type(value)
+        return _TYPES[self.arithmetic](value)
 
     def gradients(self) -> dict[str, Array]:
         """Return the optimizer's gradients: those of the first process, zero if cleared."""
@@ -199,23 +202,24 @@ def _unscale(attempt: Attempt, op: plan.Unscale) -> None:
 
 
 def _check_finite(attempt: Attempt, op: plan.CheckFinite) -> None:
-    attempt.finite = all(bool(np.isfinite(g).all()) for g in attempt.gradients().values())
+    attempt.finite = all(
+        bool(np.logical_and.reduce(np.isfinite(g), axis=None)) for g in attempt.gradients().values()
+    )
 
 
 def _clip(attempt: Attempt, op: plan.Clip) -> None:
     counted = {n: g for n, g in attempt.gradients().items() if not attempt.has_role(n, op.exempt)}
-    squares = sum(np.sum(g * g) for g in counted.values())
-    attempt.norm = float(np.sqrt(squares))
+    attempt.norm = float(np.sqrt(sum(map(sum_of_squares, counted.values()))))
 
-    def shortened(gradient: Array, norm: Any) -> Array:
+    def factor(norm: Any) -> Any:
         ratio = attempt.number(op.limit) / (attempt.number(norm) + attempt.number(op.eps))
-        shorter: Array = gradient * np.minimum(attempt.number(1.0), ratio)
-        return shorter
+        return np.minimum(attempt.number(1.0), ratio)
 
     if op.mode == "global_norm":
-        attempt.each_sum(lambda g: shortened(g, attempt.norm), op.exempt)
+        shorter = factor(attempt.norm)
+        attempt.each_sum(lambda g: g * shorter, op.exempt)
     elif op.mode == "per_param_norm":
-        attempt.each_sum(lambda g: shortened(g, np.sqrt(np.sum(g * g))), op.exempt)
+        attempt.each_sum(lambda g: g * factor(np.sqrt(sum_of_squares(g))), op.exempt)
     elif op.mode == "value":
         attempt.each_sum(lambda g: np.clip(g, -op.limit, op.limit), op.exempt)
 

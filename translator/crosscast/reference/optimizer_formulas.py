@@ -155,8 +155,13 @@ def _adafactor(
     return weight * (1.0 - rate * decay) - step * direction, moments
 
 
+def sum_of_squares(array: Array) -> Any:
+    """Return what `np.sum(array * array)` does, in half the time for a small array."""
+    return np.add.reduce(array * array, axis=None)
+
+
 def _norm(array: Array) -> Any:
-    return np.sqrt(np.sum(array * array))
+    return np.sqrt(sum_of_squares(array))
 
 
 _FORMULAS: dict[str, Callable[[Step, Array, Array, Slots, float, int, float], Updated]] = {

@@ -22,6 +22,8 @@ def round_to(array: npt.NDArray[Any], dtype: Dtype) -> Float32Array:
     Rounds to nearest, ties to even. Too large values become infinite, small ones subnormal and
     then zero, signs and nan stay. An array that is not float32 is converted to it first.
     """
+    if dtype == "float32" and array.dtype == np.float32:
+        return np.array(array)
     with np.errstate(over="ignore", under="ignore"):
         if dtype == "float32":
             return np.array(array, dtype=np.float32)
