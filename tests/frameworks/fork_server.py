@@ -37,12 +37,13 @@ from typing import Any, NoReturn
 CLIENT = Path(__file__).with_name("fork_client.py")
 READ_AT_IMPORT = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "ONEDNN_", "DNNL_", "LD_", "LC_", "LANG")
 READ_BY = {
-    "torch": ("TORCH", "PYTORCH_"),
+    "torch": ("TORCH_LOGS", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_"),
     "tensorflow": ("TF_", "XLA_", "KERAS_"),
     "paddle": ("FLAGS_",),
 }
 """How variables begin that a program must have in common with its server."""
-READ_LATER = {"TF_CONFIG", "TF_CPP_MIN_LOG_LEVEL"}
+READ_LATER = {"TF_CONFIG", "TF_CPP_MIN_LOG_LEVEL", "FLAGS_selected_gpus"}
+"""Variables that it need not: read later, or without effect where no GPU is."""
 DEFAULTS = {"KERAS_BACKEND": "tensorflow"}
 FREES = "CROSSCAST_FORK_FREES"
 """A variable that a program sets if it is about what Python does when it frees its objects."""
@@ -147,7 +148,7 @@ def _watch(
 
 def _unlike(variables: Mapping[str, str], own: Mapping[str, str], framework: str) -> bool:
     """Whether a program has other variables than those the framework was imported with."""
-    prefixes = (*READ_AT_IMPORT, *READ_BY[framework])
+    prefixes = (*READ_AT_IMPORT, *READ_BY.get(framework, ()))
     names = {name for name in {*variables, *own} if name.startswith(prefixes)}
     for name in names - READ_LATER:
         default = DEFAULTS.get(name, "1" if name.endswith("_NUM_THREADS") else "")
@@ -203,7 +204,7 @@ def _run(request: Mapping[str, Any]) -> int:
         trace = error.__traceback__
         while trace and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
             trace = trace.tb_next
-        sys.excepthook(type(error), error, trace)
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return 0
 

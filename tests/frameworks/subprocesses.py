@@ -33,13 +33,18 @@ def environment(framework: str = "") -> dict[str, str]:
     sources = SOURCES if "@" in framework else ()
     # A clone is tested with its own sources, whatever is installed; programs start elsewhere.
     given = [str(Path(path).absolute()) for path in _given()]
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join((str(TESTS), *sources, *given)),
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        "KERAS_BACKEND": "tensorflow",
-    }
+    legacy = {"TF_USE_LEGACY_KERAS": "1"} if framework == "tf_keras" else {}
+    return (
+        os.environ
+        | legacy
+        | {
+            "PYTHONPATH": os.pathsep.join((str(TESTS), *sources, *given)),
+            "OMP_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+            "KERAS_BACKEND": "tensorflow",
+        }
+    )
 
 
 def older(framework: str) -> list[str]:
@@ -97,8 +102,6 @@ def warm(framework: str, *, harness: bool = True) -> str:
             with other variables there.
     """
     variables = environment(framework)
-    if framework == "tf_keras":
-        variables["TF_USE_LEGACY_KERAS"] = "1"
     if harness and framework in ("tensorflow", "tf_keras"):
         return warm_python(
             IMPORTS[framework], variables | child_environment(threads=1, device="cpu")
