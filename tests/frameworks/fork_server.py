@@ -70,7 +70,9 @@ def warm_python(modules: Sequence[str], environment: Mapping[str, str]) -> str:
         listening.bind(str(place / "socket"))
         listening.listen(64)
         server = subprocess.Popen(
-            [sys.executable, __file__, str(place), *modules], env=dict(environment), stdin=listening
+            [sys.executable, __file__, str(place), *modules],
+            env=dict(environment),
+            stdin=listening.fileno(),
         )
     _places.append(place)
     atexit.register(_end, server, folder)
@@ -130,11 +132,12 @@ def _watch(
         os.close(descriptor)
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
-    ended, watched = os.pidfd_open(child), [connection]
-    while ended not in select.select([ended, *watched], [], [])[0]:
+    ended = os.pidfd_open(child)
+    watched = [ended, connection.fileno()]
+    while ended not in select.select(watched, [], [])[0]:
         numbers = connection.recv(64)
         if not numbers:  # the client was killed
-            watched = []
+            watched = [ended]
         for number in numbers or [signal.SIGKILL]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, number)
