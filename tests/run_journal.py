@@ -195,7 +195,7 @@ def _file(nodeid: str) -> str:
 def _cpu_seconds() -> float:
     times = os.times()
     own = times.user + times.system + times.children_user + times.children_system
-    return own + fork_server.cpu_seconds[0]
+    return own + fork_server.cpu_seconds()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

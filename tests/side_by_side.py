@@ -16,8 +16,11 @@ from crosscast_parity.side_by_side.running import run as run_once
 class Bench:
     """Runs programs in one folder, each text once for each way of running it."""
 
-    def __init__(self, folder: Path, framework: str, limits: Limits) -> None:
+    def __init__(
+        self, folder: Path, framework: str, limits: Limits, python: str = sys.executable
+    ) -> None:
         self._folder, self._framework, self._limits = folder, framework, limits
+        self._python = python
         self._made: dict[Any, Ran] = {}
         self.names: list[str] = []
 
@@ -25,7 +28,7 @@ class Bench:
         """Return a program whose script has a text."""
         return Program(
             framework=self._framework,
-            python=sys.executable,
+            python=self._python,
             folder=self._folder,
             script="train.py",
             arguments=(),

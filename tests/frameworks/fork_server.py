@@ -1,159 +1,230 @@
-"""A process that has imported a framework and forks for every program that a test runs.
+"""Interpreters that have imported a framework: they fork for every program that a test runs.
 
-A framework takes one to three seconds of CPU time to import. The server imports it once in a test
-run, before any of its threads exist; each program then runs in a process of its own, as `__main__`
-and from its own folder, as if the interpreter had been started with it (a module: as if with `-m`).
-The server side is run as `python fork_server.py MODULE...`; requests and answers are lines of JSON.
+A framework takes two to seven seconds of CPU time to import. `warm_python` returns an executable
+that is called as Python is; it hands its command to a server, which has imported the framework
+once, before any of its threads exist. The program runs in a fork, as if the interpreter had been
+started with it: with the arguments, folder, variables, files and signals of the executable. What it
+starts by `sys.executable` is a fork, too. What a fork cannot be (other options of Python, variables
+that a framework reads when it is imported) is run by the usual Python.
+
+The server is run as `python fork_server.py FOLDER MODULE...`, with a listening socket as its
+standard input; `fork_client.py` is what the executable runs.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import faulthandler
+import fcntl
 import gc
-import json
+import marshal
 import os
 import runpy
-import selectors
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import Any, NoReturn
 
-cpu_seconds = [0.0]
-"""What the forks of all servers have used; a server has them as children, this process has not."""
-
-
-@dataclass
-class Server:
-    """The client's side: starts the process at the first request, and again if it has died."""
-
-    modules: tuple[str, ...]
-    environment: Mapping[str, str]
-    _process: subprocess.Popen[str] | None = None
-
-    def run(
-        self, program: Path | str, arguments: Sequence[str], timeout: float
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a program in a fork.
-
-        Args:
-            program: a file, or the name of a module.
-            arguments: its command line.
-            timeout: in seconds.
-
-        Raises:
-            subprocess.TimeoutExpired: the program took longer; it is killed.
-        """
-        command = [str(program), *arguments]
-        with tempfile.TemporaryDirectory() as name:
-            out, err = Path(name, "stdout"), Path(name, "stderr")
-            process = self._started()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            request = {
-                "command": command,
-                "module": isinstance(program, str),
-                "stdout": str(out),
-                "stderr": str(err),
-            }
-            process.stdin.write(json.dumps(request) + "\n")
-            process.stdin.flush()
-            child = int(self._answer(process.stdout, 60.0)["pid"])
-            try:
-                ended = self._answer(process.stdout, timeout)
-            except TimeoutError:
-                os.killpg(child, signal.SIGKILL)
-                self._answer(process.stdout, 60.0)
-                raise subprocess.TimeoutExpired(command, timeout) from None
-            cpu_seconds[0] += ended["cpu_seconds"]
-            return subprocess.CompletedProcess(command, int(ended["code"]), _text(out), _text(err))
-
-    def _answer(self, stream: IO[str], timeout: float) -> dict[str, float]:
-        with selectors.DefaultSelector() as selector:
-            selector.register(stream, selectors.EVENT_READ)
-            if not selector.select(timeout):
-                raise TimeoutError
-        line = stream.readline()
-        if not line:
-            self._process = None
-            raise RuntimeError(f"the server of {self.modules[0]} has died")
-        answer: dict[str, float] = json.loads(line)
-        return answer
-
-    def _started(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, __file__, *self.modules],
-                env=dict(self.environment),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            atexit.register(_end, self._process)
-        return self._process
+CLIENT = Path(__file__).with_name("fork_client.py")
+READ_AT_IMPORT = ("OMP_", "MKL_", "OPENBLAS_", "KMP_", "ONEDNN_", "DNNL_", "LD_", "LC_", "LANG")
+READ_BY = {
+    "torch": ("TORCH_LOGS", "TORCHDYNAMO_", "TORCHINDUCTOR_", "PYTORCH_"),
+    "tensorflow": ("TF_", "XLA_", "KERAS_"),
+    "paddle": ("FLAGS_",),
+}
+"""How variables begin that a program must have in common with its server."""
+READ_LATER = {"TF_CONFIG", "TF_CPP_MIN_LOG_LEVEL", "FLAGS_selected_gpus"}
+"""Variables that it need not: read later, or without effect where no GPU is."""
+DEFAULTS = {"KERAS_BACKEND": "tensorflow"}
+FREES = "CROSSCAST_FORK_FREES"
+"""A variable that a program sets if it is about what Python does when it frees its objects."""
+_places: list[Path] = []
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()
-    process.communicate()
+def cpu_seconds() -> float:
+    """Return what all forks have used; they are no children of this process."""
+    files = [place / "used" for place in _places]
+    texts = [file.read_text() for file in files if file.exists()]
+    return sum(float(line) for text in texts for line in text.splitlines())
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+def warm_python(modules: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return an executable that runs programs as Python does.
 
-
-def _serve(modules: Sequence[str]) -> bool:
-    """Fork for every request; return only in a child, ready to run its program.
-
-    Returns:
-        Whether the program, `sys.argv[0]`, is the name of a module.
+    Args:
+        modules: what has been imported, at the first program; the first one is the framework.
+        environment: the server's.
     """
-    answers = os.fdopen(os.dup(1), "w")
+    folder = tempfile.TemporaryDirectory(prefix=f"{modules[0]}-")
+    place = Path(folder.name)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place / "socket"))
+        listening.listen(64)
+        server = subprocess.Popen(
+            [sys.executable, __file__, str(place), *modules],
+            env=dict(environment),
+            stdin=listening.fileno(),
+        )
+    _places.append(place)
+    atexit.register(_end, server, folder)
+    executable = place / "python"
+    words = f'"{sys.executable}" -IS "{CLIENT}" "{sys.executable}" "{place / "socket"}" "$0" "$@"'
+    executable.write_text(f"#!/bin/sh\nexec {words}\n")
+    executable.chmod(0o700)
+    return str(executable)
+
+
+def _end(server: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str]) -> None:
+    server.kill()
+    server.wait()
+    folder.cleanup()
+
+
+def _serve(place: Path, modules: Sequence[str]) -> Mapping[str, Any]:
+    """Fork for every request; return the request, only in a fork that is ready to run it."""
+    listening = socket.socket(fileno=os.dup(0))
     os.dup2(2, 1)  # what frameworks print while they are imported
-    for module in modules:
-        import_module(module)
-    gc.freeze()  # in no fork are the framework's objects looked through for garbage
-    for line in sys.stdin:
-        request = json.loads(line)
-        child = os.fork()
-        if not child:
-            _become(request)
-            return bool(request["module"])
-        print(json.dumps({"pid": child}), file=answers, flush=True)
-        _, status, used = os.wait4(child, 0)
-        ended = {
-            "code": os.waitstatus_to_exitcode(status),
-            "cpu_seconds": used.ru_utime + used.ru_stime,
-        }
-        print(json.dumps(ended), file=answers, flush=True)
+    given, parent, forks = dict(os.environ), os.getppid(), 0
+    while os.getppid() == parent:
+        if forks and os.waitpid(-1, os.WNOHANG)[0]:
+            forks -= 1
+        elif select.select([listening], [], [], 5.0)[0]:
+            connection = listening.accept()[0]
+            for module in modules:
+                import_module(module)
+            gc.freeze()  # in no fork are the framework's objects looked through for garbage
+            if not os.fork():
+                listening.close()
+                return _watch(connection, place, modules[0], given)
+            forks += 1
+            connection.close()
     os._exit(0)
 
 
-def _become(request: Mapping[str, object]) -> None:
-    """Turn this fork into a process as a shell would have started it."""
+def _watch(
+    connection: socket.socket, place: Path, framework: str, own: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Fork again, and tell the client how the fork ended; return only in that fork."""
+    head, descriptors, _, _ = socket.recv_fds(connection, 8, 64)
+    size, body = int.from_bytes(head, "little"), b""
+    while len(body) < size:
+        body += connection.recv(size - len(body))
+    request: Mapping[str, Any] = marshal.loads(body)
+    if _unlike(request["variables"], own, framework):
+        connection.sendall(b"no")
+        os._exit(0)
+    connection.sendall(b"ok")
+    child = os.fork()
+    if not child:
+        connection.close()
+        _become(request, descriptors, _paths(own))
+        return request
+    for descriptor in descriptors:
+        os.close(descriptor)
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+    ended = os.pidfd_open(child)
+    watched = [ended, connection.fileno()]
+    while ended not in select.select(watched, [], [])[0]:
+        numbers = connection.recv(64)
+        if not numbers:  # the client was killed
+            watched = [ended]
+        for number in numbers or [signal.SIGKILL]:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, number)
+    _, status, used = os.wait4(child, 0)
+    with (place / "used").open("a") as file:
+        file.write(f"{used.ru_utime + used.ru_stime}\n")
+    with contextlib.suppress(OSError):
+        connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def _unlike(variables: Mapping[str, str], own: Mapping[str, str], framework: str) -> bool:
+    """Whether a program has other variables than those the framework was imported with."""
+    prefixes = (*READ_AT_IMPORT, *READ_BY.get(framework, ()))
+    names = {name for name in {*variables, *own} if name.startswith(prefixes)}
+    for name in names - READ_LATER:
+        default = DEFAULTS.get(name, "1" if name.endswith("_NUM_THREADS") else "")
+        if variables.get(name, default) != own.get(name, default):
+            return True
+    return False
+
+
+def _become(request: Mapping[str, Any], descriptors: Sequence[int], own: Sequence[str]) -> None:
+    """Turn this fork into a process as a shell would have started it; `own`: paths to leave out."""
     os.setpgid(0, 0)
-    for number, path in ((0, os.devnull), (1, str(request["stdout"])), (2, str(request["stderr"]))):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC if number else os.O_RDONLY
-        file = os.open(path, flags, 0o600)
-        os.dup2(file, number)
-        os.close(file)
+    above = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 256) for descriptor in descriptors]
+    for number, descriptor in zip(request["descriptors"], above, strict=True):
+        os.dup2(descriptor, number)
+    for descriptor in (*above, *(set(descriptors) - set(request["descriptors"]))):
+        os.close(descriptor)
+    for number in request["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    os.environ.clear()
+    os.environ.update(request["variables"])
+    os.umask(request["umask"])
+    os.chdir(request["folder"])
+    command = request["command"]
+    first = str(Path.cwd()) if request["module"] else str(Path(command[0]).resolve().parent)
+    sys.path[:] = [first, *_paths(os.environ), *(path for path in sys.path[1:] if path not in own)]
+    sys.warnoptions += request["warnings"]
+    warnings._processoptions(request["warnings"])  # type: ignore[attr-defined]
+    sys.argv, sys.executable = command, request["executable"]
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
-    sys.argv = list(request["command"])  # type: ignore[call-overload]
-    if request["module"]:
-        del sys.path[0]  # the folder of this file
-    else:
-        program = Path(sys.argv[0])
-        sys.path[0] = str(program.parent)
-        os.chdir(program.parent)
+    if request["unbuffered"] or os.environ.get("PYTHONUNBUFFERED"):
+        sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
+    if os.environ.get("PYTHONFAULTHANDLER"):
+        faulthandler.enable()
+
+
+def _paths(variables: Mapping[str, str]) -> list[str]:
+    return [path for path in variables.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
+def _run(request: Mapping[str, Any]) -> int:
+    """Run the program as `__main__` and return its exit code."""
+    try:
+        if request["module"]:
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return (end.code or 0) & 0xFF
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _end_fork(code: int) -> NoReturn:
+    """End as Python does, but leave out that it frees all objects, which takes half a second."""
+    if FREES in os.environ:
+        sys.exit(code)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    if _serve(sys.argv[1:]):
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(sys.argv[0], run_name="__main__")
+    _end_fork(_run(_serve(Path(sys.argv[1]), sys.argv[2:])))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from safetensors.numpy import load_file
 
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import completed, environment, run_python
+from frameworks.subprocesses import completed, environment, run_python, warm
 
 DYNAMIC = {"mode": "dynamic", "init_scale": 1024.0, "growth_interval": 3}
 SCALED: dict[str, Any] = {"precision": FLOAT16, "loss_scaling": DYNAMIC}
@@ -71,7 +70,7 @@ class Lab:
         process = subprocess.Popen(
             list(map(str, command)),
             cwd=self.folder,
-            env=environment() | {"PYTHON": sys.executable},
+            env=environment() | {"PYTHON": warm("paddle")},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 from pathlib import Path
 
+os.environ["CROSSCAST_FORK_FREES"] = "1"
 sys.path.insert(0, str(Path(sys.argv[1]).parent))
 
 import numpy as np

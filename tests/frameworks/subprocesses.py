@@ -18,7 +18,8 @@ from typing import Any
 import psutil
 import pytest
 
-from frameworks.fork_server import Server
+from crosscast_parity.processes.process import child_environment
+from frameworks.fork_server import warm_python
 
 TESTS = Path(__file__).parents[1]
 
@@ -32,13 +33,18 @@ def environment(framework: str = "") -> dict[str, str]:
     sources = SOURCES if "@" in framework else ()
     # A clone is tested with its own sources, whatever is installed; programs start elsewhere.
     given = [str(Path(path).absolute()) for path in _given()]
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join((str(TESTS), *sources, *given)),
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        "KERAS_BACKEND": "tensorflow",
-    }
+    legacy = {"TF_USE_LEGACY_KERAS": "1"} if framework == "tf_keras" else {}
+    return (
+        os.environ
+        | legacy
+        | {
+            "PYTHONPATH": os.pathsep.join((str(TESTS), *sources, *given)),
+            "OMP_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+            "KERAS_BACKEND": "tensorflow",
+        }
+    )
 
 
 def older(framework: str) -> list[str]:
@@ -87,9 +93,31 @@ IMPORTS = {
 
 
 @cache
-def _server(framework: str) -> Server:
-    legacy = {"TF_USE_LEGACY_KERAS": "1"} if framework == "tf_keras" else {}
-    return Server(IMPORTS[framework], environment(framework) | legacy)
+def warm(framework: str, *, harness: bool = True) -> str:
+    """Return an executable that behaves as Python and has imported a framework already.
+
+    Args:
+        framework: a key of `IMPORTS`.
+        harness: whether it is for processes that the parity harness starts: TensorFlow is imported
+            with other variables there.
+    """
+    variables = environment(framework)
+    if harness and framework in ("tensorflow", "tf_keras"):
+        return warm_python(
+            IMPORTS[framework], variables | child_environment(threads=1, device="cpu")
+        )
+    return warm_python(IMPORTS[framework], variables)
+
+
+def pythons(*targets: str) -> dict[str, str]:
+    """Return warm interpreters by target, as the harness takes them."""
+    return {target: warm(target) for target in targets}
+
+
+def python_options(*targets: str) -> list[str]:
+    """Return the options of a command that make its processes warm."""
+    found = pythons(*targets).items()
+    return [word for target, path in found for word in ("--python", f"{target}={path}")]
 
 
 def start(
@@ -105,11 +133,11 @@ def start(
         fork: whether it may be a fork of a process that has imported the framework.
     """
     require(framework)
-    if fork and framework in IMPORTS:
-        return _server(framework).run(program, [str(argument) for argument in arguments], timeout)
+    forks = fork and framework in IMPORTS
+    python = warm(framework, harness=False) if forks else interpreter(framework)
     module = isinstance(program, str)
     return subprocess.run(
-        [interpreter(framework), *(["-m"] if module else []), str(program), *map(str, arguments)],
+        [python, *(["-m"] if module else []), str(program), *map(str, arguments)],
         cwd=None if isinstance(program, str) else program.parent,
         env=environment(framework),
         stdin=subprocess.DEVNULL,

@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 
 from frameworks.example_problems import problem
-from frameworks.subprocesses import require
+from frameworks.subprocesses import python_options, require
 from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
 
+PARITY = (
+    *(sys.executable, "-m", "crosscast", "parity", "recipe.yaml"),
+    *("-o", "out", "--jobs", "2"),
+)
 ALL = "torch,tensorflow,paddle"
 
 
@@ -23,9 +27,12 @@ def compared(folder: Path, targets: str, *options: str) -> tuple[int, dict[str, 
     """Compare the models of a recipe; return the exit code, the report, and what was printed."""
     for target in targets.split(","):
         require(target)
-    command = [sys.executable, "-m", "crosscast", "parity", "recipe.yaml", "--to", targets]
+    command = [*PARITY, "--to", targets]
     done = subprocess.run(
-        [*command, "-o", "out", "--jobs", "2", *options], cwd=folder, capture_output=True, text=True
+        [*command, *python_options(*targets.split(",")), *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
     )
     report, said = folder / "out" / "report.json", done.stdout + done.stderr
     assert report.exists(), said
@@ -113,9 +120,9 @@ def test_another_recipe_of_the_same_models_is_told_by_its_field(tmp_path: Path) 
 def test_every_level_sees_its_canary(example: str, dtype: str, tmp_path: Path) -> None:
     folder = problem(example, tmp_path, dtype)
     require("torch")
-    command = [sys.executable, "-m", "crosscast", "parity", "recipe.yaml", "--to", "torch,paddle"]
+    command = [*PARITY, "--to", "torch,paddle"]
     done = subprocess.run(
-        [*command, "-o", "out", "--jobs", "2", "--self-test"],
+        [*command, "--self-test", *python_options("torch", "paddle")],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -145,8 +145,8 @@ def test_what_a_killed_save_leaves_is_gone_with_the_next(framework: str, tmp_pat
         (left / ".tmpAbCdEf").write_bytes(b"half")
     (output / ".tmpMine").write_text("of the user")
     before = os.umask(0o027)
-    try:  # a fork of the server, whose umask is that of its own start
-        (run,) = calls(folder / "train.py", framework, [(output, flags)], fork=False)
+    try:
+        (run,) = calls(folder / "train.py", framework, [(output, flags)])
     finally:
         os.umask(before)
     assert (run.code, run.stderr, run.traceback) == (0, "", "")

@@ -15,7 +15,7 @@ from crosscast.messages.source import Source
 from crosscast.migrate.in_place import migrate_in_place
 from crosscast.migrate.registry import codemods_to
 from crosscast_parity.side_by_side.running import Limits
-from frameworks.subprocesses import TESTS, require
+from frameworks.subprocesses import TESTS, require, warm
 from side_by_side import Bench
 from tiers import cases, exhaustive
 
@@ -84,7 +84,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     require("torch")
     folder = tmp_path_factory.mktemp("own")
     (folder / "train.py").write_text("raise SystemExit('the copy was not written over')\n")
-    return Bench(folder, "torch", Limits(seconds=300.0))
+    return Bench(folder, "torch", Limits(seconds=300.0), warm("torch"))
 
 
 def test_a_migration_trains_the_same(bench: Bench) -> None:
@@ -154,7 +154,7 @@ DRAWS = "rows = torch.randn(96, 8, generator=torch.Generator().manual_seed({}))"
 def test_an_original_with_a_randomness_of_its_own_proves_nothing(tmp_path: Path) -> None:
     require("torch")
     own = "import time\n" + OLD.replace("rows = torch.randn(96, 8)", DRAWS.format("time.time_ns()"))
-    bench = Fresh(tmp_path, "torch", Limits(seconds=300.0))
+    bench = Fresh(tmp_path, "torch", Limits(seconds=300.0), warm("torch"))
     found = bench.prove(own, migrated(own))
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("two runs of the original differ: update 1: ")
@@ -167,7 +167,7 @@ def test_a_new_script_with_a_randomness_of_its_own_is_not_accused(tmp_path: Path
     new = migrated(OLD).replace(
         "rows = torch.randn(96, 8)", DRAWS.format("__import__('time').time_ns()")
     )
-    found = Fresh(tmp_path, "torch", Limits(seconds=300.0)).prove(OLD, new)
+    found = Fresh(tmp_path, "torch", Limits(seconds=300.0), warm("torch")).prove(OLD, new)
     assert found.outcome == "cannot be verified here"
     assert found.wording.startswith("two runs of the migrated script differ: update 1:")
 
@@ -216,7 +216,17 @@ def test_lines_that_are_not_reached_are_told(bench: Bench) -> None:
 
 def crosscast(folder: Path, *words: str, **more: str) -> tuple[int, dict[str, Any], str]:
     done = subprocess.run(
-        [sys.executable, "-m", "crosscast", "migrate", *words, "--verify", "--json"],
+        [
+            sys.executable,
+            "-m",
+            "crosscast",
+            "migrate",
+            *words,
+            "--verify",
+            "--json",
+            "--python",
+            warm("torch"),
+        ],
         check=False,
         capture_output=True,
         text=True,

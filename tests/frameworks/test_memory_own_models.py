@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure, trace_model
 from crosscast_parity.memory.rows import sample_rows
 from crosscast_parity.scaling_law.shapes import Shape
+from frameworks.subprocesses import warm
 from recipe_texts import recipe_of
 from tiers import cases
 
@@ -35,7 +35,7 @@ def tiny(name: str, folder: Path) -> Recipe:
 def test_an_example_is_traced(name: str, tmp_path: Path) -> None:
     """Batch normalization of resnet-cifar replaces its running variance in every micro-batch."""
     recipe = tiny(name, tmp_path)
-    traced = trace_model(recipe, sys.executable, folder=EXAMPLES / name)
+    traced = trace_model(recipe, warm("torch"), folder=EXAMPLES / name)
     torch, small = find_target("torch"), Shape(1, 2, 2).applied(recipe)
     many, few = (estimate(of, torch, device="cpu", traced=traced) for of in (recipe, small))
     assert (many.evidence, many.peak_phase) == ("traced", "backward")
@@ -80,7 +80,7 @@ def test_a_model_is_traced_with_the_loss_of_the_recipe(kind: str, tmp_path: Path
         loss=LOSSES[kind],
         optimizer="{name: adamw, learning_rate: 1e-3, no_decay: []}",
     )
-    found = trace_model(recipe, sys.executable, folder=tmp_path)
+    found = trace_model(recipe, warm("torch"), folder=tmp_path)
     assert sum(weight.count for weight in found.weights) == 7 * 50 + 51 * 3
     held = found.forward_end.per_row
     assert held >= 4 * (50 + 3)  # the outputs of both layers
@@ -101,7 +101,7 @@ def test_a_short_run_tells_what_is_known(target: str, name: str, tmp_path: Path)
     folder = EXAMPLES / name
     recipe = Shape(1, 2, 2).applied(tiny(name, tmp_path))
     rows = sample_rows(recipe, folder)
-    found = measure(recipe, target, sys.executable, folder=folder, rows=rows)
+    found = measure(recipe, target, warm(target), folder=folder, rows=rows)
     sizes = found.sizes
     assert sizes["optimizer"] == 8 * sizes["trained"] > 0
     assert sizes["parameters"] >= 4 * sizes["trained"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from crosscast.memory.estimate import estimate
 from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure
+from frameworks.subprocesses import warm
 from recipe_texts import recipe_of
 from tiers import cases
 
@@ -38,5 +37,5 @@ def test_peaks_are_predicted(fields: dict[str, str]) -> None:
     data = "{source: synthetic, sequence_length: 64}"
     recipe = recipe_of(data=data, **fields)
     predicted = estimate(recipe, find_target("paddle"), device="cpu").peak_bytes
-    measured = measure(recipe, "paddle", sys.executable).peak_bytes
+    measured = measure(recipe, "paddle", warm("paddle")).peak_bytes
     assert abs(predicted / measured - 1) <= 0.05

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from crosscast.recipe.document import Recipe
 from crosscast.targets.backend import find_target
 from crosscast_parity.memory.processes import measure, trace_model
 from crosscast_parity.memory.rows import sample_rows
+from frameworks.subprocesses import python_options, warm
 from page_sessions import blocks, session
 from recipe_texts import FLOAT16, recipe_of, text_of
 from tiers import cases, exhaustive
@@ -79,7 +79,7 @@ def recipe(
 def error(of: Recipe) -> float:
     """Return predicted over measured peak, minus one."""
     predicted = estimate(of, find_target("torch"), device="cpu").peak_bytes
-    return predicted / measure(of, "torch", sys.executable).peak_bytes - 1
+    return predicted / measure(of, "torch", warm("torch")).peak_bytes - 1
 
 
 @exhaustive("the grid of sizes and types; `make test` measures two")
@@ -146,7 +146,7 @@ def own(rows: int, **more: str) -> Recipe:
 def test_a_model_of_ones_own_is_traced(tmp_path: Path) -> None:
     write_net(tmp_path, NET)
     parallel = "{strategy: data_parallel, processes_per_node: 2}"
-    traced = trace_model(own(16, distributed=parallel), sys.executable, folder=tmp_path)
+    traced = trace_model(own(16, distributed=parallel), warm("torch"), folder=tmp_path)
     assert sum(weight.count for weight in traced.weights) == 500 * 64 + 2 * 49_984 + 3 * 65
     assert traced.frozen_bytes == 4 * 110
     assert traced.sequence_length == 32
@@ -154,7 +154,7 @@ def test_a_model_of_ones_own_is_traced(tmp_path: Path) -> None:
     errors = {}
     for rows in (1, 6, 16, 64):  # the traces have 2, 4 and 8 rows
         found = estimate(own(rows), torch, device="cpu", traced=traced).peak_bytes
-        run = measure(own(rows), "torch", sys.executable, folder=tmp_path, rows=given)
+        run = measure(own(rows), "torch", warm("torch"), folder=tmp_path, rows=given)
         errors[rows] = found / run.peak_bytes - 1
     assert max(map(abs, errors.values())) <= TRACED, errors
 
@@ -176,6 +176,7 @@ def build_model():
     (tmp_path / "recipe.yaml").write_text(text_of(**text))
     monkeypatch.chdir(tmp_path)
     words = ["plan", "recipe.yaml", "--to", "torch", "--memory", "40MiB", "--trace", "--json"]
+    words += python_options("torch")
     found = CliRunner().invoke(app, words)
     assert found.exit_code == 0, found.output
     (target,) = json.loads(found.stdout)["targets"]
@@ -222,7 +223,7 @@ def test_a_model_that_cannot_be_traced(tmp_path: Path, made: str, words: str) ->
     assert NET.count("self.embed(input_ids)") == 1
     write_net(tmp_path, NET.replace("self.embed(input_ids)", made))
     with pytest.raises(DiagnosticError) as caught:
-        trace_model(own(16), sys.executable, folder=tmp_path)
+        trace_model(own(16), warm("torch"), folder=tmp_path)
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "CC452"
     assert words in diagnostic.message
@@ -237,6 +238,6 @@ def test_a_model_that_does_not_start_is_told(tmp_path: Path) -> None:
     ids = np.ones((4, 32), np.int32)
     np.savez(tmp_path / "train.npz", labels=ids[:, 0], input_ids=ids)
     with pytest.raises(DiagnosticError) as caught:
-        trace_model(recipe_of(**OWN), sys.executable, folder=tmp_path)
+        trace_model(recipe_of(**OWN), warm("torch"), folder=tmp_path)
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, "no weights" in diagnostic.message) == ("CC452", True)

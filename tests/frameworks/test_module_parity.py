@@ -23,7 +23,7 @@ from frameworks.module_plants import PLANTS, Plant
 from frameworks.module_programs import ALL, RIGHT, Edit, G, Program, R
 from frameworks.module_programs import UNMAPPED as RENAMED
 from frameworks.module_rewrites import REWRITES, UNMAPPED
-from frameworks.subprocesses import require
+from frameworks.subprocesses import pythons, require
 from tiers import cases, exhaustive
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
@@ -43,7 +43,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._workers = workers_of(ALL, {})
+        self._workers = workers_of(ALL, pythons(*ALL))
         self._maps: dict[str, str] = {}
 
     def compare(

@@ -19,7 +19,7 @@ from crosscast_parity.judge.records import Pair, ParityReport
 from crosscast_parity.planning.contestants import Contestant
 from crosscast_parity.planning.options import make_options
 from crosscast_parity.planning.stages import START, own_stage
-from frameworks.subprocesses import require
+from frameworks.subprocesses import require, warm
 from tiers import cases, exhaustive
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity-contract.md"
@@ -90,6 +90,12 @@ def write_script(
     return script
 
 
+def contestant(name: str, framework: str, recipe: Recipe, script: Path | None = None) -> Contestant:
+    return Contestant(
+        name=name, target=framework, recipe=recipe, script=script, python=warm(framework)
+    )
+
+
 def compared(framework: str, folder: Path, change: tuple[str, str] = ("", "")) -> ParityReport:
     """Compare the script with the one that is emitted for PyTorch."""
     require(framework)
@@ -98,8 +104,8 @@ def compared(framework: str, folder: Path, change: tuple[str, str] = ("", "")) -
     script = write_script(framework, recipe, folder / "own", change)
     return compare(
         [
-            Contestant(name="torch", target="torch", recipe=recipe),
-            Contestant(name="mine", target=framework, recipe=recipe, script=script),
+            contestant("torch", "torch", recipe),
+            contestant("mine", framework, recipe, script),
         ],
         options=make_options(folder / "out", windows=WINDOWS, twins=1, jobs=2),
         compile_to=compile_to,
@@ -175,7 +181,9 @@ def in_half(folder: Path) -> Recipe:
 def half_pairs(folder: Path, scripts: Mapping[str, tuple[str, str, str]]) -> dict[str, Pair]:
     """Compare emitted float16 scripts, of framework and change by name, as scripts of a user."""
     recipe = in_half(folder)
-    contestants = [Contestant(name="reference", target="torch", recipe=recipe)]
+    contestants = [
+        Contestant(name="reference", target="torch", recipe=recipe, python=warm("torch"))
+    ]
     for name, (framework, old, new) in scripts.items():
         compile_to(recipe, [framework], folder / name)
         home = folder / name / framework
@@ -183,7 +191,7 @@ def half_pairs(folder: Path, scripts: Mapping[str, tuple[str, str, str]]) -> dic
         assert old in text
         (home / "model.py").write_text(text.replace(old, new, 1))
         script = home / "train.py"
-        contestants.append(Contestant(name=name, target=framework, recipe=recipe, script=script))
+        contestants.append(contestant(name, framework, recipe, script))
     report = compare(
         contestants,
         options=make_options(folder / "out", jobs=2),

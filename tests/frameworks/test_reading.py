@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from crosscast_parity.reading.changes import alike, put, value_of
 from crosscast_parity.reading.observed import Observed, observe
 from crosscast_parity.reading.verdict import Reading, hold
 from crosscast_parity.side_by_side.running import Limits, Program
-from frameworks.subprocesses import require
+from frameworks.subprocesses import require, warm
 from reading_programs import PROGRAMS
 from tiers import Lazy, cases
 
@@ -34,7 +33,7 @@ class Held:
         self.observed: Observed = observe(
             Program(
                 framework=program.framework,
-                python=sys.executable,
+                python=warm(program.framework),
                 folder=folder,
                 script="train.py",
                 arguments=(),

@@ -12,7 +12,7 @@ import pytest
 
 from crosscast.readers.recipe_yaml import load
 from frameworks.example_problems import problem
-from frameworks.subprocesses import require
+from frameworks.subprocesses import python_options, require
 from scaling_bench import Bench
 from tiers import cases, exhaustive
 
@@ -24,7 +24,7 @@ def checked(folder: Path, target: str, *options: str) -> tuple[int, dict[str, An
     require(target)
     command = [sys.executable, "-m", "crosscast", "check-scaling", "recipe.yaml", "--to", target]
     done = subprocess.run(
-        [*command, "--windows", "8", "--json", *options],
+        [*command, "--windows", "8", "--json", *python_options(target), *options],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -114,7 +114,10 @@ def test_a_model_that_fails_is_shown_with_its_place(tmp_path: Path) -> None:
     model = folder / "model_torch.py"
     model.write_text(model.read_text().replace("self.head(states[:, -1])", "self.had(states)"))
     done = subprocess.run(
-        [sys.executable, "-m", "crosscast", "check-scaling", "recipe.yaml", "--to", "torch"],
+        [
+            *(sys.executable, "-m", "crosscast", "check-scaling", "recipe.yaml", "--to", "torch"),
+            *python_options("torch"),
+        ],
         cwd=folder,
         capture_output=True,
         text=True,

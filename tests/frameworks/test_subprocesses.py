@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
-import psutil
 import pytest
 
-from frameworks.subprocesses import completed
+from ended_processes import gone
+from frameworks.fork_server import warm_python
+from frameworks.subprocesses import completed, environment
 
 LAUNCHER = """
 import subprocess, sys, time
@@ -32,15 +34,76 @@ def test_a_launcher_that_hangs_is_killed_with_its_workers() -> None:
         completed(process, seconds=2)
     assert process.returncode == -9
     worker = int(caught.value.stdout or b"0")
-    deadline = time.monotonic() + 10
-    while alive(worker) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not alive(worker)
+    assert gone(worker)
 
 
-def alive(pid: int) -> bool:
-    """Return whether a process runs; a zombie does not."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
+PROGRAM = """
+import os, signal, sys, warnings
+
+if sys.argv[1] == "said":
+    mask = os.umask(0)
+    print(sys.argv, os.getcwd(), sys.path[0], os.environ["WORD"], oct(mask), sys.stdin.read())
+    warnings.warn("was no error")
+elif sys.argv[1] == "exits":
+    sys.exit(int(sys.argv[2]))
+elif sys.argv[1] == "words":
+    sys.exit("these")
+elif sys.argv[1] == "raises":
+    raise ValueError("this")
+elif sys.argv[1] == "dies":
+    os.kill(os.getpid(), signal.SIGSEGV)
+print(signal.getsignal(signal.SIGUSR1), flush=True)
+if sys.argv[1] == "waits":
+    signal.pause()
+"""
+
+
+def test_a_fork_is_what_a_new_process_of_python_is(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    warm, other = warm_python(["json"], environment()), tmp_path / "other"
+    other.mkdir()
+    calls: list[list[str]] = [
+        [str(program), "said", "-u", "a b"],
+        ["-m", "program", "said"],
+        ["-W", "error", str(program), "said"],
+        *([str(program), "exits", code] for code in ("0", "3", "-1", "256")),
+        *([str(program), word] for word in ("words", "raises", "dies", "ends")),
+        ["-c", "print(1)"],
+        ["none.py"],
+    ]
+    for words in calls:
+        found = []
+        for python in (sys.executable, warm):
+            done = subprocess.run(
+                [python, *words],
+                input="given",
+                cwd=other,
+                env=environment() | {"WORD": "one", "PYTHONPATH": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                umask=0o027,
+            )
+            found.append((done.returncode, done.stdout, done.stderr))
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_fork_gets_the_signals(sent: signal.Signals, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    said = "print(os.getpid(), flush=True), signal.pause"
+    program.write_text(PROGRAM.replace("signal.pause", said))
+    python = warm_python(["json"], environment())
+    process = subprocess.Popen(
+        ["bash", "-c", 'trap "" USR1; exec "$@"', "bash", python, str(program), "waits"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{signal.SIG_IGN!s}\n"
+    fork = int(process.stdout.readline())
+    process.send_signal(sent)
+    assert process.wait(10) == -sent
+    process.stdout.close()
+    assert gone(fork)

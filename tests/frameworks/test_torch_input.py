@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from safetensors.numpy import save_file
 from crosscast.recipe.document import BertModel
 from crosscast_parity.inputs.weights import bert_weights
 from frameworks.emitted_script import tiny_recipe
+from frameworks.subprocesses import warm
 from frameworks.torch_lab import SCALED, Lab
 from tiers import exhaustive
 
@@ -246,7 +246,7 @@ def test_a_device_that_is_not_there(lab: Lab, script: Path) -> None:
 
 @exhaustive("what other wrong input is told; `make test` has test_damaged_files")
 def test_as_a_user_sees_it(lab: Lab, script: Path) -> None:
-    done = lab.shell(sys.executable, script, "--output", lab.folder / "seen")
+    done = lab.shell(warm("torch"), script, "--output", lab.folder / "seen")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("failed: cannot read train.npz: ")
     assert len(done.stderr.splitlines()) <= 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from safetensors.numpy import load_file
 from crosscast.targets.backend import Form
 from frameworks.emitted_script import BFLOAT16, FLOAT16, emit, tiny_recipe
 from frameworks.script_runs import Run
-from frameworks.subprocesses import run_python
+from frameworks.subprocesses import run_python, warm
 from frameworks.torch_lab import DROPOUT, DYNAMIC, SCALED, SGD, Lab
 from tiers import cases, exhaustive
 
@@ -240,7 +239,7 @@ def test_processes_start_with_the_weights_of_the_first(lab: Lab, mode: str, form
     )
     if form == "step":
         options = ("--standalone", "--nproc-per-node", 2)
-        command = (sys.executable, "-m", "torch.distributed.run", *options, folder / "loop.py")
+        command = (warm("torch"), "-m", "torch.distributed.run", *options, folder / "loop.py")
     done = lab.shell(*command, DUMPS=str(folder))
     assert done.returncode == 0, done.stderr
     first, second = (load_file(folder / f"{rank}.safetensors") for rank in range(2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from crosscast_parity.inputs.weights import bert_weights, save
 from frameworks import bert_oracle
 from frameworks.emitted_script import TINY, tiny_recipe
 from frameworks.script_runs import Run
+from frameworks.subprocesses import warm
 from frameworks.torch_lab import DROPOUT, DYNAMIC, HALF, SCALED, SGD, Lab
 from tiers import cases, exhaustive
 
@@ -222,7 +222,7 @@ def test_an_interrupted_run_can_go_on(lab: Lab) -> None:
     flags = (*lab.flags, "--threads", 1, "--checkpoint-every", 1, "--log-every", 1)
     output = lab.folder / "run" / "broken"
     process = lab.popen(
-        sys.executable, script, *flags, "--windows", 10**6, "--output", output, PYTHONUNBUFFERED="1"
+        warm("torch"), script, *flags, "--windows", 10**6, "--output", output, PYTHONUNBUFFERED="1"
     )
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(3)]
@@ -243,7 +243,7 @@ def test_an_interrupted_run_can_go_on(lab: Lab) -> None:
 @exhaustive("a launch script and --help; `make test` has test_paddle_launch")
 def test_progress_and_help(lab: Lab) -> None:
     script = lab.script("run")
-    shown = lab.shell(sys.executable, script, "--help")
+    shown = lab.shell(warm("torch"), script, "--help")
     assert shown.returncode == 0
     for flag in ("--train", "--eval", "--weights", "--output", "--resume", "--windows"):
         assert f"  {flag}" in shown.stdout

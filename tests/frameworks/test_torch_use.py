@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from crosscast.plan.operations import UpdateScale
 from frameworks.emitted_script import FLOAT16, emit, tiny_recipe
 from frameworks.same_training import same_training
 from frameworks.script_runs import Run
+from frameworks.subprocesses import warm
 from frameworks.torch_lab import DYNAMIC, SCALED, SGD, Lab
 from tiers import cases, exhaustive
 
@@ -50,7 +50,6 @@ CUSTOM: dict[str, Any] = {
 }
 LOOP = """
 import json
-import sys
 
 import numpy as np
 import torch
@@ -144,7 +143,7 @@ def test_the_step_alone_in_a_loop_of_the_users_own(lab: Lab, scaled: bool) -> No
     assert sorted(path.suffix for path in folder.iterdir()) == [".json", ".py"]
     scaler = 'step.make_scaler(torch.device("cpu"))' if scaled else ""
     (folder / "mine.py").write_text(LOOP.format(scaler=scaler))
-    done = lab.shell(sys.executable, "-W", "error", folder / "mine.py")
+    done = lab.shell(warm("torch"), "-W", "error", folder / "mine.py")
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
     assert rows[-1]["loss"] < rows[0]["loss"]
@@ -207,13 +206,13 @@ def test_a_script_for_two_processes_wants_two(lab: Lab) -> None:
     script = lab.script("run", **PARALLEL)
     output = script.parent / "out"
     for env in ({}, {"WORLD_SIZE": "3", "RANK": "0"}, {"WORLD_SIZE": "two", "RANK": "0"}):
-        done = lab.shell(sys.executable, script, *lab.flags, "--output", output, **env)
+        done = lab.shell(warm("torch"), script, *lab.flags, "--output", output, **env)
         assert done.returncode == 2
         assert "made for 2 processes: start launch.sh" in done.stderr
         assert json.loads((output / "status.json").read_text())["exit_code"] == 2
     (output / "status.json").unlink()
     other = {"WORLD_SIZE": "3", "RANK": "2"}
-    done = lab.shell(sys.executable, script, *lab.flags, "--output", output, **other)
+    done = lab.shell(warm("torch"), script, *lab.flags, "--output", output, **other)
     assert (done.returncode, done.stderr) == (2, "")  # the first process says it for all
     assert not (output / "status.json").exists()
 

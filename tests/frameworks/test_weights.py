@@ -19,21 +19,28 @@ from crosscast_parity.weights.command import Request, check, match
 from crosscast_parity.weights.report import as_json, found_problems, problems, summary, table
 from crosscast_parity.weights.search import Found
 from frameworks.own_weight_models import PADDLE, TORCH, write_models
-from frameworks.subprocesses import require
+from frameworks.subprocesses import pythons, require
 from tiers import cases
 
 pytestmark = [pytest.mark.torch, pytest.mark.tensorflow, pytest.mark.paddle]
+ALL = ("torch", "tensorflow", "paddle")
 SILENT = {"words.attention.in_proj_bias.key", "words.k.bias"}
 """Keys have the same bias for all queries, which softmax does not see."""
 
 
-def request_of(path: Path, *targets: str) -> Request:
-    return Request(recipe=load(str(path)), folder=path.parent, targets=targets)
+def request_of(path: Path, *targets: str, rows: Path | None = None) -> Request:
+    return Request(
+        recipe=load(str(path)),
+        folder=path.parent,
+        targets=targets,
+        rows=rows,
+        python=pythons(*ALL),
+    )
 
 
 @pytest.fixture(scope="module")
 def matched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Found]:
-    for framework in ("torch", "tensorflow", "paddle"):
+    for framework in ALL:
         require(framework)
     folder = tmp_path_factory.mktemp("own")
     path = write_models(folder)
@@ -124,7 +131,7 @@ def test_swapped_tensors_are_refuted(matched: tuple[Path, Found], swap: str) -> 
 
 def refused(path: Path, *targets: str, rows: Path | None = None) -> list[Any]:
     with pytest.raises(DiagnosticError) as caught:
-        match(Request(recipe=load(str(path)), folder=path.parent, targets=targets, rows=rows))
+        match(request_of(path, *targets, rows=rows))
     return list(caught.value.diagnostics)
 
 

@@ -13,7 +13,7 @@ from crosscast_parity.weights.drawing import projection
 from crosscast_parity.weights.rows import rows_of
 from crosscast_parity.weights.workers import Processes
 from frameworks.emitted_script import tiny_recipe
-from frameworks.subprocesses import require
+from frameworks.subprocesses import pythons, require
 from tiers import exhaustive
 
 pytestmark = pytest.mark.torch
@@ -53,7 +53,7 @@ def processes(folder: Path, loss: str = "own_loss:losses", **sources: str) -> Pr
     rng = np.random.default_rng(0)
     np.savez(folder / "rows.npz", x=rng.standard_normal((4, 3)), y=rng.standard_normal(4))
     rows = rows_of(folder / "rows.npz", recipe(loss), 4)
-    return Processes(recipe(loss), ["torch"], folder, rows, python={}, timeout=60)
+    return Processes(recipe(loss), ["torch"], folder, rows, python=pythons("torch"), timeout=60)
 
 
 def test_losses_are_the_outputs(tmp_path: Path) -> None:

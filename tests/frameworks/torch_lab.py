@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from frameworks.emitted_script import BFLOAT16, FLOAT16, TINY, emit, tiny_recipe, write_rows
 from frameworks.script_runs import Run, calls
-from frameworks.subprocesses import completed, environment
+from frameworks.subprocesses import completed, environment, warm
 
 DROPOUT = TINY["model"] | {"dropout": 0.1}
 SGD = {"name": "sgd", "learning_rate": 0.05}
@@ -68,7 +67,7 @@ class Lab:
         """Start a command as a user would."""
         return subprocess.Popen(
             list(map(str, command)),
-            env=environment() | {"PYTHON": sys.executable} | env,
+            env=environment() | {"PYTHON": warm("torch")} | env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

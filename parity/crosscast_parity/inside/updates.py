@@ -198,6 +198,9 @@ def main(argv: list[str]) -> None:
         watch = importlib.import_module(f"{spec['inside']}.updates")
         watch.install(records, name, perturb=spec["perturb"], poison=spec["poison"])
 
+    for name in spec["modules"]:
+        if name in sys.modules:  # by a sitecustomize.py, say
+            install(name)
     sys.meta_path.insert(0, _Watching(tuple(spec["modules"]), install))
     sys.meta_path.insert(0, _Watching(("numpy",), lambda name: seed()))
     seed()

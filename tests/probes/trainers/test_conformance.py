@@ -6,7 +6,6 @@ If one does not, look at what it does now, then regenerate the page with the com
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from crosscast_parity.adapters import table
 from crosscast_parity.adapters.columns import COLUMNS, Column, observe
-from frameworks.subprocesses import require
+from frameworks.subprocesses import require, warm
 from tiers import cases
 
 STORED: dict[str, Any] = json.loads(
@@ -33,6 +32,7 @@ QUICK = [column for column in COLUMNS if column.name == "accelerate"]
 def test_answers_are_those_of_the_page(column: Column) -> None:
     require(column.framework)
     require(column.package)
-    now = table.build({column.name: observe(column, sys.executable)})
+    python = warm(column.framework, harness=False)
+    now = table.build({column.name: observe(column, python)})
     answers = {row["key"]: row["cells"][column.name] for row in now["rows"]}
     assert answers == {row["key"]: row["cells"][column.name] for row in STORED["rows"]}
