@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -67,31 +68,32 @@ def run(adapter: Adapter, folder: Path) -> None:
     results: Arrays = {}
     types: dict[str, dict[str, list[str]]] = defaultdict(dict)
 
+    @cache
+    def built(dtype: str) -> Any:
+        return adapter.build(plain, dtype)
+
     adapter.seed(1)
-    model = adapter.build(plain, "float32")
+    model = built("float32")
     fresh = parameters_of(model)
     results |= {f"fresh/{n}": exchange(model, n, adapter.read(p)) for n, p in fresh.items()}
 
     for style in STYLES:
         weights = load_file(folder / f"{style}.safetensors")
         for dtype in ("float32", *(adapter.halves if style == "stress" else ())):
-            model = adapter.build(plain, dtype)
-            results |= compute(adapter, model, weights, batch, dtype, f"{style}/{dtype}")
-    for dtype in ("float32", *adapter.typed):
-        model = adapter.build(plain, dtype)
-        types[dtype] = {op: sorted(t) for op, t in adapter.types(model, batch, dtype).items()}
+            results |= compute(adapter, built(dtype), weights, batch, dtype, f"{style}/{dtype}")
 
-    model = adapter.build(plain, "float32")
-    load_weights(adapter, model, weights)
     padding = batch | {"attention_mask": np.zeros_like(batch["attention_mask"])}
-    results["padding/logits"] = adapter.logits(model, padding, training=False)
+    results["padding/logits"] = adapter.logits(built("float32"), padding, training=False)
 
     model = adapter.build(dropout, "float32")
-    results |= compute(adapter, model, weights, batch, "float32", "dropout")
+    load_weights(adapter, model, weights)
     results |= {
         f"dropout/{name}": adapter.logits(model, batch, training=training)
         for name, training in (("eval", False), ("train 1", True), ("train 2", True))
     }
+    for dtype in ("float32", *adapter.typed):  # last: what records types stays in the model
+        found = adapter.types(built(dtype), batch, dtype)
+        types[dtype] = {operation: sorted(names) for operation, names in found.items()}
     np.savez(folder / f"{adapter.name}.npz", **results)  # type: ignore[arg-type]
     (folder / f"{adapter.name}.json").write_text(json.dumps(types))
 

@@ -52,12 +52,28 @@ DENSE = ("query.weight", "key.weight", "value.weight", "dense.weight", "classifi
 
 
 SEEN = ("half-seen", "float-seen", "full-seen", "lamb-seen")
+MANIFESTS = (
+    ("float-seen", "float32", None),
+    ("half-seen", "float16", "float16"),
+    ("bfloat-seen", "bfloat16", "bfloat16"),
+)
+"""Runs, the type of their products, and what their autocast says."""
+EVALUATED = (
+    ("half-seen", "half"),
+    ("float-seen", "float"),
+    ("full-seen", "full"),
+    ("bfloat-seen", "bfloat"),
+    ("loss", "half"),
+)
+"""Runs with an evaluation, and their recipes."""
 AGAIN = "observed in more types and recipes"
 
 
-def of_tier(*runs: str, more: Collection[str] = MORE) -> list[Any]:
-    """Return names of runs, each in its tier."""
-    return cases(runs, quick=[run for run in runs if run not in more], reason=AGAIN)
+def of_tier(*values: Any, more: Collection[str] = MORE) -> list[Any]:
+    """Return names of runs, or tuples that begin with one, each in its tier."""
+    runs = [value if isinstance(value, str) else value[0] for value in values]
+    quick = [value for value, run in zip(values, runs, strict=True) if run not in more]
+    return cases(values, quick=quick, reason=AGAIN)
 
 
 def on_half_grid(array: np.ndarray) -> float:
@@ -195,6 +211,8 @@ class Observation:
         assert all(on_half_grid(array) == 1.0 for array in first.values())
         sums = [on_half_grid(half.group("total")[name]) for name in first]
         assert np.median(sums) < 0.9, "they were not summed in float32"
+
+    def test_without_half_precision_they_show_none(self, runs: Path) -> None:
         plain = self.seen(runs, "float-seen")[0].group("first")
         assert all(on_half_grid(a) < 0.3 for n, a in plain.items() if n.endswith(DENSE))
 
@@ -217,18 +235,7 @@ class Observation:
             for name, array in stored.items():
                 np.testing.assert_allclose(array, average[name], rtol=1e-5, atol=1e-8)
 
-    @pytest.mark.parametrize(
-        ("run", "dtype", "autocast"),
-        cases(
-            [
-                ("float-seen", "float32", None),
-                ("half-seen", "float16", "float16"),
-                ("bfloat-seen", "bfloat16", "bfloat16"),
-            ],
-            quick=[("float-seen", "float32", None), ("half-seen", "float16", "float16")],
-            reason=AGAIN,
-        ),
-    )
+    @pytest.mark.parametrize(("run", "dtype", "autocast"), of_tier(*MANIFESTS))
     def test_the_manifest(self, runs: Path, run: str, dtype: str, autocast: str | None) -> None:
         self.check_manifest(runs / run / "observed", dtype, autocast)
 
@@ -267,16 +274,7 @@ class Observation:
         assert types(found, "reductions")["softmax"] == {"float32"}
         assert not list((runs / "loss" / "observed").glob("window-*"))
 
-    @pytest.mark.parametrize(
-        ("run", "name"),
-        cases(
-            [("half-seen", "half"), ("float-seen", "float"), ("full-seen", "full"),
-             ("bfloat-seen", "bfloat"), ("loss", "half")],
-            quick=[("half-seen", "half"), ("float-seen", "float"), ("full-seen", "full"),
-                   ("loss", "half")],
-            reason=AGAIN,
-        ),
-    )  # fmt: skip
+    @pytest.mark.parametrize(("run", "name"), of_tier(*EVALUATED))
     def test_the_evaluation_computes_in_the_types_of_the_recipe(
         self, runs: Path, run: str, name: str
     ) -> None:

@@ -44,6 +44,7 @@ class Paddle:
         self, model: Any, parameters: dict[str, Any], batch: Arrays, dtype: str
     ) -> tuple[np.ndarray, float, Arrays]:
         model.eval()
+        model.clear_gradients()
         logits = model(*inputs(batch))
         loss = F.cross_entropy(logits, paddle.to_tensor(batch["labels"]))
         loss.backward()

@@ -24,6 +24,8 @@ class TensorFlow:
     name = "tensorflow"
     halves: tuple[str, ...] = HALVES
     typed: tuple[str, ...] = HALVES
+    traced: tuple[Any, Any] = (None, None)
+    """The last model in float32, and its compiled step."""
 
     def seed(self, number: int) -> None:
         keras.utils.set_random_seed(number)
@@ -57,8 +59,12 @@ class TensorFlow:
             return logits, loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
         # A graph for batches of any shape, as in training. Halves run without: tracing is slow.
-        shapes = [tf.TensorSpec([None, None], tf.int32)] * 3
-        run_step = tf.function(step, input_signature=shapes) if dtype == "float32" else step
+        run_step: Any = step
+        if dtype == "float32":
+            shapes = [tf.TensorSpec([None, None], tf.int32)] * 3
+            if self.traced[0] is not model:
+                self.traced = model, tf.function(step, input_signature=shapes)
+            run_step = self.traced[1]
         logits, loss, gradients = run_step(*inputs(batch))
         arrays = [gradient.numpy() for gradient in gradients]
         return logits.numpy(), float(loss), dict(zip(parameters, arrays, strict=True))

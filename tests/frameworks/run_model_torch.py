@@ -63,6 +63,7 @@ class Torch:
         self, model: Any, parameters: dict[str, Any], batch: Arrays, dtype: str
     ) -> tuple[np.ndarray, float, Arrays]:
         model.eval()
+        model.zero_grad()
         with torch.autocast("cpu", getattr(torch, dtype), enabled=dtype != "float32"):
             logits = model(*inputs(batch))
         loss = F.cross_entropy(logits.float(), torch.from_numpy(batch["labels"]).long())

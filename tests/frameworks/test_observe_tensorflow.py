@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import pytest
 
-from frameworks.observe_checks import AGAIN, MORE, SEEN, Observation, of_tier
+from frameworks.observe_checks import AGAIN, EVALUATED, MANIFESTS, MORE, SEEN, Observation, of_tier
 from frameworks.observe_runs import EVALUATIONS
 from tiers import exhaustive
 
 pytestmark = pytest.mark.tensorflow
 
-LATER = MORE | {"lamb-seen", "half-after", "evaluated_in_float32"}
+LATER = MORE | {"float-seen", "lamb-seen", "half-after", "evaluated_in_float32"}
 """Left to test-all: TensorFlow traces each run, which takes six seconds, and `make test` has these
 in PyTorch and Paddle. Instead of half-after it has half-gaps, which also follows half-seen; the
 loss in half precision is seen in the evaluation, too."""
@@ -44,6 +44,20 @@ class TestTensorFlow(Observation):
     @pytest.mark.parametrize("run", of_tier(*SEEN, more=LATER))
     def test_applied_is_the_total_unscaled_and_clipped(self, runs: Path, run: str) -> None:
         super().test_applied_is_the_total_unscaled_and_clipped(runs, run)
+
+    @exhaustive(AGAIN)
+    def test_without_half_precision_they_show_none(self, runs: Path) -> None:
+        super().test_without_half_precision_they_show_none(runs)
+
+    @pytest.mark.parametrize(("run", "dtype", "autocast"), of_tier(*MANIFESTS, more=LATER))
+    def test_the_manifest(self, runs: Path, run: str, dtype: str, autocast: str | None) -> None:
+        super().test_the_manifest(runs, run, dtype, autocast)
+
+    @pytest.mark.parametrize(("run", "name"), of_tier(*EVALUATED, more=LATER))
+    def test_the_evaluation_computes_in_the_types_of_the_recipe(
+        self, runs: Path, run: str, name: str
+    ) -> None:
+        super().test_the_evaluation_computes_in_the_types_of_the_recipe(runs, run, name)
 
     @exhaustive(AGAIN)
     def test_averages_are_recorded(self, runs: Path) -> None:

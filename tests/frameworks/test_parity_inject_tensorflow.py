@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from crosscast_parity.runs.workspace import place_runner
+from frameworks.runner_runs import start_runner
 from tiers import cases
 
 SCRIPT = """
@@ -85,20 +83,7 @@ def test_factor_reaches_a_traced_loss(tmp_path: Path, text: str) -> None:
     assert ONE_CALL.count("whole(") == 2
     script = tmp_path / "train.py"
     script.write_text(text)
-    place_runner(tmp_path)
-    inside = "crosscast_tensorflow.inside"
-    flags = ["--inside", inside, "--script", str(script), "--fault", "1:1=inf"]
-    done = subprocess.run(
-        [sys.executable, "-m", "crosscast_parity.inside.runner", *flags, "--"],
-        capture_output=True,
-        text=True,
-        env={
-            "PYTHONPATH": str(tmp_path / "runner"),
-            "CUDA_VISIBLE_DEVICES": "",
-            "OMP_NUM_THREADS": "1",
-        },
-        timeout=120,
-    )
+    done = start_runner("tensorflow", script, ["--fault", "1:1=inf"])
     assert done.returncode == 0, done.stderr[-2000:]
     clean = "[(4.0, 4.0), (9.0, 6.0)]"
     assert done.stdout.splitlines() == [clean, "[(4.0, 4.0), (inf, inf)]", clean, "1"]

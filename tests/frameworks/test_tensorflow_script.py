@@ -150,6 +150,7 @@ def test_dropout_differs_from_window_to_window(trained: Mapping[str, Runs], tmp_
     assert differences[0] != differences[1]  # the first rate is 0: no weight moved
 
 
+@exhaustive("what wrong input is told; `make test` has test_damaged_files")
 def test_wrong_input_is_told_and_not_traced(trained: Mapping[str, Runs]) -> None:
     runs = trained["float16"]
     folder, weights = runs.folder, runs.folder / "whole" / "model.safetensors"
@@ -181,14 +182,19 @@ def test_wrong_input_is_told_and_not_traced(trained: Mapping[str, Runs]) -> None
         *(runs.arguments(f"wrong-{i}", *more) for i, (more, _, _) in enumerate(cases)),
         runs.arguments("foreign", "--resume"),
         runs.arguments("moved", "--resume", "--train", runs.eval),
-        runs.arguments("gpu", "--device", "gpu"),
     )
-    refused = [(2, "another recipe"), (2, "72 training rows, not 20"), (3, "GPU")]
+    refused = [(2, "another recipe"), (2, "72 training rows, not 20")]
     expected = [*cases, *(((), code, words) for code, words in refused)]
     for (more, code, words), diagnostic in zip(expected, found, strict=True):
         assert (diagnostic.code, words in diagnostic.stderr) == (code, True), (more, diagnostic)
-    assert runs.status("gpu")["status"] == "cannot_run"
     assert runs.status("wrong-0")["exit_code"] == 2
+
+
+def test_a_gpu_that_is_not_there_is_missed(trained: Mapping[str, Runs]) -> None:
+    runs = trained["float16"]
+    (run,) = runs.call(runs.arguments("gpu", "--device", "gpu"))
+    assert (run.code, "GPU" in run.stderr) == (3, True), run
+    assert runs.status("gpu")["status"] == "cannot_run"
 
 
 def test_the_command_line(trained: Mapping[str, Runs], tmp_path: Path) -> None:

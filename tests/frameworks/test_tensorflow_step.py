@@ -162,7 +162,7 @@ MORE = {
     *("nesterov", "adamw", "adamw-hysteresis", "adamw-static", "adamw-before", "sgd-full", "lion"),
     *("adafactor-full", "adafactor", "sgd", "sgd-dynamic-value", "adamw-full-bfloat16"),
     *("lamb", "nesterov-inside", "sgd-l2-flush", "momentum-cosine", "adamw-full"),
-    "sgd-l2-groups-exempt",
+    *("sgd-l2-groups-exempt", "adam", "adamw-raw-before", "adamw-groups"),
 }
 """Further combinations of what other cases exercise."""
 QUICK = [name for name in CASES if not name.endswith(OLD) and name not in MORE] + [f"adam-raw{OLD}"]

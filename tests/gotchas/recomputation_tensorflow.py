@@ -23,7 +23,7 @@ def train(
     variables = [parameter.value for parameter in parameters.values()]
     before: list[int] = []
 
-    def step(*tensors: Any, labels: Any) -> Any:
+    def step(labels: Any, *tensors: Any) -> Any:
         with tf.GradientTape() as tape:
             logits = tf.cast(model(*tensors, training=True), tf.float32)
             loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
@@ -32,20 +32,17 @@ def train(
         gradients = tape.gradient(loss, variables)
         return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
 
-    compiled = tf.function(step, reduce_retracing=True)
+    # For batches of any shape, as in training; traced and run once before memory is looked at.
+    shapes = [tf.TensorSpec([None], tf.int32), *[tf.TensorSpec([None, None], tf.int32)] * 3]
+    compiled = tf.function(step, input_signature=shapes)
     tensors, labels = inputs(batch), tf.constant(batch["labels"])
-    for rows in (1, 2):  # traced for batches of any shape, before memory is looked at
-        compiled(*(tensor[:rows, : rows + 3] for tensor in tensors), labels=labels[:rows])
-    calls.clear()
+    compiled(labels[:2], *(tensor[:2, :5] for tensor in tensors))
+    counted = [before[0], len(calls) - before[0]]
     model.seed.assign([5, 0])
     start = allocated("current")
     tf.config.experimental.reset_memory_stats("CPU:0")
-    before.clear()
-    loss, gradients = compiled(*tensors, labels=labels)
+    loss, gradients = compiled(labels, *tensors)
     kept = allocated("peak") - start
-    calls.clear()
-    tf.function(step).get_concrete_function(*tensors, labels=labels)  # to count, not to run
-    counted = [before[-1], len(calls) - before[-1]]
     found = {"loss": float(loss), "kept": kept, "calls": counted}
     arrays = [gradient.numpy() for gradient in gradients]
     return found, dict(zip(parameters, arrays, strict=True))
