@@ -1,0 +1,98 @@
+"""Clipping that a static graph of Paddle gets after the operators of its update."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+    from crosscast.pysource.programs.program import Program
+
+_SETS = "clip.set_gradient_clip"
+_UPDATES = frozenset({"minimize", "apply_gradients", "apply_optimize"})
+_LOOPS = (ast.For, ast.While, ast.AsyncFor)
+_DEPTH = 4
+
+
+def late_clips(program: Program) -> Iterator[tuple[Call, Call]]:
+    """Yield the calls that set the clipping of a graph after every update of the program is in it.
+
+    Yields also the first of these updates.
+    """
+    updates = [call for call in program.calls() if call.method in _UPDATES]
+    for call in program.calls() if updates else ():
+        if call.name.endswith(_SETS) and _is_last(call, updates):
+            yield call, updates[0]
+
+
+def _is_last(clip: Call, updates: list[Call]) -> bool:
+    """Whether a function runs once and reaches all updates, each before the clipping."""
+    here: Call | None = clip
+    for _ in range(_DEPTH):
+        if here is None:
+            return False
+        function = here.module.function_of(here.node)
+        places = [place for update in updates for place in _places(update, function, _DEPTH)]
+        if None not in places:
+            return _runs_once(here, function) and all(
+                place is not None and _is_before(place, here) for place in places
+            )
+        here = _only_site(function, here.module)
+    return False
+
+
+def _places(call: Call, within: Function | None, depth: int) -> Iterator[Call | None]:
+    """Yield the calls in a function that lead to a call; None for every other way to it."""
+    function = call.module.function_of(call.node)
+    if function is within:
+        yield call
+        return
+    sites = call.module.program.sites(call.module, function) if function is not None else ()
+    if not sites or not depth:
+        yield None
+    for site in sites if depth else ():
+        yield from _places(site, within, depth - 1)
+
+
+def _only_site(function: Function | None, module: Module) -> Call | None:
+    sites = module.program.sites(module, function) if function is not None else ()
+    return sites[0] if len(sites) == 1 else None
+
+
+def _runs_once(call: Call, function: Function | None) -> bool:
+    """Whether no loop repeats a call, and a function around it is called at one place alone."""
+    if call.module.enclosing(call.node, *_LOOPS) is not None:
+        return False
+    if function is None:
+        return True
+    sites = call.module.program.sites(call.module, function)
+    if len(sites) > 1:
+        return False
+    return all(site.module.enclosing(site.node, *_LOOPS) is None for site in sites)
+
+
+def _is_before(first: Call, second: Call) -> bool:
+    """Whether a statement with one call certainly stands before that with the other."""
+    module = first.module
+    if second.module is not module:
+        return False
+    ways = [_blocks(call.node, module) for call in (first, second)]
+    return any(
+        block is other and mine < place for block, mine in ways[0] for other, place in ways[1]
+    )
+
+
+def _blocks(node: ast.AST, module: Module) -> list[tuple[list[ast.stmt], int]]:
+    """Return the blocks of statements around a node within its function, with its place there."""
+    found: list[tuple[list[ast.stmt], int]] = []
+    here, around = node, module.parent(node)
+    while around is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(around, name, None)
+            if isinstance(block, list) and here in block:
+                found.append((block, block.index(here)))
+        here, around = around, module.parent(around)
+    return found
