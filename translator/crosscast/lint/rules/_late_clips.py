@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from crosscast.lint.rules._order import stands_before
+
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Function, Module
@@ -38,7 +40,10 @@ def _is_last(clip: Call, updates: list[Call]) -> bool:
         places = [place for update in updates for place in _places(update, function, _DEPTH)]
         if None not in places:
             return _runs_once(here, function) and all(
-                place is not None and _is_before(place, here) for place in places
+                place is not None
+                and place.module is here.module
+                and stands_before(place.node, here.node, here.module)
+                for place in places
             )
         here = _only_site(function, here.module)
     return False
@@ -72,27 +77,3 @@ def _runs_once(call: Call, function: Function | None) -> bool:
     if len(sites) > 1:
         return False
     return all(site.module.enclosing(site.node, *_LOOPS) is None for site in sites)
-
-
-def _is_before(first: Call, second: Call) -> bool:
-    """Whether a statement with one call certainly stands before that with the other."""
-    module = first.module
-    if second.module is not module:
-        return False
-    ways = [_blocks(call.node, module) for call in (first, second)]
-    return any(
-        block is other and mine < place for block, mine in ways[0] for other, place in ways[1]
-    )
-
-
-def _blocks(node: ast.AST, module: Module) -> list[tuple[list[ast.stmt], int]]:
-    """Return the blocks of statements around a node within its function, with its place there."""
-    found: list[tuple[list[ast.stmt], int]] = []
-    here, around = node, module.parent(node)
-    while around is not None and not isinstance(here, ast.FunctionDef | ast.AsyncFunctionDef):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(around, name, None)
-            if isinstance(block, list) and here in block:
-                found.append((block, block.index(here)))
-        here, around = around, module.parent(around)
-    return found
