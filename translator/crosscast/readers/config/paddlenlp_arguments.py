@@ -7,12 +7,16 @@ from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.words import setting_of
 
 TRAINER = frozenset({"amp_master_grad", "scale_loss", "recompute", "sharding", "fp16_opt_level_O2"})
+_SPLITS = ("tensor_parallel_degree", "pipeline_parallel_degree", "sharding_parallel_degree")
+"""Settings that split a model over processes, if they are above 1."""
 
 
-def tell_trainer_flags(writer: SettingWriter, settings: Settings) -> None:
+def tell_trainer_flags(
+    writer: SettingWriter, settings: Settings, *, api: str = "paddle_cli_flags"
+) -> None:
     """Record the facts of flags of PaddleNLP's Trainer, which extend those of Hugging Face's."""
     inner = SettingWriter(writer.reader, writer.layer, writer.confidence)
-    tell_trainer(inner, settings, api="paddle_cli_flags")
+    tell_trainer(inner, settings, api=api)
     weights = settings.get("fp16_opt_level")
     full = weights is not None and weights.text == "O2" and settings.is_on("fp16", "bf16")
     untold = {"framework", "parallel.kind", "activation_checkpointing"}
@@ -26,3 +30,8 @@ def tell_trainer_flags(writer: SettingWriter, settings: Settings) -> None:
     if scale is not None and settings.is_on("fp16"):
         writer.number("loss_scaling.init_scale", scale)
     writer.switch("activation_checkpointing", settings.get("recompute"), off="none")
+    splits = [setting for name in _SPLITS if (setting := settings.get(name)) is not None]
+    above = [setting for setting in splits if (setting.number or 0) > 1]
+    if above:
+        writer.tell("parallel.kind", "fleet_hybrid", *above)
+        writer.tell("api", "paddle_fleet", *above, origin="presence")
