@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.scopes import Binding
-from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.syntax.nodes import identifier, names_in, walk
+from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.fact_writer import FactWriter
 from crosscast.readers.python.library_calls import calls_of, value_of
@@ -101,6 +101,9 @@ def _set(program: Program, reader: str) -> Iterator[Fact]:
             yield from writer.facts
         elif word:
             yield fact_of("schedule.name", Known(word), span, reader=reader, confidence="guess")
+        elif _changes_in_loop(rate, call.module):
+            value = Unknown(call.module.text(rate), "the program computes it itself")
+            yield fact_of("schedule.name", value, span, reader=reader, confidence="likely")
         else:
             continue
         return
@@ -131,6 +134,18 @@ def _computed_by(rate: ast.expr, module: Module) -> str:
             if _depends_on_loop(made.value, made.module):
                 return "custom"
     return ""
+
+
+def _changes_in_loop(rate: ast.expr, module: Module) -> bool:
+    """Whether a loop sets a rate that it changes itself, or takes from a row of rates."""
+    if isinstance(rate, ast.Subscript):
+        return _depends_on_loop(rate, module)
+    for made in definitions(rate, module):
+        looped = made.module.enclosing(made.node, ast.For, ast.While) is not None
+        itself = made.assigned is not None and identifier(rate) in names_in(made.assigned)
+        if looped and (made.kind == "augment" or itself):
+            return True
+    return False
 
 
 def _depends_on_loop(node: ast.expr, module: Module) -> bool:
