@@ -82,6 +82,7 @@ MEANS: dict[str, tuple[str, ...]] = {
     "CL913": ("DEAD_FLAG",),
     "CL922": ("CONFIG_CONFLICT",),
     "CL924": ("CONFIG_CONFLICT",),
+    "CL927": ("DEAD_FLAG",),
     "CL708": ("LOSS_SCALE_MISSING",),
     "CL709": ("LOSS_SCALE_MISSING",),
     "CL711": ("DEAD_FLAG",),

@@ -209,6 +209,7 @@ BUGS: Mapping[str, Bug] = {
             by_user=True,
         ),
         _bug("CL924", "", "the settings that are read exist"),
+        _bug("CL927", "", "the recipe contains what the program reads", by_user=True),
         _bug("CL990", "", "comments are not migrated"),
     )
 }
