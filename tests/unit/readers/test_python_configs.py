@@ -265,7 +265,7 @@ def test_arguments_of_paddlenlps_trainer() -> None:
     assert found["clipping.value"] == 0.5
     assert found["activation_checkpointing"] == "yes"
     assert "parallel.kind" not in best(SPLIT.replace("degree = 4", "degree = 1"))
-    others = SPLIT.replace("scale_loss", "x").replace("recompute", "y")
+    others = SPLIT.replace("scale_loss", "x").replace("recompute", "y").replace("parallel_d", "d")
     assert best(others).get("framework") != "paddle"
     assert best(SPLIT + "train(fp16)\n") == {}
     assert best(SPLIT + "class Config:\n    fp16 = True\n") == {}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.flags.launch import Launch
 from crosscast.readers.config.hf_arguments import are_trainer_arguments
-from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
+from crosscast.readers.config.paddlenlp_arguments import are_paddlenlps, tell_trainer_flags
 from crosscast.readers.python.config_tree import assigned, is_config
 from crosscast.readers.schedule_names import decay_of_schedule
-from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_clip,
@@ -59,9 +59,9 @@ class ConfigDictsReader:
             tree = assigned(module)
             if "open_seq2seq" in module.source.text and tree.section("base_params").keys:
                 _tell_seq2seq(writer, tree)
-            elif _only_values(module) and _are_paddlenlps(tree):
+            elif _only_values(module) and _are_arguments(settings := tree.settings()):
                 if module is program.modules[0]:  # otherwise the program says what it reads
-                    tell_trainer_flags(writer, tree.settings(), api="config_overrides")
+                    tell_trainer_flags(writer, settings, api="config_overrides")
             elif _only_overrides(module):
                 launch = Launch(program.launch)
                 # What the command sets counts more than the file, and is not in it.
@@ -149,10 +149,9 @@ def _horovod(writer: SettingWriter, params: Tree) -> None:
             writer.number("parallel.world_size", gpus)
 
 
-def _are_paddlenlps(tree: Tree) -> bool:
+def _are_arguments(settings: Settings) -> bool:
     """Return whether values have the names of arguments of PaddleNLP's Trainer."""
-    settings = tree.settings()
-    return are_trainer_arguments(settings) and bool(settings.having(TRAINER))
+    return are_trainer_arguments(settings) and are_paddlenlps(settings)
 
 
 def _only_values(module: Module) -> bool:
