@@ -227,6 +227,8 @@ def test_parallel_executors(given: str, kind: tuple[str] | None) -> None:
         training = fluid.ParallelExecutor({given})
     """
     assert values_of(text).get("parallel.kind") == kind
+    spread = f"{text}    fluid.DistributeTranspiler().transpile(0)\n"
+    assert values_of(spread)["parallel.kind"] == ("paddle_transpiler",)
 
 
 SCRIPT = """

@@ -244,10 +244,13 @@ def _is_parallel(name: str, call: Call) -> bool:
 
 def _kinds(program: Program) -> Iterator[Fact]:
     inits = [c for name, c in calls_of(program) if ".fleet." in name and c.method == "init"]
+    spread = any(last(name) == "DistributeTranspiler" for name, _ in calls_of(program))
     words = False
     for name, call in calls_of(program):
         shown = last(name)
         word = ""
+        if shown == "ParallelExecutor" and spread:
+            continue  # it runs what the transpiler has spread
         if _is_parallel(name, call):
             word = "paddle_dp"
         elif ".fleet." in name and shown in (
