@@ -33,7 +33,7 @@ def tell_trainer_flags(
     writer: SettingWriter, settings: Settings, *, api: str = "paddle_cli_flags"
 ) -> None:
     """Record the facts of flags of PaddleNLP's Trainer, which extend those of Hugging Face's."""
-    inner = SettingWriter(writer.reader, writer.layer, writer.confidence)
+    inner = SettingWriter(writer.reader, writer.layer, writer.confidence, home=writer.home)
     computes = settings.get("compute_type")
     if computes is not None and computes.text in _HALVES:
         settings = Settings(dict(settings.entries))
