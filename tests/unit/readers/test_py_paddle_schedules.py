@@ -101,6 +101,10 @@ for epoch in range(3):
         ("optimizer.set_lr(rate)", "print(rate)", None),
         ("pass", "rate *= 0.3", None),
         ("monitor.set_lr(rates[step])", "pass", None),
+        ("for group in optimizer._param_groups: group['lr'] = rates[step]", "pass", "?rates[step]"),
+        ("for p in weights: p.optimize_attr['learning_rate'] = at(step)", "pass", "?at(step)"),
+        ("for group in groups: group['lr'] = 0.1", "pass", None),
+        ("record['lr'] = rates[step]", "pass", None),
     ],
 )
 def test_rates_that_a_loop_changes(inside: str, behind: str, told: str | None) -> None:

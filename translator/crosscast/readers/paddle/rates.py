@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")
 _BY_NAME = re.compile(r"(^|[._])(?!\w*optim)(lr|lr_\w*|\w*sched\w*)$", re.I)
+_RATED = re.compile(r"group|optimize_attr", re.I)
 _SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradScaler|AmpScaler")
 
 
@@ -107,6 +108,25 @@ def _set(program: Program, reader: str) -> Iterator[Fact]:
         else:
             continue
         return
+    yield from _written(program, reader)
+
+
+def _written(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the schedule of rates that a loop writes into groups of parameters or parameters."""
+    for module in program.modules:
+        for node in module.every(ast.Assign):
+            match node.targets:
+                case [ast.Subscript(value=owner, slice=ast.Constant(value="lr" | "learning_rate"))]:
+                    pass
+                case _:
+                    continue
+            looped = module.enclosing(node, ast.For, ast.While) is not None
+            fixed = isinstance(value_of(node.value, module), Known)
+            if looped and not fixed and _RATED.search(module.text(owner)):
+                value = Unknown(module.text(node.value), "the program computes it itself")
+                span = module.span(node)
+                yield fact_of("schedule.name", value, span, reader=reader, confidence="likely")
+                return
 
 
 def _curve(rate: ast.expr, module: Module) -> RateCurve | None:
