@@ -87,3 +87,54 @@ def test_a_name_of_the_module() -> None:
     sources = [Source("train.yaml", YAML.format(entry="gamma")), Source("train.py", plain)]
     helper = Source("parts.py", "import train\ndef build(x):\n    print(train.settings)\n")
     assert "CL927" not in {result.code for result in lint_sources([*sources, helper])}
+
+
+NUMBERS = """
+import paddle
+import {module}
+{more}
+
+optimizer = paddle.optimizer.Adam({rate}, parameters=model.parameters())
+for x, y in loader:
+    paddle.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+SETTINGS = "rate = 0.1\nlr_decay = [1, 0.1]\n{more}\n"
+SHOW = "def show():\n    for name in ['rate', 'lr_decay']:\n        {line}"
+
+
+@pytest.mark.parametrize(
+    ("rate", "more", "settings", "dead"),
+    [
+        ("config.rate", "", "", True),
+        ("learning_rate=config.rate", "", "warmup_steps = 10", True),
+        ("config.rate", "", SHOW.format(line="print(name, eval(name))"), True),
+        ("config.rate", "", SHOW.format(line="use(name, eval(name))"), False),
+        ("0.1", "", "", False),
+        ("config.other", "", "other = make(rate)", False),
+        ("config.rate", "print(config.lr_decay)", "", False),
+        ("config.rate", "from config import lr_decay", "", False),
+        ("config.rate", "from config import *", "", False),
+        ("config.rate", "show(config)", "", False),
+        ("config.rate", "print(getattr(config, name))", "", False),
+        ("config.rate", "adjust_rate(optimizer, epoch)", "", False),
+        ("config.rate", "optimizer.set_lr(rates[0])", "", False),
+        ("config.rate", "", "last = lr_decay[0]", False),
+        ("config.rate", "", "class Own:\n    lr_decay = 3", False),
+        ("config.rate", "", "if fast:\n    rate = 0.3", False),
+    ],
+)
+def test_modules_of_settings(rate: str, more: str, settings: str, dead: bool) -> None:
+    sources = [
+        Source("train.py", NUMBERS.format(module="config", rate=rate, more=more)),
+        Source("config.py", SETTINGS.format(more=settings)),
+    ]
+    assert ("CL927" in {result.code for result in lint_sources(sources)}) is dead
+
+
+def test_settings_without_a_schedule() -> None:
+    text = NUMBERS.format(module="config", rate="config.rate", more="")
+    sources = [Source("train.py", text), Source("config.py", "rate = 0.1\nclasses = 3\n")]
+    assert "CL927" not in {result.code for result in lint_sources(sources)}
+    assert "CL927" not in {result.code for result in lint_sources(sources[:1])}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._config_reads import sections_read
+from crosscast.lint.rules._settings_modules import unread_schedules
 from crosscast.lint.rules._unused_flags import is_whole
 from crosscast.lint.topics import topic_of
 from crosscast.messages.diagnostics import Severity
@@ -19,9 +20,29 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def check(subject: Subject) -> Iterator[Finding]:
+    """Find entries that a program which trains loads, or has in a module, and never reads."""
+    if is_whole(subject):
+        yield from _of_modules(subject)
+        yield from _of_files(subject)
+
+
+def _of_modules(subject: Subject) -> Iterator[Finding]:
+    """Find settings of a schedule beside the number that the optimizer gets."""
+    for call, rate, home, left in unread_schedules(subject.program):
+        module, names = call.module, ", ".join(each.id for each in left)
+        yield Finding(
+            span=module.span(rate),
+            message=f"the learning rate stays at {module.text(rate)}: nothing reads {names}, "
+            "which stands beside it",
+            hint="make the schedule, or remove its settings",
+            related=tuple(home.span(each) for each in left),
+        )
+
+
+def _of_files(subject: Subject) -> Iterator[Finding]:
     """Find sections about the training step of which a program reads some entries by name."""
     files = [source for source in subject.sources if source.name.endswith(_SUFFIXES)]
-    found = sections_read(subject.program) if len(files) == 1 and is_whole(subject) else None
+    found = sections_read(subject.program) if len(files) == 1 else None
     if found is None:
         return
     # Programs that load no configuration must not load YAML.
@@ -91,11 +112,12 @@ RULE = Rule(
     title="An entry of the configuration that nothing reads",
     why="A user who sets the entry expects a warm-up or another schedule. The rule reports it only "
     "if one program of the given files trains and loads the file, and reads single entries of the "
-    "section by their names.",
+    "section by their names. The same holds for settings of a schedule in a Python module, if the "
+    "optimizer gets a number of that module.",
     language="yaml",
     wrong=_RIGHT + "  warmup: 1000\n",
     right=_RIGHT,
     check=check,
-    hints=("load(",),
+    hints=("load(", "import"),
     beside=(("train.py", _TRAIN),),
 )
