@@ -99,6 +99,16 @@ LEFT: dict[str, tuple[str, Changes]] = {
             ),
         ),
     ),
+    "the loop may end after the rows of an epoch": (
+        "CL106",
+        (
+            (
+                "        loss.backward()\n",
+                "        loss.backward()\n        if step >= rows_per_epoch // rows_of_batch:\n"
+                "            break\n",
+            ),
+        ),
+    ),
     "a length that a flag sets": (
         "CL106",
         (
@@ -126,6 +136,20 @@ NOT_LEFT: dict[str, Changes] = {
         (
             "        loss.backward()\n",
             "        loss.backward()\n        if step >= steps_per_epoch:\n            break\n",
+        ),
+    ),
+    "the loop ends after a number of windows": (
+        (
+            "        loss.backward()\n",
+            "        loss.backward()\n        if step >= len(loader) // steps * steps:\n"
+            "            break\n",
+        ),
+    ),
+    "the loop ends after a multiple of something": (
+        (
+            "        loss.backward()\n",
+            "        loss.backward()\n        if step >= rows_per_epoch // large * small:\n"
+            "            break\n",
         ),
     ),
     "no epochs": (("for epoch in range(3):\n", "if True:\n"),),

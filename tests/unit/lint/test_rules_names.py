@@ -62,7 +62,13 @@ def test_a_misspelt_minimize(head: str, made: str, found: bool) -> None:
             "print(it.param_groups)",
             True,
         ),
-        ("paddle.optimizer.Adam(0.1) if plain else build(0.1)", "print(it.param_groups)", False),
+        ("paddle.optimizer.Adam(0.1) if plain else build(0.1)", "print(it.param_groups)", True),
+        (
+            "paddle.optimizer.Adam(0.1) if plain else build(0.1)",
+            "if not plain: print(it.param_groups)",
+            False,
+        ),
+        ("build(0.2) if plain else build(0.1)", "print(it.param_groups)", False),
         ("paddle.optimizer.Adam(0.1)", "it._param_groups[0]['momentum'] = 0.9", False),
         ("paddle.optimizer.Adam(0.1)", "it.param_groups = []; print(it.param_groups)", False),
         ("Own(0.1)", "print(it.param_groups)", False),
@@ -79,6 +85,33 @@ def test_attributes_that_may_be_missing() -> None:
     text = "import paddle\nit = paddle.optimizer.SGD(0.1)\n"
     tried = "try:\n    print(it.param_groups)\nexcept AttributeError:\n    pass\n"
     assert "CL508" not in codes(text + tried)
+
+
+GIVEN = """\
+import paddle
+
+def one_epoch(optimizer):
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1
+
+def main(kind):
+    if kind == "adam":
+        optimizer = paddle.optimizer.Adam(0.1)
+    elif kind == "own":
+        optimizer = build(0.1)
+    {call}
+
+if __name__ == "__main__":
+    main(asked())
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [("one_epoch(optimizer)", True), ("if kind == 'own': one_epoch(optimizer)", False)],
+)
+def test_attributes_of_one_of_several_optimizers(call: str, found: bool) -> None:
+    assert ("CL508" in codes(GIVEN.format(call=call))) is found
 
 
 RANKS = """\

@@ -76,6 +76,42 @@ def test_other_rates_that_are_set(old: str, new: str, name: str | None) -> None:
     assert values_of(BY_HAND.replace(old, new)).get("schedule.name") == name
 
 
+SET = """
+import paddle
+
+optimizer = paddle.optimizer.AdamW(0.1, parameters=model.parameters())
+rate = 0.1
+for epoch in range(3):
+    for step, batch in enumerate(loader):
+        model(batch).backward()
+        {inside}
+        optimizer.step()
+        optimizer.clear_grad()
+    {behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "behind", "told"),
+    [
+        ("pass", "if worse: rate *= 0.3; optimizer.set_lr(rate)", "?rate"),
+        ("optimizer.set_lr(rate)", "rate = rate / 2", "?rate"),
+        ("optimizer.set_lr(rates[step])", "pass", "?rates[step]"),
+        ("optimizer.set_lr(rates[0])", "pass", None),
+        ("optimizer.set_lr(rate)", "print(rate)", None),
+        ("pass", "rate *= 0.3", None),
+        ("monitor.set_lr(rates[step])", "pass", None),
+        ("for group in optimizer._param_groups: group['lr'] = rates[step]", "pass", "?rates[step]"),
+        ("for p in weights: p.optimize_attr['learning_rate'] = at(step)", "pass", "?at(step)"),
+        ("for group in groups: group['lr'] = 0.1", "pass", None),
+        ("record['lr'] = rates[step]", "pass", None),
+    ],
+)
+def test_rates_that_a_loop_changes(inside: str, behind: str, told: str | None) -> None:
+    found = values_of(SET.format(inside=inside, behind=behind))
+    assert found.get("schedule.name") == told
+
+
 CONVERTED = """
 import paddle
 

@@ -211,6 +211,26 @@ def test_recomputing_and_devices_of_static_programs() -> None:
     assert "parallel.kind" not in values_of(shared)
 
 
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ("use_cuda=True, loss_name=loss.name", ("paddle_dp",)),
+        ("True, loss.name, main", ("paddle_dp",)),
+        ("use_cuda=True, main_program=test, share_vars_from=training", None),
+        ("True", None),
+    ],
+)
+def test_parallel_executors(given: str, kind: tuple[str] | None) -> None:
+    text = f"""
+        import paddle.fluid as fluid
+        fluid.optimizer.Adam(0.1).minimize(loss)
+        training = fluid.ParallelExecutor({given})
+    """
+    assert values_of(text).get("parallel.kind") == kind
+    spread = f"{text}    fluid.DistributeTranspiler().transpile(0)\n"
+    assert values_of(spread)["parallel.kind"] == ("paddle_transpiler",)
+
+
 SCRIPT = """
 import paddle
 

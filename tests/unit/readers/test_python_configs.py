@@ -240,3 +240,37 @@ def test_a_configuration_that_is_nested_too_deeply(before: str, after: str) -> N
     program, _ = read_program([Source("conf.py", nested)])
     tree = assigned(program.modules[0]).section("optim_wrapper", "optimizer")
     assert [each.reason for each in tree.walk() if each.reason] == ["nested too deeply"]
+
+
+SPLIT = """per_device_train_batch_size: int = 4
+save_steps = 500
+lr_scheduler_type = "linear"
+learning_rate = 2e-4
+gradient_accumulation_steps = 8
+max_grad_norm = 0.5
+fp16 = True
+scale_loss = 4096
+recompute = True
+tensor_parallel_degree = 4
+sharding_parallel_degree = 1
+"""
+
+
+def test_arguments_of_paddlenlps_trainer() -> None:
+    found = best(SPLIT)
+    assert found["framework"] == "paddle"
+    assert found["parallel.kind"] == "fleet_hybrid"
+    assert found["loss_scaling.init_scale"] == 4096
+    assert found["accumulation.steps"] == 8
+    assert found["clipping.value"] == 0.5
+    assert found["activation_checkpointing"] == "yes"
+    assert "parallel.kind" not in best(SPLIT.replace("degree = 4", "degree = 1"))
+    others = SPLIT.replace("scale_loss", "x").replace("recompute", "y").replace("parallel_d", "d")
+    assert best(others).get("framework") != "paddle"
+    assert best(SPLIT + "train(fp16)\n") == {}
+    assert best(SPLIT + "class Config:\n    fp16 = True\n") == {}
+
+
+def test_arguments_that_a_program_imports() -> None:
+    sources = [Source("train.py", "import settings\n"), Source("settings.py", SPLIT)]
+    assert [*py_config_dicts.READER.read(read_program(sources)[0])] == []

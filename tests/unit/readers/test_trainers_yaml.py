@@ -84,3 +84,38 @@ def test_gpt_neox_in_plain_json_is_not_deepspeeds_own_file() -> None:
     assert value_of(reading, "schedule.name") == "cosine"
     assert value_of(reading, "optimizer.weight_decay") == 0.1
     assert value_of(reading, "activation_checkpointing") == "yes"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sharding: stage2",
+        "unified_checkpoint: true",
+        "tensor_parallel_degree: 1",
+        "_attn_implementation: flashmask",
+        "stage: SFT\ntemplate: plain\nunified_checkpoint: true",
+    ],
+)
+def test_arguments_of_paddles_trainers_in_yaml(line: str) -> None:
+    text = f"{TRL}{line}\n"
+    assert not llama_factory_yaml.READER.sniff(Source("c.yaml", text))
+    reading = read(hf_arguments_json.READER, text, "c.yaml")
+    assert value_of(reading, "framework") == "paddle"
+    assert value_of(reading, "api") == "paddle_yaml"
+    assert value_of(reading, "parallel.kind") == "library"
+    assert value_of(reading, "schedule.stepped_per") == "step"
+    assert value_of(reading, "precision.compute_dtype") == "bfloat16"
+
+
+def test_float16_of_paddles_trainers() -> None:
+    text = TRL.replace("bf16: true", "compute_type: fp16\npipeline_parallel_degree: 2")
+    reading = read(hf_arguments_json.READER, text, "c.yaml")
+    assert value_of(reading, "loss_scaling.mode") == "dynamic"
+    assert value_of(reading, "schedule.on_skip") == "guarded"
+    assert value_of(reading, "parallel.kind") == "fleet_hybrid"
+
+
+@pytest.mark.parametrize("line", ["_attn_implementation: sdpa", "recompute_granularity: full"])
+def test_arguments_of_hugging_face_alone(line: str) -> None:
+    reading = read(hf_arguments_json.READER, f"{TRL}{line}\n", "c.yaml")
+    assert value_of(reading, "framework") == "pytorch"

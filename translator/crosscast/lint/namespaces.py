@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crosscast.pysource.names.containers import definitions
+from crosscast.trainstep.frames.object_kinds import is_model_name
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
@@ -174,6 +175,8 @@ def _follow(node: ast.AST, module: Module, program: Program, use: Use) -> None:
             use.escapes.append("**")
             return
         parent = module.parent(parent)
+    if isinstance(parent, ast.Dict) and _is_saved(parent, module):
+        return
     if isinstance(parent, ast.Starred | ast.Dict | ast.List | ast.Set | ast.Yield):
         use.escapes.append(module.text(parent)[:80])
     elif isinstance(parent, ast.Subscript) and parent.value is node:
@@ -200,7 +203,21 @@ def _handed(call: ast.Call, module: Module, program: Program, use: Use) -> None:
     if program.function(record) is not None or program.constructor(record) is not None:
         return
     if not _TELLS.search(name):
-        use.escapes.append(name)
+        use.escapes.append(f"{_made(call, module)}{name}")
+
+
+def _made(call: ast.Call, module: Module) -> str:
+    """Return `model = ` for `model = build(args)`: what it makes tells what a call reads."""
+    match module.parent(call):
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is call:
+            return f"{name} = " if is_model_name(name) else ""
+    return ""
+
+
+def _is_saved(node: ast.Dict, module: Module) -> bool:
+    """Whether a dictionary is only displayed or saved: `torch.save({"args": args}, file)`."""
+    around = module.parent(node)
+    return isinstance(around, ast.Call) and bool(_WRITES.search(module.text(around.func)))
 
 
 def is_only_displayed(call: ast.Call, module: Module) -> bool:

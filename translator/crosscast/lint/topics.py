@@ -14,7 +14,8 @@ _WORDS: dict[Topic, str] = {
     r"|max_(grad_)?norm|grad_norm$",
     "accumulation": r"accum|grad(ient)?_merge|merge_steps|^update_freq$|virtual_batch",
     "schedule": r"warm_?up|lr_(sched|decay|policy|step|gamma|power|min)|(lr|learning_rate)_sched"
-    r"|^sched|scheduler|decay_(steps|rate|epochs|factor)|^min_lr$|^lr_?min$",
+    r"|^sched|scheduler|decay_(steps|rate|epochs|factor)|^min_lr$|^lr_?min$"
+    r"|^lr_\w+_decay$|(^|_)reduce_(epochs?|factor|ratio|times?)$",
     "precision": r"fp16|bf16|float16|(^|_)(amp|half|apex)(_|$)|mixed_?prec|^precision$|opt_level"
     r"|(^|_)tf32",
     "optimizer": r"^(weight_?decay|wd|momentum|optim(izer)?(_?(type|name))?"

@@ -30,7 +30,10 @@ _CLIPS = (
 """They do not say what is limited."""
 _WARMUP_EPOCHS = ("warmup_epochs",)
 _WARMUP_SHARES = ("warmup_ratio", "warmup_proportion", "warmup_fraction", "warmup_prop")
-_BOUNDARIES = ("lr_boundaries", "lr_milestones", "milestones", "lr_steps", "decay_boundaries")
+_BOUNDARIES = (
+    *("lr_boundaries", "lr_milestones", "milestones", "lr_steps", "decay_boundaries"),
+    *("decay_list", "lr_decay_list", "decay_milestones"),
+)
 OPTIMIZERS = ("optimizer", "optim", "opt", "opt_name", "optimizer_name", "optimizer_type")
 _PRECISIONS = ("precision", "compute_precision", "compute_prec", "compute_dtype", "mixed_precision")
 _SWITCHES = {
@@ -222,11 +225,12 @@ def _schedule(writer: SettingWriter, get: Get) -> None:
         writer.tell("schedule.has_warmup", "yes" if epochs.number else "no", epochs)
         if epochs.number:
             writer.tell("schedule.warmup", f"{epochs.number} epochs", epochs)
-    kind = _word(get(*SCHEDULES))
-    if kind is not None:
+    kind, course = _word(get(*SCHEDULES)), get(*_BOUNDARIES)
+    bounded = course is not None and isinstance(course.value, tuple)
+    if bounded and (kind is None or kind.text.lower() == "step"):
+        writer.tell("schedule.name", "multistep", course, kind)
+    elif kind is not None:
         tell_decay(writer, kind)
-    elif (course := get(*_BOUNDARIES)) is not None and isinstance(course.value, tuple):
-        writer.tell("schedule.name", "multistep", course)
 
 
 def _precision(writer: SettingWriter, get: Get) -> None:

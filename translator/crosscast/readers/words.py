@@ -276,6 +276,9 @@ def tell_warmup(writer: SettingWriter, steps: Setting | None, ratio: Setting | N
     if (setting := first_given(*lengths, steps, ratio)) is None:
         return
     value = setting.number
+    if value is None and setting.switch is False:
+        writer.tell("schedule.has_warmup", "no", setting)
+        return
     if value is None:
         writer.unknown("schedule.warmup", setting.reason or "no number", setting)
     else:

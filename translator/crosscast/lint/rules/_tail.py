@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from crosscast.lint.rules._windows import end_tests, length_set, loses_window
+from crosscast.lint.rules._schedules import spelled_out
+from crosscast.lint.rules._windows import ACCUMULATES, end_tests, length_set, loses_window
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.syntax.nodes import walk
 from crosscast.pysource.values.value import Known
@@ -160,6 +161,7 @@ def _ends_itself(step: TrainingStep) -> bool:
         and any(guard.window is not None or _counts(guard.text) for guard in event.guards)
         and not _ends_run(event, step)
         and not _never_leaves(event, step)
+        and not _ends_at_rounded(event, step)
         for event in step.inside("leave")
     )
 
@@ -178,6 +180,24 @@ def _never_leaves(event: Event, step: TrainingStep) -> bool:
                 comparators=[ast.Name(id=end)],
             ) if f"range({end})" in step.loop.over:
                 return True
+    return False
+
+
+def _ends_at_rounded(event: Event, step: TrainingStep) -> bool:
+    """Whether a break waits for a number of batches that a division without windows gives.
+
+    `i >= rows // batch_size` is a multiple of the window by chance only, as `len(loader)` is.
+    """
+    lengths = [test.steps_text for _, test in end_tests(step)]
+    for guard in event.guards:
+        match guard.node:
+            case ast.Compare(ops=[ast.Gt() | ast.GtE() | ast.Eq()], comparators=[end]):
+                text = spelled_out(end, event.module)
+            case _:
+                continue
+        told = ACCUMULATES.search(text) or any(length in text for length in lengths)
+        if "/" in text and not told and not re.search(r"[%*]", text):
+            return True
     return False
 
 

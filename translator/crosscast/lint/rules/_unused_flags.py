@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from crosscast.lint.namespaces import use_of
+from crosscast.lint.rules._kept_flags import is_only_kept
 from crosscast.lint.topics import Topic, topic_of
 from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
 from crosscast.sources.subject import Subject
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
 
 _AWARE = re.compile(r"deprecat|unused|not used|ignored|no effect|compatib|legacy", re.IGNORECASE)
-_DATA = r"data|load|log|save|checkpoint|ckpt|dist|eval|valid|test|repo|hub|seed|token|vocab|devic"
+_DATA = (
+    r"data|load|reader|log|save|checkpoint|ckpt|dist|eval|valid|test|repo|hub|seed|token|vocab"
+    r"|devic"
+)
 _READS_STEP = re.compile(
     r"optim|sched|amp\b|amp_|clip|scal|precis|step|apex|fp16|trainer|engine|solver|\*\*|vars|getattr",
     re.IGNORECASE,
@@ -53,7 +57,7 @@ def unused_flags(subject: Subject) -> Iterator[tuple[Flag, Topic]]:
     for flag, topic in flags:
         benign = _BENIGN if topic == "precision" else _BENIGN_FOR_STEP
         if (
-            flag.dest in use.read
+            (flag.dest in use.read and not is_only_kept(flag, program))
             or not flag.dest.isidentifier()
             or _is_known_dead(flag)
             or _may_refuse_values(flag)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._late_clips import late_clips
 from crosscast.lint.rules._lost_clips import lost_clips
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.call import Call
@@ -43,6 +44,14 @@ def check(subject: Subject) -> Iterator[Finding]:
             "nothing reads, and those of the parameters stay as they are",
             hint="change them in place, or assign them to `parameter.grad`",
             related=(line,) if line is not None else (),
+        )
+    for clip, update in late_clips(program):
+        yield Finding(
+            span=clip.module.span(clip.node),
+            message="nothing is clipped: the clipping is added to the graph by minimize, which has "
+            "run before",
+            hint="set it before minimize, or pass `grad_clip` to the optimizer",
+            related=(update.module.span(update.node),),
         )
     for module in program.modules:
         for call in module.calls:
@@ -100,10 +109,14 @@ RULE = Rule(
     title="Clipped gradients are discarded",
     why="TensorFlow's clipping functions return new tensors and do not change their arguments. "
     "The update uses the unclipped gradients, so clipping has no effect. The same happens in clips "
-    "written by hand that bind `gradient * factor` to the variable of a loop.",
+    "written by hand that bind `gradient * factor` to the variable of a loop. In static graphs of "
+    "Paddle, `minimize` adds the clipping that is set before it; later calls change nothing.",
     wrong=_RIGHT.replace("zip(clipped,", "zip(gradients,"),
     right=_RIGHT,
     check=check,
     hints=("clip",),
-    sources=("TensorFlow docs, tf.clip_by_global_norm",),
+    sources=(
+        "TensorFlow docs, tf.clip_by_global_norm",
+        "Paddle 1.8, fluid/clip.py: set_gradient_clip, append_gradient_clip_ops",
+    ),
 )

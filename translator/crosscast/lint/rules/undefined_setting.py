@@ -92,8 +92,16 @@ def _named(program: Program) -> set[str]:
                 found.add(node.attr)
         for text in module.every(ast.Constant):
             if isinstance(text.value, str) and text.value.isidentifier():
-                found.add(text.value)
+                found |= set() if _is_entry_read(text, module) else {text.value}
     return found
+
+
+def _is_entry_read(text: ast.Constant, module: Module) -> bool:
+    """Whether a text only reads an entry of something: `settings["rate"]`."""
+    match module.parent(text):
+        case ast.Subscript(slice=index, ctx=ast.Load(), value=ast.Name()):
+            return index is text
+    return False
 
 
 def _parsed(node: ast.expr, module: Module) -> Call | None:

@@ -11,6 +11,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.evaluate import evaluate
+from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.pysource.values.value import Choice, Instance, Value
 from crosscast.readers.python.library_calls import canonical
@@ -74,7 +75,9 @@ def _of_pytorch(program: Program) -> Iterator[Finding]:
     if any(isinstance(node.ctx, ast.Store) for node, _ in asked):
         return  # the program gives optimizers what they lack
     for node, module in asked:
-        if _is_paddles(evaluate(node.value, module)) and not module.enclosing(node, ast.Try):
+        value = evaluate(node.value, module)
+        certain = _is_paddles(value) or (_may_be_paddles(value) and _is_always_run(node, module))
+        if certain and not module.enclosing(node, ast.Try):
             yield Finding(
                 span=module.span(node),
                 message=f"optimizers of Paddle have no {node.attr}: the line raises an exception",
@@ -88,6 +91,33 @@ def _is_paddles(value: Value) -> bool:
         return all(_is_paddles(option) for _, option in value.options)
     made = canonical(value.made_by) if isinstance(value, Instance) else ""
     return bool(_PADDLE.fullmatch(made))
+
+
+def _may_be_paddles(value: Value) -> bool:
+    """Whether a value is an optimizer of Paddle under some setting."""
+    return isinstance(value, Choice) and any(
+        _is_paddles(option) or _may_be_paddles(option) for _, option in value.options
+    )
+
+
+def _is_always_run(node: ast.AST, module: Module) -> bool:
+    """Whether no condition that may tell the optimizers apart is around a line or its callers."""
+    places, seen = [(node, module)], set()
+    while places:
+        inner, home = places.pop()
+        function = home.function_of(inner)
+        condition = home.enclosing(inner, ast.If, ast.IfExp, ast.BoolOp)
+        if condition is not None and not _is_entry(condition, home):
+            return False
+        if function is not None and function not in seen:
+            seen.add(function)
+            places += [(call.node, call.module) for call in home.program.sites(home, function)]
+    return True
+
+
+def _is_entry(condition: ast.AST, module: Module) -> bool:
+    """Whether it is `if __name__ == "__main__":`."""
+    return isinstance(condition, ast.If) and "__main__" in module.text(condition.test)
 
 
 RULE = Rule(

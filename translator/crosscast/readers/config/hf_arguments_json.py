@@ -12,7 +12,7 @@ from crosscast.readers.config.hf_arguments import (
 )
 from crosscast.readers.config.hf_arguments_yaml import FORMAT
 from crosscast.readers.config.json_format import JsonFormat
-from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
+from crosscast.readers.config.paddlenlp_arguments import are_paddlenlps, tell_trainer_flags
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.protocol import Reading
 from crosscast.readers.settings import SettingWriter
@@ -29,7 +29,7 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     settings = tree.settings()
     for setting in tree.section("lr_scheduler_kwargs").settings():
         settings.add(setting)
-    if settings.having(TRAINER):
+    if are_paddlenlps(settings):
         tell_trainer_flags(writer, settings)
     else:
         tell_trainer(writer, settings)

@@ -16,6 +16,7 @@ from crosscast.readers.config.hf_arguments import (
     tell_trainer,
 )
 from crosscast.readers.config.llama_factory_yaml import owns as is_llama_factory
+from crosscast.readers.config.paddlenlp_arguments import are_paddlenlps, tell_trainer_flags
 from crosscast.readers.config.yaml_format import YamlFormat
 from crosscast.readers.settings import Settings, SettingWriter
 from crosscast.readers.tree import Tree
@@ -58,8 +59,13 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
 
 
 def _tell_arguments(writer: SettingWriter, settings: Settings) -> None:
-    tell_trainer(writer, settings)
-    tell_smoothing(writer, settings)
+    if are_paddlenlps(settings):
+        tell_trainer_flags(writer, settings, api="paddle_yaml")
+        if not any(fact.field == "parallel.kind" for fact in writer.facts):
+            writer.by_library("parallel.kind")
+    else:
+        tell_trainer(writer, settings)
+        tell_smoothing(writer, settings)
     length = settings.get("max_seq_length", "max_length", "model_max_length")
     writer.number("data.sequence_length", length)
 

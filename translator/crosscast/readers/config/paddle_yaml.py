@@ -1,4 +1,4 @@
-"""Configurations of PaddleDetection, PaddleClas and their kin, PaddleSeg and PaddleViT."""
+"""Configurations of PaddleDetection, PaddleClas and their kin, PaddleSeg, ViT and PaddleVideo."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 from crosscast.messages.source import Source
 from crosscast.readers.config.paddle_detection import tell_detection
+from crosscast.readers.config.paddle_video import tell_video
 from crosscast.readers.config.paddle_words import (
     items_of,
     tell_amp,
@@ -38,6 +39,8 @@ _VIT = re.compile(
     r"^[ \t]+(NUM_EPOCHS|WARMUP_START_LR|LINEAR_SCALED_LR|ACCUM_ITER|END_LR)[ \t]*:", re.M
 )
 
+_VIDEO = re.compile(r"^[ \t]+framework[ \t]*:", re.M)
+
 
 def _owns(source: Source, keys: frozenset[str]) -> bool:
     if len(keys & _DETECTION) >= 2 and keys & {
@@ -48,6 +51,8 @@ def _owns(source: Source, keys: frozenset[str]) -> bool:
         return True
     if len(keys & _SEG) >= 3 and keys & {"train_dataset", "iters"} and "lr_scheduler" in keys:
         return "_component_" not in source.text
+    if {"MODEL", "OPTIMIZER", "PIPELINE"} <= keys:
+        return _VIDEO.search(source.text) is not None
     return {"TRAIN", "MODEL"} <= keys and len(set(_VIT.findall(source.text))) >= 2
 
 
@@ -56,6 +61,8 @@ def _tell(writer: SettingWriter, tree: Tree) -> None:
     writer.tell("api", "paddle_yaml", origin="presence")
     if tree.get("Global") is not None:
         _clas(writer, tree)
+    elif tree.get("OPTIMIZER") is not None:
+        tell_video(writer, tree)
     elif tree.get("TRAIN") is not None:
         _vit(writer, tree)
     elif tree.get("lr_scheduler") is not None:

@@ -48,6 +48,7 @@ class PaddleFleetReader:
         "recompute",
         "Recompute",
         "with_data_parallel",
+        "ParallelExecutor",
     )
 
     def read(self, program: Program) -> Iterator[Fact]:
@@ -233,18 +234,24 @@ def _fused(call: Call) -> Iterator[Fact]:
         yield fact_of(f"accumulation.{field}", Known("library"), span, reader=NAME)
 
 
-def _trains(call: Call) -> bool:
-    """Whether a compiled program is one that trains: it gets the loss."""
-    return "loss_name" in {keyword.arg for keyword in call.node.keywords} or bool(call.node.args)
+def _is_parallel(name: str, call: Call) -> bool:
+    """Whether a call splits batches over devices and averages gradients: it gets the loss."""
+    place = {"with_data_parallel": 0, "ParallelExecutor": 1}.get(last(name))
+    given = {keyword.arg for keyword in call.node.keywords}
+    trains = place is not None and ("loss_name" in given or len(call.node.args) > place)
+    return trains or bool(_PARALLEL.fullmatch(name))
 
 
 def _kinds(program: Program) -> Iterator[Fact]:
     inits = [c for name, c in calls_of(program) if ".fleet." in name and c.method == "init"]
+    spread = any(last(name) == "DistributeTranspiler" for name, _ in calls_of(program))
     words = False
     for name, call in calls_of(program):
         shown = last(name)
         word = ""
-        if _PARALLEL.fullmatch(name) or (shown == "with_data_parallel" and _trains(call)):
+        if shown == "ParallelExecutor" and spread:
+            continue  # it runs what the transpiler has spread
+        if _is_parallel(name, call):
             word = "paddle_dp"
         elif ".fleet." in name and shown in (
             "distributed_optimizer",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.scopes import Binding
-from crosscast.pysource.syntax.nodes import walk
-from crosscast.pysource.values.value import Known
+from crosscast.pysource.syntax.nodes import identifier, names_in, walk
+from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.fact_writer import FactWriter
 from crosscast.readers.python.library_calls import calls_of, value_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SCHEDULE = re.compile(r"paddle\.optimizer\.lr(_scheduler)?\.\w+|paddlenlp\.\w+\.\w*Warmup\w*")
 _BY_NAME = re.compile(r"(^|[._])(?!\w*optim)(lr|lr_\w*|\w*sched\w*)$", re.I)
+_RATED = re.compile(r"group|optimize_attr", re.I)
 _SCALED = re.compile(r"amp\.decorate|mixed_precision\.decorate|amp_configs|GradScaler|AmpScaler")
 
 
@@ -101,9 +102,31 @@ def _set(program: Program, reader: str) -> Iterator[Fact]:
             yield from writer.facts
         elif word:
             yield fact_of("schedule.name", Known(word), span, reader=reader, confidence="guess")
+        elif _changes_in_loop(rate, call.module):
+            value = Unknown(call.module.text(rate), "the program computes it itself")
+            yield fact_of("schedule.name", value, span, reader=reader, confidence="likely")
         else:
             continue
         return
+    yield from _written(program, reader)
+
+
+def _written(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the schedule of rates that a loop writes into groups of parameters or parameters."""
+    for module in program.modules:
+        for node in module.every(ast.Assign):
+            match node.targets:
+                case [ast.Subscript(value=owner, slice=ast.Constant(value="lr" | "learning_rate"))]:
+                    pass
+                case _:
+                    continue
+            looped = module.enclosing(node, ast.For, ast.While) is not None
+            fixed = isinstance(value_of(node.value, module), Known)
+            if looped and not fixed and _RATED.search(module.text(owner)):
+                value = Unknown(module.text(node.value), "the program computes it itself")
+                span = module.span(node)
+                yield fact_of("schedule.name", value, span, reader=reader, confidence="likely")
+                return
 
 
 def _curve(rate: ast.expr, module: Module) -> RateCurve | None:
@@ -131,6 +154,18 @@ def _computed_by(rate: ast.expr, module: Module) -> str:
             if _depends_on_loop(made.value, made.module):
                 return "custom"
     return ""
+
+
+def _changes_in_loop(rate: ast.expr, module: Module) -> bool:
+    """Whether a loop sets a rate that it changes itself, or takes from a row of rates."""
+    if isinstance(rate, ast.Subscript):
+        return _depends_on_loop(rate, module)
+    for made in definitions(rate, module):
+        looped = made.module.enclosing(made.node, ast.For, ast.While) is not None
+        itself = made.assigned is not None and identifier(rate) in names_in(made.assigned)
+        if looped and (made.kind == "augment" or itself):
+            return True
+    return False
 
 
 def _depends_on_loop(node: ast.expr, module: Module) -> bool:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.flags.launch import Launch
+from crosscast.readers.config.hf_arguments import are_trainer_arguments
+from crosscast.readers.config.paddlenlp_arguments import are_paddlenlps, tell_trainer_flags
 from crosscast.readers.python.config_tree import assigned, is_config
 from crosscast.readers.schedule_names import decay_of_schedule
-from crosscast.readers.settings import Setting, SettingWriter
+from crosscast.readers.settings import Setting, Settings, SettingWriter
 from crosscast.readers.tree import Tree
 from crosscast.readers.words import (
     tell_clip,
@@ -57,6 +59,9 @@ class ConfigDictsReader:
             tree = assigned(module)
             if "open_seq2seq" in module.source.text and tree.section("base_params").keys:
                 _tell_seq2seq(writer, tree)
+            elif _only_values(module) and _are_arguments(settings := tree.settings()):
+                if module is program.modules[0]:  # otherwise the program says what it reads
+                    tell_trainer_flags(writer, settings, api="config_overrides")
             elif _only_overrides(module):
                 launch = Launch(program.launch)
                 # What the command sets counts more than the file, and is not in it.
@@ -144,17 +149,25 @@ def _horovod(writer: SettingWriter, params: Tree) -> None:
             writer.number("parallel.world_size", gpus)
 
 
+def _are_arguments(settings: Settings) -> bool:
+    """Return whether values have the names of arguments of PaddleNLP's Trainer."""
+    return are_trainer_arguments(settings) and are_paddlenlps(settings)
+
+
+def _only_values(module: Module) -> bool:
+    """Return whether a module only assigns values to names."""
+    return all(
+        isinstance(each, ast.Import | ast.ImportFrom)
+        or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
+        or (isinstance(each, ast.Assign) and [*map(type, each.targets)] == [ast.Name])
+        or (isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name))
+        for each in module.tree.body
+    )
+
+
 def _only_overrides(module: Module) -> bool:
     """Return whether a module only assigns values to names that a training script has."""
-    names: set[str] = set()
-    for statement in module.tree.body:
-        match statement:
-            case ast.Expr(value=ast.Constant()) | ast.Import() | ast.ImportFrom():
-                pass
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                names.add(name)
-            case _:
-                return False
+    names = set(module.scope.bindings) if _only_values(module) else set()
     training = {"gradient_accumulation_steps", "batch_size", "learning_rate", "max_iters"}
     return len(names & _OVERRIDES) >= 3 and len(names & training) >= 2
 

@@ -11,7 +11,7 @@ from crosscast.readers.config.hf_arguments import (
     tell_smoothing,
     tell_trainer,
 )
-from crosscast.readers.config.paddlenlp_arguments import TRAINER, tell_trainer_flags
+from crosscast.readers.config.paddlenlp_arguments import are_paddlenlps, tell_trainer_flags
 from crosscast.readers.settings import Setting, Settings, SettingWriter, normal
 from crosscast.readers.shell import (
     flags_accelerate,
@@ -44,7 +44,7 @@ def _is_trainer(settings: Settings, launch: Launch) -> bool:
 
 
 def _tell_trainer(writer: SettingWriter, settings: Settings, launch: Launch) -> None:
-    if launch.command.launcher == "paddle" or settings.having(TRAINER):
+    if launch.command.launcher == "paddle" or are_paddlenlps(settings):
         tell_trainer_flags(writer, settings)
         return
     tell_trainer(writer, settings)

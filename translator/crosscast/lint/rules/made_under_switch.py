@@ -1,0 +1,215 @@
+"""CL525: an object is made only under a switch, and used without it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from crosscast.lint.rule import Finding, Rule
+from crosscast.lint.rules._order import stands_before
+from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.programs.module import Module
+from crosscast.pysource.programs.scopes import Scope
+from crosscast.pysource.syntax.nodes import walk
+from crosscast.readers.python.library_calls import calls_of
+from crosscast.sources.subject import Subject
+
+_MADE = re.compile(
+    r"(torch|paddle|tensorflow|keras)\.(\w+\.)*"
+    r"(ClipGrad\w+|GradientClip\w+|\w*GradScaler|lr_scheduler\.\w+|optimizer\.lr\.\w+"
+    r"|optim\.[A-Z]\w+|optimizers?\.[A-Z]\w+)"
+)
+"""Objects of a training step: clips, scalers, schedules and optimizers."""
+_LEAVES = frozenset({"exit", "_exit", "quit", "abort"})
+_HIDES = frozenset({"globals", "locals", "exec", "eval"})
+
+
+def check(subject: Subject) -> Iterator[Finding]:
+    """Find uses that no condition keeps from a name which only `if switch:` binds."""
+    for name, call in calls_of(subject.program):
+        if not _MADE.fullmatch(name):
+            continue
+        module = call.module
+        match module.parent(call.node):
+            case ast.Assign(targets=[ast.Name(id=bound)], value=value) as made if (
+                value is call.node
+            ):
+                switch = module.parent(made)
+            case _:
+                continue
+        if not isinstance(switch, ast.If) or switch.orelse or not _is_switch(switch.test, module):
+            continue
+        scope = module.scope_of(made).lookup(bound)
+        if scope is None or not _only_under(switch, bound, scope, module):
+            continue
+        used = _used_without(switch, bound, scope, module)
+        if used is not None:
+            yield Finding(
+                span=module.span(used),
+                message=f"{bound} is made only if {module.text(switch.test)}: without it this line "
+                "raises an exception",
+                hint=f"set `{bound} = None` before, or use it under the same condition",
+                related=(module.span(made),),
+            )
+
+
+def _is_switch(test: ast.expr, module: Module) -> bool:
+    """Whether a condition asks one setting whether something is on."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Gt() | ast.NotEq() | ast.IsNot()], comparators=[none]):
+            return getattr(none, "value", 1) in (0, None) and _is_setting(left, module)
+    return _is_setting(test, module)
+
+
+def _is_setting(node: ast.expr, module: Module) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=owner)):
+            return owner not in module.imports or ":" in module.resolve(node)
+        case ast.Attribute(value=inner):
+            return _is_setting(inner, module)
+        case ast.Subscript(slice=ast.Constant(value=str()), value=inner):
+            return isinstance(inner, ast.Name) or _is_setting(inner, module)
+        case ast.Name():
+            return {binding.kind for binding in definitions(node, module)} == {"parameter"}
+    return False
+
+
+def _only_under(switch: ast.If, name: str, scope: Scope, module: Module) -> bool:
+    """Whether every line that binds a name is in the body of a condition."""
+    inside = {id(node) for node in walk(switch)}
+    if not all(id(binding.node) in inside for binding in scope.bindings.get(name, ())):
+        return False
+    if scope.node is module.tree and any(_may_give(star, name, module) for star in module.stars):
+        return False
+    return not any(isinstance(node, ast.Name) and node.id in _HIDES for node in walk(scope.node))
+
+
+def _may_give(star: str, name: str, importer: Module) -> bool:
+    """Whether `from star import *` may bind a name."""
+    found = importer.program.find_module(star, importer)
+    if found is None:
+        return True
+    for node in found.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=listed)):
+                return any(getattr(each, "value", name) == name for each in listed)
+    return bool(found.stars) or name in found.scope.bindings
+
+
+def _used_without(switch: ast.If, name: str, scope: Scope, module: Module) -> ast.Name | None:
+    """Return the first use behind a condition that is reached without it."""
+    asked = module.text(switch.test)
+    setting = max((part for part in re.split(r"[^\w.\[\]'\"]", asked)), key=len)
+    uses = [
+        node
+        for node in walk(scope.node)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        if module.scope_of(node) is scope and stands_before(switch, node, module)
+    ]
+    for use in sorted(uses, key=lambda node: (node.lineno, node.col_offset)):
+        if _is_reached(use, switch, uses, module):
+            return None if _left_before(use, setting, scope, module) else use
+    return None
+
+
+def _is_reached(use: ast.AST, switch: ast.If, uses: list[ast.Name], module: Module) -> bool:
+    """Whether a line runs whatever the conditions are between it and the block of the switch.
+
+    A chain of conditions does not matter if every branch of it uses the name.
+    """
+    here, around = use, module.parent(use)
+    block = module.parent(switch)
+    while around is not None and around is not block:
+        match around:
+            case ast.IfExp() | ast.BoolOp() | ast.Try() | ast.Assert() | ast.comprehension():
+                return False
+            case ast.Lambda() | ast.FunctionDef() | ast.ClassDef():
+                return False
+            case ast.If(test=test) if here is not test:
+                top = _top(around, module)
+                if not _all_use(top, uses, module):
+                    return False
+                around = top
+        here, around = around, module.parent(around)
+    return around is block
+
+
+def _top(condition: ast.If, module: Module) -> ast.If:
+    """Return the `if` of an `elif`."""
+    around = module.parent(condition)
+    while isinstance(around, ast.If) and around.orelse == [condition]:
+        condition, around = around, module.parent(around)
+    return condition
+
+
+def _all_use(condition: ast.If, uses: list[ast.Name], module: Module) -> bool:
+    """Whether all of several branches use a name."""
+    bodies = [condition.body]
+    while len(condition.orelse) == 1 and isinstance(condition.orelse[0], ast.If):
+        condition = condition.orelse[0]
+        bodies.append(condition.body)
+    if condition.orelse:
+        bodies.append(condition.orelse)
+    places = {id(use) for use in uses}
+    using = [any(id(node) in places for part in body for node in walk(part)) for body in bodies]
+    return len(bodies) > 1 and all(using)
+
+
+def _left_before(use: ast.Name, setting: str, scope: Scope, module: Module) -> bool:
+    """Whether the program may end, or skip a round, before a line where the setting is off."""
+    return any(
+        isinstance(node, ast.If | ast.Assert)
+        and setting in module.text(node.test)
+        and node.lineno < use.lineno
+        and (isinstance(node, ast.Assert) or any(map(_ends, walk(node))))
+        for node in walk(scope.node)
+    )
+
+
+def _ends(node: ast.AST) -> bool:
+    match node:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in _LEAVES
+    return False
+
+
+_RIGHT = """\
+import argparse
+
+import paddle
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--clip", type=float, default=1.0)
+args = parser.parse_args()
+
+model = paddle.nn.Linear(4, 2)
+clip = None
+if args.clip:
+    clip = paddle.nn.ClipGradByGlobalNorm(args.clip)
+optimizer = paddle.optimizer.SGD(0.1, model.parameters(), grad_clip=clip)
+for inputs, targets in loader:
+    loss = paddle.nn.functional.cross_entropy(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    optimizer.clear_grad()
+"""
+
+RULE = Rule(
+    code="CL525",
+    name="made-under-switch",
+    topic="optimizer",
+    severity=Severity.WARNING,
+    title="An object that is made only under a switch and used without it",
+    why="With the switch off, the line raises NameError or UnboundLocalError. The rule reports "
+    "clips, schedules, loss scalers and optimizers that only the body of one `if` over a setting "
+    "makes, if a line behind it uses them whatever the settings are.",
+    wrong=_RIGHT.replace("clip = None\n", ""),
+    right=_RIGHT,
+    check=check,
+    hints=("if ",),
+    needs_training=False,
+)
