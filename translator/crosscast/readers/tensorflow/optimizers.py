@@ -31,6 +31,7 @@ from crosscast.readers.python.optimizers import (
     with_subjects,
 )
 from crosscast.readers.python.schedules import Course, course_of
+from crosscast.readers.tensorflow.callbacks_kept import not_given
 from crosscast.readers.tensorflow.contrib_updates import contrib_optimizers
 from crosscast.readers.tensorflow.handed_on import given_schedules
 from crosscast.readers.tensorflow.horovod import horovod_rates
@@ -261,8 +262,11 @@ def _promised(call: Call) -> Iterator[Fact]:
 
 def _by_callback(program: Program) -> Iterator[Fact]:
     """Yield schedules that callbacks or objects of the program put into an optimizer."""
+    unused = {call.node for call, _ in not_given(program)}
     for name, call in calls_of(program):
         shown = last(name)
+        if call.node in unused:
+            continue
         if name == "keras.callbacks.ReduceLROnPlateau":
             yield from _said(call, Course(decay="plateau"), "epoch")
         elif name == "keras.callbacks.LearningRateScheduler":
