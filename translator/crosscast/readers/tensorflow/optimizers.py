@@ -42,7 +42,12 @@ from crosscast.readers.tensorflow.keras_optimizers import (
 )
 from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
 from crosscast.readers.tensorflow.rate_functions import rate_functions
-from crosscast.readers.tensorflow.rate_variables import constant_feed, rate_variables
+from crosscast.readers.tensorflow.rate_variables import (
+    fed_course,
+    fed_value,
+    is_constant,
+    rate_variables,
+)
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -185,11 +190,15 @@ def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
     if node is not None and isinstance(rate, Instance) and "placeholder" in last(rate.made_by):
         module = call.module.owner_of(node)
         span = module.span(node)
-        kept = constant_feed(node, module)
-        if kept is not None:
-            field, value = "optimizer.learning_rate", value_of(kept, module)
-            where = module.span(kept)
+        fed = fed_value(node, module)
+        if fed is not None and is_constant(fed, module):
+            field, value = "optimizer.learning_rate", value_of(fed, module)
+            where = module.span(fed)
             yield fact_of(field, value, where, subject=optimizer.subject, reader=NAME)
+            return
+        moved = fed_course(fed, module, optimizer.subject, NAME) if fed is not None else []
+        if moved:
+            yield from moved
             return
         yield fact_of("schedule.name", Known("caller"), span, reader=NAME, confidence="likely")
 

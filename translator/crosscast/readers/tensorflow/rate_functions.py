@@ -30,23 +30,34 @@ def rate_functions(optimizers: Iterable[OptimizerCall], reader: str) -> Iterator
         variable = _variable(node, module.owner_of(node)) if node is not None else None
         if variable is None:
             continue
-        bound = [b for b in definitions(variable, module.owner_of(variable)) if b.value is not None]
-        first = next((b for b in bound if _loop_of(b) is None), None)
-        begun = value_of(first.value, first.module) if first is not None else None
-        if begun is not None and first is not None:
-            span = first.module.span(first.node)
-            yield fact_of(
-                "optimizer.learning_rate", begun, span, subject=optimizer.subject, reader=reader
-            )
-        for binding in bound if not told else ():
-            loop = _loop_of(binding)
-            if loop is not None and _is_scaled(binding, variable.id):
-                told = True
-                where = binding.module
-                head = loop.test if isinstance(loop, ast.While) else loop.target
-                per = "epoch" if _EPOCH.search(where.text(head)) else "step"
-                course = Course("step" if _is_periodic(binding) else "custom")
-                yield from course_facts(course, reader, where.span(binding.node), stepped=per)
+        course = by_hand(variable, module.owner_of(variable), optimizer.subject, reader)
+        for fact in course:
+            if fact.field == "optimizer.learning_rate" or not told:
+                yield fact
+        told = told or len(course) > 1
+
+
+def by_hand(variable: ast.Name, module: Module, subject: str, reader: str) -> list[Fact]:
+    """Return the first value of a rate in a variable, and the course if a loop multiplies it."""
+    found: list[Fact] = []
+    bound = [b for b in definitions(variable, module) if b.value is not None]
+    begins = [b for b in bound if _loop_of(b) is None]
+    begun = value_of(begins[0].value, begins[0].module) if len(begins) == 1 else None
+    if begun is not None:
+        span = begins[0].module.span(begins[0].node)
+        found.append(
+            fact_of("optimizer.learning_rate", begun, span, subject=subject, reader=reader)
+        )
+    for binding in bound:
+        loop = _loop_of(binding)
+        if loop is not None and _is_scaled(binding, variable.id):
+            where = binding.module
+            head = loop.test if isinstance(loop, ast.While) else loop.target
+            per = "epoch" if _EPOCH.search(where.text(head)) else "step"
+            course = Course("step" if _is_periodic(binding) else "custom")
+            found += course_facts(course, reader, where.span(binding.node), stepped=per)
+            break
+    return found
 
 
 def _variable(rate: ast.expr, module: Module) -> ast.Name | None:
