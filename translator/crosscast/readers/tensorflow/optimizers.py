@@ -48,6 +48,7 @@ from crosscast.readers.tensorflow.rate_variables import (
     is_constant,
     rate_variables,
 )
+from crosscast.readers.tensorflow.rates_of_epochs import course_of_callback
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -279,9 +280,7 @@ def _by_callback(program: Program) -> Iterator[Fact]:
         if name == "keras.callbacks.ReduceLROnPlateau":
             yield from _said(call, Course(decay="plateau"), "epoch")
         elif name == "keras.callbacks.LearningRateScheduler":
-            given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "schedule")]
-            course = next((course_of(node, call.module) for node in given[:1]), None)
-            yield from _said(call, course or Course(decay="custom"), "epoch")
+            yield from _said(call, course_of_callback(call), "epoch")
         elif _RATES_BY_CALLBACK.fullmatch(shown):
             yield from _promised(call)
     for module, hook, per in rate_setters(program):

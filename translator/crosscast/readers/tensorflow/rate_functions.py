@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import value_of
 from crosscast.readers.python.optimizers import OptimizerCall, course_facts, rate_of
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.scopes import Binding
 
+WAITS = re.compile(r"plateau|patience|improv|best", re.I)
+"""Words of conditions that wait for a loss to get better."""
 _EPOCH = re.compile(r"epoch", re.I)
 
 
@@ -54,10 +56,15 @@ def by_hand(variable: ast.Name, module: Module, subject: str, reader: str) -> li
             where = binding.module
             head = loop.test if isinstance(loop, ast.While) else loop.target
             per = "epoch" if _EPOCH.search(where.text(head)) else "step"
-            course = Course("step" if _is_periodic(binding) else "custom")
+            course = Course(_word(binding))
             found += course_facts(course, reader, where.span(binding.node), stepped=per)
             break
     return found
+
+
+def calls_cosine(node: ast.AST) -> bool:
+    """Whether a part of a formula is a cosine: `tf.cos(pi * step / total)`."""
+    return isinstance(node, ast.Call) and identifier(node.func) == "cos"
 
 
 def _variable(rate: ast.expr, module: Module) -> ast.Name | None:
@@ -92,9 +99,13 @@ def _is_scaled(binding: Binding, name: str) -> bool:
     return False
 
 
-def _is_periodic(binding: Binding) -> bool:
-    """Whether that happens every so many rounds: `if epoch % 25 == 0`."""
+def _word(binding: Binding) -> str:
+    """Return the kind of a course: in steps of so many rounds, when nothing improves, or other."""
     around = binding.module.enclosing(binding.node, ast.If)
-    return isinstance(around, ast.If) and any(
+    if not isinstance(around, ast.If):
+        return "custom"
+    if any(
         isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(around.test)
-    )
+    ):
+        return "step"
+    return "plateau" if WAITS.search(binding.module.text(around.test)) else "custom"

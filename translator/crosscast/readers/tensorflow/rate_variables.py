@@ -17,7 +17,7 @@ from crosscast.readers.python.library_calls import canonical, value_of
 from crosscast.readers.python.optimizers import OptimizerCall, course_facts, rate_of
 from crosscast.readers.python.schedules import Course, course_of
 from crosscast.readers.python.value_flow import flow_of
-from crosscast.readers.tensorflow.rate_functions import by_hand
+from crosscast.readers.tensorflow.rate_functions import WAITS, by_hand, calls_cosine
 from crosscast.readers.tensorflow.session_runs import runs_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _VARIABLE = re.compile(r"(tensorflow|keras)\.(\w+\.)*(Variable|variable|get_variable)")
 _SCALES = frozenset({"multiply", "scalar_mul", "divide", "maximum", "div"})
-_WAITS = re.compile(r"plateau|patience|improv|best", re.I)
 _WARM = re.compile(r"warm_?up|burn_?in", re.I)
 
 
@@ -95,6 +94,8 @@ def _course(value: ast.expr, call: ast.Call, names: set[str], module: Module) ->
     )
     if any(isinstance(p, ast.Call) and identifier(p.func).startswith("bisect") for p, _ in parts):
         course = Course("multistep", has_warmup=warm)
+    elif any(calls_cosine(part) for part, _ in parts):
+        course = Course("cosine", has_warmup=warm)
     elif _is_scaled(value, names, module) and _waits(call, module):
         course = Course("plateau", has_warmup=warm)
     elif found is not None:
@@ -126,7 +127,7 @@ def _waits(call: ast.Call, module: Module) -> bool:
     for place, where in places:
         around = where.enclosing(place, ast.If)
         while isinstance(around, ast.If):
-            if _WAITS.search(where.text(around.test)):
+            if WAITS.search(where.text(around.test)):
                 return True
             around = where.enclosing(around, ast.If)
     return False
