@@ -224,7 +224,9 @@ def _schedule(writer: SettingWriter, get: Get) -> None:
             writer.tell("schedule.warmup", f"{epochs.number} epochs", epochs)
     kind = _word(get(*SCHEDULES))
     if kind is not None:
-        tell_decay(writer, kind)
+        decay = tell_decay(writer, kind)
+        if decay == "noam" and not any(f.field == WARMUP for f in writer.facts):
+            writer.tell(WARMUP, "yes", kind)  # it rises to the length of the warm-up, then falls
     elif (course := get(*_BOUNDARIES)) is not None and isinstance(course.value, tuple):
         writer.tell("schedule.name", "multistep", course)
 
