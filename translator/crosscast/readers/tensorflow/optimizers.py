@@ -33,7 +33,7 @@ from crosscast.readers.python.optimizers import (
 from crosscast.readers.python.schedules import Course, course_of
 from crosscast.readers.tensorflow.callbacks_kept import not_given
 from crosscast.readers.tensorflow.contrib_updates import contrib_optimizers
-from crosscast.readers.tensorflow.handed_on import given_schedules
+from crosscast.readers.tensorflow.handed_on import given_schedules, handed_courses
 from crosscast.readers.tensorflow.horovod import horovod_rates
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
@@ -102,7 +102,10 @@ class OptimizerReader:
             yield from _regularized(optimizer)
         yield from _by_name(program, bool(found))
         if not found:
-            yield from _elsewhere(program)
+            elsewhere = list(_elsewhere(program))
+            yield from elsewhere
+            if not any(fact.field == "schedule.name" for fact in elsewhere):
+                yield from handed_courses(program, NAME)
             yield from own_classes(program, NAME)
             yield from contrib_optimizers(program, NAME)
         yield from _by_callback(program)
