@@ -29,6 +29,18 @@ def test_other_forms() -> None:
     assert found(keras_3)
 
 
+def test_the_loss_decides() -> None:
+    by_loss = RULE.wrong.replace("tf.math.is_finite(g)", "tf.math.is_finite(loss)")
+    assert found(by_loss)
+    flag = "    finite = tf.reduce_all(tf.math.is_finite(loss))\n    gradients = [\n"
+    named = RULE.wrong.replace("tf.math.is_finite(g)", "finite").replace(
+        "    gradients = [\n", flag
+    )
+    assert found(named)
+    assert not found(named.replace("tf.reduce_all(", "tf.logical_not("))
+    assert not found(named.replace("tf.math.is_finite(loss)", "loss < 100.0"))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from crosscast.lint.rules._keras import LOOP
+
 from .lint_results import codes, swap
 
 
@@ -112,6 +114,44 @@ if __name__ == "__main__":
 )
 def test_attributes_of_one_of_several_optimizers(call: str, found: bool) -> None:
     assert ("CL508" in codes(GIVEN.format(call=call))) is found
+
+
+KERAS = swap(LOOP, ("import tensorflow as tf\n", "HEAD\nimport tensorflow as tf\n"))
+
+
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        ("# Training with TensorFlow 2.18", True),
+        ('"""Runs with tensorflow>=2.16."""', True),
+        ("import keras\nnoise = keras.ops.ones(3)", False),  # tf.keras may be another
+        ("# Training with TensorFlow 2.15", False),
+        ("# TensorFlow 2.4 to TensorFlow 2.18", False),
+        ('# TensorFlow 2.18\nimport os\nos.environ["TF_USE_LEGACY_KERAS"] = "1"', False),
+        ("", False),
+    ],
+)
+def test_methods_of_keras_2(head: str, found: bool) -> None:
+    text = KERAS.replace("HEAD", head)
+    assert ("CL508" in codes(text)) is found
+
+
+def test_the_scaler_of_keras_3() -> None:
+    of_3 = swap(KERAS.replace("HEAD", ""), ("mixed_precision.LossScale", "optimizers.LossScale"))
+    assert "CL508" in codes(of_3)
+
+
+def test_methods_of_both_generations_of_keras() -> None:
+    text = KERAS.replace("HEAD", "# TensorFlow 2.18")
+    old = "        scaled = optimizer.get_scaled_loss(loss)\n"
+    both = (
+        '        if hasattr(optimizer, "get_scaled_loss"):\n'
+        "            scaled = optimizer.get_scaled_loss(loss)\n"
+        "        else:\n            scaled = optimizer.scale_loss(loss)\n"
+    )
+    assert "CL508" not in codes(swap(text, (old, both)))
+    tried = f"        try:\n    {old}        except AttributeError:\n            scaled = loss\n"
+    assert "CL508" not in codes(swap(text, (old, tried)))
 
 
 RANKS = """\

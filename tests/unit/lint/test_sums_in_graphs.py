@@ -53,6 +53,9 @@ def test_a_graph_with_a_session() -> None:
     ("old", "new", "expected"),
     [
         ("session.run(add)", "shown += session.run(loss) / windows; session.run(add)", ["CL101"]),
+        ("session.run(add)", 'session.run(add); print("%.2f" % (total / windows))', ["CL101"]),
+        ("session.run(add)", "session.run(add); print(f'{total / windows}')", ["CL101"]),
+        ("session.run(add)", "session.run(add); total = total / windows", []),
         ("clear, add, step =", "rate = 1e-3\nrate /= windows\nclear, add, step =", ["CL101"]),
         ("AdamOptimizer(rate)", "AdamOptimizer(rate / windows)", ["CL101"]),
         ("AdamOptimizer(rate)", "GradientDescentOptimizer(rate / windows)", []),

@@ -306,3 +306,11 @@ def test_a_window_of_no_micro_batches_is_left_open() -> None:
     facts = told(train__yaml=text)
     assert facts["accumulation.present"] == "yes"
     assert "0 is no number of micro-batches" in str(facts["accumulation.steps"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "warms"), [("noam_decay", "yes"), ("cosine", None), ("exponential_decay", None)]
+)
+def test_a_schedule_that_always_rises_first(kind: str, warms: str | None) -> None:
+    text = f"optimizer: Adam\nlr: 2.0\nbatch_size: 8\ntrain_steps: 900\nlr_schedule: {kind}\n"
+    assert told(run__yaml=text).get("schedule.has_warmup") == warms

@@ -154,6 +154,9 @@ def _of_library(node: ast.expr, module: Module) -> bool:
     if not isinstance(base, ast.Name):
         return False
     target = module.imports.get(base.id, "")
+    homes = [name for name in (target, target.rpartition(".")[0]) if name]
+    if any(module.program.find_module(name, module) is not None for name in homes):
+        return False  # the namespace of another file
     return bool(target) and ":" not in module.resolve(node)
 
 

@@ -230,7 +230,9 @@ def _schedule(writer: SettingWriter, get: Get) -> None:
     if bounded and (kind is None or kind.text.lower() == "step"):
         writer.tell("schedule.name", "multistep", course, kind)
     elif kind is not None:
-        tell_decay(writer, kind)
+        decay = tell_decay(writer, kind)
+        if decay == "noam" and not any(fact.field == WARMUP for fact in writer.facts):
+            writer.tell(WARMUP, "yes", kind)  # it rises to the length of the warm-up, then falls
 
 
 def _precision(writer: SettingWriter, get: Get) -> None:

@@ -96,6 +96,11 @@ class WindowTest:
     """Micro-batches of the first window in words, if `aligned` is False: `1`, `n - 1`."""
     restarts: bool | None = None
     """Whether the counter starts again in every epoch; None if unknown."""
+    by_remainder: bool = False
+    """Whether it asks for a remainder: `step % n`, `step % n == 0`."""
+    inverted: bool = False
+    """Whether the program updates in all other rounds: a remainder is not compared with 0 in `if
+    step % n: optimizer.step()`. `positive` is then as if it were."""
     by_caller: bool = False
     """Whether the caller of the function decides: a parameter such as `need_update`."""
 

@@ -100,6 +100,8 @@ def _open(
     for event, test in end_tests(step):
         if test.last or test.never_again or test.by_caller or test.restarts is not restarts:
             continue
+        if test.inverted:
+            continue  # a window has no end
         if isinstance(test.node, ast.BoolOp) and isinstance(test.node.op, ast.Or):
             continue  # the other condition may test for the last batch
         if any(loses_window(cleared, event, step) for cleared in step.inside("zero_grad")):

@@ -12,6 +12,7 @@ from crosscast.lint.namespaces import use_of
 from crosscast.lint.rules._kept_flags import is_only_kept
 from crosscast.lint.topics import Topic, topic_of
 from crosscast.pysource.libraries.public_names import KNOWN, STANDARD
+from crosscast.readers.tensorflow.keras_optimizers import compiled as keras_compiled
 from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
@@ -49,7 +50,11 @@ def unused_flags(subject: Subject) -> Iterator[tuple[Flag, Topic]]:
         if flag.parser in ("argparse", "absl") and (topic := topic_of(flag.name))
     ]
     if any(not _is_known(module) for module in program.modules):
-        flags = [(flag, topic) for flag, topic in flags if flag.parser == "argparse"]
+        flags = [
+            (flag, topic)
+            for flag, topic in flags
+            if flag.parser == "argparse" and not _is_shared(flag.module)
+        ]
     if not flags:
         return
     use = use_of(program)
@@ -100,9 +105,28 @@ def _is_known(module: Module) -> bool:
     )
 
 
+def _is_shared(module: Module) -> bool:
+    """Whether other files can import what a module parses: its namespace is a global of it."""
+    main = module.program.modules[0]
+    return module is not main and any(
+        call.method.startswith("parse_") and module.function_of(call.node) is None
+        for call in module.calls
+    )
+
+
 def is_whole(subject: Subject) -> bool:
-    """Whether the files contain the training loop: backward passes and optimizer steps."""
-    return any(step.of("backward") and step.of("step") for step in subject.steps)
+    """Whether the files contain the training: backward passes and optimizer steps, or a `fit`."""
+    return any(step.of("backward") and step.of("step") for step in subject.steps) or fits(subject)
+
+
+def fits(subject: Subject) -> bool:
+    """Whether the main file compiles a model of Keras with an optimizer, and fits it."""
+    program = subject.program
+    main = program.modules[0] if program.modules else None
+    compiled = [call for call in keras_compiled(program) if call.module is main]
+    return bool(compiled) and any(
+        call.method in ("fit", "fit_generator") for call in compiled[0].module.calls
+    )
 
 
 def _is_known_dead(flag: Flag) -> bool:

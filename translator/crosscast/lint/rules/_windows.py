@@ -32,6 +32,12 @@ def end_tests(step: TrainingStep) -> list[tuple[Event, WindowTest]]:
     return [(event, event.window) for event in step.inside("step") if event.window is not None]
 
 
+def compared_remainder(test: WindowTest) -> str:
+    """Return the advice for a remainder that is a condition of its own: `if step % n:`."""
+    counter = test.counter if test.counter.isidentifier() else "step"
+    return f"compare the remainder: `({counter} + 1) % {test.steps_text} == 0`"
+
+
 def clears_all(cleared: Event, step: TrainingStep) -> bool:
     """Whether the gradients of the only optimizer or of the only model are certainly cleared."""
     if "accumulator" in cleared.detail or "closure" in step.module.source.text:

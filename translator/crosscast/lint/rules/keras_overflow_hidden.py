@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import changed
 from crosscast.lint.rules._keras import LOOP, program_of
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.python.library_calls import calls_of, plain
 from crosscast.readers.tensorflow.gradient_sums import gradient_flow
@@ -18,6 +20,13 @@ from crosscast.sources.subject import Subject
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
+
+
+_LOSS = re.compile(r"loss|cost", re.I)
+_ALWAYS = "no step is skipped, the scale only grows"
+_WITH_LOSS = (
+    "where the loss is not finite, no step is skipped, so that momentum still moves weights"
+)
 
 
 def check(subject: Subject) -> Iterator[Finding]:
@@ -35,36 +44,52 @@ def check(subject: Subject) -> Iterator[Finding]:
         if (call.module, call.receiver_text) not in scaled:
             continue
         for part, module in gradient_flow(call.node.args[0], call.module):
-            if part in seen or not _hides_overflow(part, module):
+            asked = _hides_overflow(part, module) if part not in seen else None
+            if asked is None:
                 continue
             seen.add(part)
+            other = _LOSS.search(module.text(asked)) is not None
             yield Finding(
                 span=module.span(part),
                 message=f"{call.receiver_text} looks for infinite gradients to lower the loss "
-                "scale, and here they become zeros: no step is skipped, the scale only grows",
+                f"scale, and here they become zeros: {_WITH_LOSS if other else _ALWAYS}",
                 hint="leave them as they are: the optimizer skips the step",
                 related=(call.module.span(call.node),),
             )
 
 
-def _hides_overflow(node: ast.AST, module: Module) -> bool:
-    """Whether an expression replaces what is not finite by 0: `tf.where(is_finite(g), g, 0)`."""
+def _hides_overflow(node: ast.AST, module: Module) -> ast.expr | None:
+    """Return what is asked whether it is finite, if it decides between a gradient and 0.
+
+    As `g` of `tf.where(is_finite(g), g, 0)`, or the loss: `tf.where(is_finite(loss), g, 0)`.
+    """
     match node:
-        case ast.Call(func=function, args=[ast.Call(func=test, args=[of]), kept, other]) if (
-            identifier(function) == "where"
-        ):
-            pass
-        case _:
-            return False
-    return (
-        identifier(test) == "is_finite"
-        and module.text(kept) == module.text(of)
-        and any(
-            (isinstance(part, ast.Constant) and part.value == 0)
-            or (isinstance(part, ast.Call) and identifier(part.func) in ("zeros_like", "zeros"))
-            for part in walk(other)
-        )
+        case ast.Call(func=function, args=[test, kept, other]) if identifier(function) == "where":
+            hides = _has_zero(other) and not _has_zero(kept)
+            return _asked(test, module) if hides else None
+    return None
+
+
+def _has_zero(node: ast.expr) -> bool:
+    return any(
+        (isinstance(part, ast.Constant) and part.value == 0)
+        or (isinstance(part, ast.Call) and identifier(part.func) in ("zeros_like", "zeros"))
+        for part in walk(node)
     )
+
+
+def _asked(test: ast.expr, module: Module) -> ast.expr | None:
+    """Return `x` of the test `is_finite(x)`, also behind a name or in `reduce_all`."""
+    match test:
+        case ast.Call(func=function, args=[of]) if identifier(function) == "is_finite":
+            return of
+        case ast.Call(func=function, args=[inner, *_]) if identifier(function) == "reduce_all":
+            return _asked(inner, module)
+        case ast.Name():
+            bound = definitions(test, module)
+            if len(bound) == 1 and bound[0].kind == "assign" and bound[0].value is not None:
+                return _asked(bound[0].value, bound[0].module)
+    return None
 
 
 _UNSCALED = "    gradients = optimizer.get_unscaled_gradients(gradients)\n"

@@ -12,7 +12,7 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import backward_of, window_steps
 from crosscast.lint.rules._summed_gradients import misaligned_sums, sums_gradients
-from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.rules._windows import compared_remainder, end_tests
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.names.containers import chase, definitions
 from crosscast.pysource.programs.module import Module
@@ -26,12 +26,15 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find window tests that are true too early or too late."""
     for step in subject.steps:
         yield from _first_alone(step)
+        yield from _inverted(step)
     yield from misaligned_sums(subject)
     summed = [step for step in subject.steps if sums_gradients(subject, step)]
     for step in (*window_steps(subject), *summed):
         backward = backward_of(step)
         for event, test in end_tests(step):
             if test.aligned is not False or test.never_again or test.opens or test.by_caller:
+                continue
+            if test.inverted:
                 continue
             before = [candidate for candidate in backward if candidate.order < event.order]
             if not before or any(candidate.order > event.order for candidate in backward):
@@ -43,6 +46,20 @@ def check(subject: Subject) -> Iterator[Finding]:
                 hint=_hint(test),
                 related=(event.span,),
                 edits=_edits(event, test),
+            )
+
+
+def _inverted(step: TrainingStep) -> Iterator[Finding]:
+    """Find remainders that are a condition where their comparison with 0 is meant."""
+    for event, test in end_tests(step):
+        if test.inverted:
+            length = test.steps_text
+            yield Finding(
+                span=event.module.owner_of(test.node).span(test.node),
+                message=f"with {length} above 1 this is true at every micro-batch but one of "
+                f"{length}",
+                hint=compared_remainder(test),
+                related=(event.span,),
             )
 
 
@@ -146,7 +163,7 @@ RULE = Rule(
     title="The window ends at the wrong micro-batch",
     why="`step % N == 0` with a step that counts from 0 is true for the first micro-batch. The "
     "first update uses a single micro-batch, divided by N, and N - 1 micro-batches are left "
-    "over at the end.",
+    "over at the end. `step % N` that is not compared with 0 is true at all others.",
     wrong=changed(ACCUMULATION, ("(step + 1) % steps", "step % steps")),
     right=ACCUMULATION,
     check=check,

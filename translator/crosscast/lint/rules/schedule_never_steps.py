@@ -14,6 +14,7 @@ from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.module import Module
 from crosscast.pysource.programs.program import Program
 from crosscast.readers.python.library_calls import calls_of, last
+from crosscast.readers.tensorflow.callbacks_kept import not_given
 from crosscast.sources.subject import Subject
 
 _SCHEDULE = re.compile(
@@ -35,6 +36,7 @@ _BEHIND = re.compile(r"^_learning_rate$|^_lr$|^lr_?sched\w*$|^_?schedulers?$")
 def check(subject: Subject) -> Iterator[Finding]:
     """Find schedules in a program with its own loop that nobody steps or hands on."""
     program = subject.program
+    yield from _given_to_no_fit(program)
     updates = [event for step in eager_steps(subject) for event in step.of("step")]
     if not updates or _by_another_name(program):
         return
@@ -60,6 +62,17 @@ def check(subject: Subject) -> Iterator[Finding]:
                 else f"advance it after the step of the optimizer: {step}",
                 related=(updates[0].span,),
             )
+
+
+def _given_to_no_fit(program: Program) -> Iterator[Finding]:
+    """Find callbacks of Keras that change the rate, and that `fit` does not get."""
+    for call, fit in not_given(program):
+        yield Finding(
+            span=call.module.span(call.node),
+            message="no training gets this callback: the learning rate stays the same",
+            hint=f"pass it to `{fit.method}`, in `callbacks`",
+            related=(fit.module.span(fit.node.func),),
+        )
 
 
 def _by_another_name(program: Program) -> bool:
@@ -105,10 +118,11 @@ RULE = Rule(
     severity=Severity.WARNING,
     title="A schedule that nothing advances",
     why="Schedules of PyTorch and Paddle change the learning rate only when `step()` is called. "
-    "Without it, training goes on at the first rate, which after a warm-up from 0 is 0.",
+    "Without it, training goes on at the first rate, which after a warm-up from 0 is 0. Those of "
+    "Keras that are callbacks do so only if `fit` gets them.",
     wrong=changed(_RIGHT, ("    schedule.step()\n", "")),
     right=_RIGHT,
     check=check,
-    hints=("lr_scheduler", "optimizer.lr", "schedule"),
+    hints=("lr_scheduler", "optimizer.lr", "schedule", "callbacks"),
     sources=("torch 2.13, optim/lr_scheduler.py", "Paddle 3.3.1, optimizer/lr.py"),
 )

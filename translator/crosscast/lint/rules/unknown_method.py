@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import PLAIN, changed
+from crosscast.lint.rules._keras_generations import of_keras_2
 from crosscast.messages.diagnostics import Severity
 from crosscast.pysource.programs.evaluate import evaluate
 from crosscast.pysource.programs.module import Module
@@ -49,6 +50,7 @@ def check(subject: Subject) -> Iterator[Finding]:
     """Find calls of methods that exist nowhere but are close to one that does."""
     program = subject.program
     yield from _of_pytorch(program)
+    yield from of_keras_2(program)
     for call in program.calls():
         if call.receiver is None or call.method in _METHODS or not call.names:
             continue
@@ -129,7 +131,8 @@ RULE = Rule(
     why="The line raises AttributeError when it is reached, which in a rare branch, such as that "
     "of float16, may be after hours. A misspelt name is reported only for objects that a "
     "class of PyTorch, TensorFlow, Keras or Paddle certainly made. Ports from PyTorch to Paddle "
-    "often keep `param_groups`, which optimizers of Paddle do not have.",
+    "often keep `param_groups`, which optimizers of Paddle do not have, and programs for Keras 3 "
+    "the `get_scaled_loss` of Keras 2.",
     wrong=changed(PLAIN, ("optimizer.zero_grad()", "optimizer.zero_grads()")),
     right=PLAIN,
     check=check,

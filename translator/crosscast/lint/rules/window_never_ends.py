@@ -8,10 +8,11 @@ from crosscast.lint.rule import Finding, Rule
 from crosscast.lint.rules._examples import ACCUMULATION, changed
 from crosscast.lint.rules._loop import eager_steps
 from crosscast.lint.rules._summed_gradients import never_applied
-from crosscast.lint.rules._windows import end_tests
+from crosscast.lint.rules._windows import compared_remainder, end_tests
 from crosscast.messages.diagnostics import Severity
+from crosscast.pysource.values.value import Known
 from crosscast.sources.subject import Subject
-from crosscast.trainstep.events import Event, WindowTest
+from crosscast.trainstep.events import Event, TrainingStep, WindowTest
 
 _RIGHT = changed(
     ACCUMULATION,
@@ -24,6 +25,8 @@ _RIGHT = changed(
 def check(subject: Subject) -> Iterator[Finding]:
     """Find window tests with a constant counter or an impossible remainder."""
     yield from never_applied(subject)
+    for step in subject.steps:
+        yield from _never_by_default(step)
     for step in eager_steps(subject):
         for event, test in end_tests(step):
             if test.never_again and not test.by_caller:
@@ -33,6 +36,18 @@ def check(subject: Subject) -> Iterator[Finding]:
                     hint=_hint(test, event),
                     related=(event.span,),
                 )
+
+
+def _never_by_default(step: TrainingStep) -> Iterator[Finding]:
+    """Find updates under a remainder alone, which is always 0 for windows of 1."""
+    for event, test in end_tests(step):
+        if test.inverted and isinstance(test.steps, Known) and test.steps.value == 1:
+            yield Finding(
+                span=event.module.owner_of(test.node).span(test.node),
+                message=f"with {test.steps_text} of 1, the default, this is never true",
+                hint=compared_remainder(test),
+                related=(event.span,),
+            )
 
 
 def _how_often(test: WindowTest) -> str:

@@ -13,6 +13,7 @@ from crosscast.pysource.values.value import Known, Unknown, Value
 from crosscast.readers.python.expression_sources import ExpressionSources, sources_of
 from crosscast.readers.python.library_calls import canonical, last, plain
 from crosscast.readers.python.origins import origin
+from crosscast.readers.python.schedule_bases import of_formula, of_own, of_values
 from crosscast.readers.schedule_names import decay_of
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         ):
             lengths.append(_length(call))
         places[call.module.span(call.node)] = None
-        base = _base(call) or base
+        base = _base(call) or of_values(call, name) or base
         total = total or _total(call)
     by_library = bool(decays)
     for node, where in found.places:
@@ -130,6 +131,9 @@ def course_of(rate: ast.expr, module: Module) -> Course | None:
         lengths.append(_named_length(found))
     if not decays and not lengths:
         return None
+    base = base or of_own(found.calls)
+    if base is None and decays.keys() == {"polynomial"} and not by_library:
+        base = of_formula(rate, module)
     decay = "selectable" if len(decays) > 1 else next(iter(decays), unseen or "constant")
     length = next(filter(None, lengths), "")
     return Course(

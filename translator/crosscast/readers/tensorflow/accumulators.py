@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
+from crosscast.pysource.libraries.public_names import KNOWN
 from crosscast.pysource.names.containers import definitions
 from crosscast.pysource.programs.scopes import Binding
 from crosscast.pysource.syntax.nodes import walk
@@ -26,6 +27,7 @@ from crosscast.readers.tensorflow.cleared_sums import (
 from crosscast.readers.tensorflow.gradient_sums import GradientSum, gradient_sums
 from crosscast.readers.tensorflow.session_runs import runs_of
 from crosscast.readers.tensorflow.sum_division import is_divided
+from crosscast.readers.tensorflow.sum_tails import carried_over
 from crosscast.readers.tensorflow.sum_windows import length_of
 
 if TYPE_CHECKING:
@@ -94,6 +96,9 @@ def accumulators(program: Program, reader: str) -> Iterator[Fact]:
         place, divided = division.module.span(division.node), "yes"
     if divided is not None:
         yield fact_of("accumulation.loss_divided", Known(divided), place, reader=reader)
+    tail = carried_over(applied)
+    if tail is not None:
+        yield fact_of("accumulation.tail", Known(tail[0]), tail[1], reader=reader)
     sync = _sync(program)
     if sync:
         yield fact_of("accumulation.no_sync", Known(sync), *spans[:1], reader=reader)
@@ -130,7 +135,7 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
             if isinstance(value, Unknown):
                 value = replace(value, text=call.module.text(given))
             yield fact_of("accumulation.steps", value, span, reader=reader)
-        if not _DERIVES.fullmatch(shown):
+        if not _DERIVES.fullmatch(shown) and _is_installed(name):
             yield fact_of("accumulation.loss_divided", Known("library"), span, reader=reader)
             yield fact_of("accumulation.tail", Known("library"), span, reader=reader)
         if any(
@@ -142,6 +147,11 @@ def _helpers(program: Program, reader: str) -> Iterator[Fact]:
         if sync:
             yield fact_of("accumulation.no_sync", Known(sync), span, reader=reader)
         return
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a helper is one of a known library, and not of another file of the program."""
+    return name.partition(".")[0] in KNOWN
 
 
 def accumulating_wrappers(program: Program) -> Iterator[tuple[Call, ast.expr]]:

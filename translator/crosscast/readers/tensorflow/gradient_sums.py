@@ -37,6 +37,8 @@ _SETS = frozenset({"assign", "update"})
 _WEIGHTS = re.compile(
     r"(self\.)?_?(params?|weights?|variables?|vars|var_list|t_?vars|trainable\w*|p|v|var|moments?)"
 )
+_ACCUMULATOR = re.compile(r"(accumulator|grad(ient)?s?_accum)$", re.I)
+"""Objects of classes of other files that add up the gradients they are called with."""
 _INDEX: WeakKeyDictionary[Program, tuple[GradientSum, ...]] = WeakKeyDictionary()
 
 
@@ -166,7 +168,7 @@ def _fed(call: Call) -> tuple[ast.AST, Module, str, ast.expr] | None:
         case _:
             return None
     assert program is not None
-    if not identifier(function).lower().endswith("accumulator") or program.function(call):
+    if not _ACCUMULATOR.search(identifier(function)) or program.function(call):
         return None
     return call.node, module, f"{module.text(function)}.gradients", added
 

@@ -13,12 +13,16 @@ from crosscast.pysource.syntax.nodes import identifier, keyword
 from crosscast.pysource.values.value import Known, Unknown
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import calls_of, value_of
+from crosscast.readers.python.optimizers import course_facts
+from crosscast.readers.python.schedules import course_of
 
 if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.program import Program
 
 _SCHEDULE = re.compile(r"(lr_?|learning_?rate_?)?sched(uler|ule)?", re.I)
+_RATE = re.compile(r"(^|_)(lr|learning_?rate|rate|optim\w*|sched\w*)(_|$)", re.I)
 _ADVANCES = frozenset({"step", "on_epoch_begin", "on_epoch_end"})
 _OPTIMIZER = re.compile(r"(^|[._])(optim\w*|opt)$", re.I)
 
@@ -61,6 +65,36 @@ def called_rates(program: Program, reader: str) -> Iterator[Fact]:
         span = call.module.span(call.node)
         yield fact_of("schedule.name", course, span, reader=reader, confidence="likely")
         return
+
+
+def handed_courses(program: Program, reader: str) -> Iterator[Fact]:
+    """Yield the schedule of Keras that a function or class of another file gets for its rate."""
+    for name, call in calls_of(program):
+        module = call.module
+        if not name.startswith("keras.optimizers.schedules."):
+            continue
+        match module.parent(call.node):
+            case ast.Assign(targets=[ast.Name() as kept]) if _RATE.search(kept.id):
+                pass
+            case _:
+                continue
+        course = course_of(call.node, module)
+        if course is not None and any(_gets(each, kept, program) for each in module.calls):
+            yield from course_facts(course, reader, module.span(call.node), stepped="step")
+            span = module.span(call.node)
+            yield fact_of("schedule.on_skip", Known("library"), span, reader=reader)
+            return
+
+
+def _gets(call: Call, kept: ast.Name, program: Program) -> bool:
+    """Whether a call of something that is not read gets a variable."""
+    module = call.module
+    home = module.scope_of(kept).lookup(kept.id)
+    given = [*call.node.args, *(k.value for k in call.node.keywords)]
+    named = [g for g in given if isinstance(g, ast.Name) and g.id == kept.id]
+    same = any(module.scope_of(g).lookup(g.id) is home for g in named)
+    read = program.function(call) is not None or program.constructor(call) is not None
+    return same and not read and not call.name.startswith(("tensorflow.", "keras."))
 
 
 def given_schedules(program: Program, reader: str) -> list[Fact]:

@@ -203,7 +203,8 @@ def _unscaled(program: Program, clip: Call) -> str:
     scaled = [c for c in mine if c.method in ("get_scaled_loss", "scale_loss")]
     if out:
         before = any(c.node.lineno <= clip.node.lineno for c in out)
-        return "yes" if before else "no"
+        both = len({c.method for c in scaled}) > 1  # what Keras 3 scales, it cannot unscale
+        return ("mixed" if both else "yes") if before else "no"
     if scaled:
         return "no"
     wrapped = any(

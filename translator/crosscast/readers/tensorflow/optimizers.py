@@ -31,8 +31,9 @@ from crosscast.readers.python.optimizers import (
     with_subjects,
 )
 from crosscast.readers.python.schedules import Course, course_of
+from crosscast.readers.tensorflow.callbacks_kept import not_given
 from crosscast.readers.tensorflow.contrib_updates import contrib_optimizers
-from crosscast.readers.tensorflow.handed_on import given_schedules
+from crosscast.readers.tensorflow.handed_on import given_schedules, handed_courses
 from crosscast.readers.tensorflow.horovod import horovod_rates
 from crosscast.readers.tensorflow.keras_optimizers import (
     compiled,
@@ -41,7 +42,13 @@ from crosscast.readers.tensorflow.keras_optimizers import (
 )
 from crosscast.readers.tensorflow.own_classes import assigned_rates, course_set_in, own_classes
 from crosscast.readers.tensorflow.rate_functions import rate_functions
-from crosscast.readers.tensorflow.rate_variables import constant_feed, rate_variables
+from crosscast.readers.tensorflow.rate_variables import (
+    fed_course,
+    fed_value,
+    is_constant,
+    rate_variables,
+)
+from crosscast.readers.tensorflow.rates_of_epochs import course_of_callback
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.call import Call
@@ -95,7 +102,10 @@ class OptimizerReader:
             yield from _regularized(optimizer)
         yield from _by_name(program, bool(found))
         if not found:
-            yield from _elsewhere(program)
+            elsewhere = list(_elsewhere(program))
+            yield from elsewhere
+            if not any(fact.field == "schedule.name" for fact in elsewhere):
+                yield from handed_courses(program, NAME)
             yield from own_classes(program, NAME)
             yield from contrib_optimizers(program, NAME)
         yield from _by_callback(program)
@@ -184,11 +194,15 @@ def _by_arguments(optimizer: OptimizerCall) -> Iterator[Fact]:
     if node is not None and isinstance(rate, Instance) and "placeholder" in last(rate.made_by):
         module = call.module.owner_of(node)
         span = module.span(node)
-        kept = constant_feed(node, module)
-        if kept is not None:
-            field, value = "optimizer.learning_rate", value_of(kept, module)
-            where = module.span(kept)
+        fed = fed_value(node, module)
+        if fed is not None and is_constant(fed, module):
+            field, value = "optimizer.learning_rate", value_of(fed, module)
+            where = module.span(fed)
             yield fact_of(field, value, where, subject=optimizer.subject, reader=NAME)
+            return
+        moved = fed_course(fed, module, optimizer.subject, NAME) if fed is not None else []
+        if moved:
+            yield from moved
             return
         yield fact_of("schedule.name", Known("caller"), span, reader=NAME, confidence="likely")
 
@@ -261,14 +275,15 @@ def _promised(call: Call) -> Iterator[Fact]:
 
 def _by_callback(program: Program) -> Iterator[Fact]:
     """Yield schedules that callbacks or objects of the program put into an optimizer."""
+    unused = {call.node for call, _ in not_given(program)}
     for name, call in calls_of(program):
         shown = last(name)
+        if call.node in unused:
+            continue
         if name == "keras.callbacks.ReduceLROnPlateau":
             yield from _said(call, Course(decay="plateau"), "epoch")
         elif name == "keras.callbacks.LearningRateScheduler":
-            given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "schedule")]
-            course = next((course_of(node, call.module) for node in given[:1]), None)
-            yield from _said(call, course or Course(decay="custom"), "epoch")
+            yield from _said(call, course_of_callback(call), "epoch")
         elif _RATES_BY_CALLBACK.fullmatch(shown):
             yield from _promised(call)
     for module, hook, per in rate_setters(program):

@@ -17,6 +17,8 @@ from crosscast.readers.python.optimizers import course_facts, family_of
 from crosscast.readers.python.rate_curves import RateCurve, curve_of_assignment
 from crosscast.readers.python.schedule_parts import part_of_curve, tell_schedule
 from crosscast.readers.python.schedules import Course, course_of, course_of_class
+from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.rate_functions import calls_cosine
 
 if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Function, Module
@@ -83,7 +85,9 @@ def assigned_rates(program: Program, reader: str) -> Iterator[Fact]:
                 yield from writer.facts
                 yield fact_of("schedule.stepped_per", Known(per), span, reader=reader)
                 return
-            course = Course("custom", has_warmup=bool(course and course.has_warmup))
+            formula = any(calls_cosine(part) for part, _ in flow_of(value, module))
+            word = "cosine" if formula else "custom"
+            course = Course(word, has_warmup=bool(course and course.has_warmup))
             for fact in course_facts(course, reader, span, stepped=per):
                 if fact.field != "schedule.has_warmup" or course.has_warmup:
                     yield fact  # a formula that is not read may begin with a warm-up

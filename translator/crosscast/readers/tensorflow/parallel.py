@@ -106,8 +106,13 @@ def _is_of_mpi(name: str, call: Call, program: Program) -> bool:
 _MPI_OPTIMIZER = re.compile(r"(Mpi|MPI)\w*(Adam|SGD|Optimizer)\w*")
 _REDUCES = re.compile(r"(group_)?all_?reduce\w*", re.I)
 _GRADIENTS = re.compile(r"grad", re.I)
-_UNDER = frozenset({"scope", "run", "experimental_run_v2"})
-"""Methods of a strategy that train on its devices."""
+_UNDER = frozenset(
+    {
+        *("scope", "run", "experimental_run_v2", "experimental_distribute_dataset"),
+        *("distribute_datasets_from_function",),
+    }
+)
+"""Methods of a strategy that train on its devices, or share the rows among them."""
 _STRATEGY = re.compile(r"(^|[._])(\w*strategy|strat)$", re.I)
 
 

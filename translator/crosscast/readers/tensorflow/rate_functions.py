@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crosscast.facts.fact import Fact
 from crosscast.pysource.names.containers import definitions
-from crosscast.pysource.syntax.nodes import walk
+from crosscast.pysource.syntax.nodes import identifier, walk
 from crosscast.readers.fact_builder import fact_of
 from crosscast.readers.python.library_calls import value_of
 from crosscast.readers.python.optimizers import OptimizerCall, course_facts, rate_of
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from crosscast.pysource.programs.module import Module
     from crosscast.pysource.programs.scopes import Binding
 
+WAITS = re.compile(r"plateau|patience|improv|best", re.I)
+"""Words of conditions that wait for a loss to get better."""
 _EPOCH = re.compile(r"epoch", re.I)
 
 
@@ -30,23 +32,39 @@ def rate_functions(optimizers: Iterable[OptimizerCall], reader: str) -> Iterator
         variable = _variable(node, module.owner_of(node)) if node is not None else None
         if variable is None:
             continue
-        bound = [b for b in definitions(variable, module.owner_of(variable)) if b.value is not None]
-        first = next((b for b in bound if _loop_of(b) is None), None)
-        begun = value_of(first.value, first.module) if first is not None else None
-        if begun is not None and first is not None:
-            span = first.module.span(first.node)
-            yield fact_of(
-                "optimizer.learning_rate", begun, span, subject=optimizer.subject, reader=reader
-            )
-        for binding in bound if not told else ():
-            loop = _loop_of(binding)
-            if loop is not None and _is_scaled(binding, variable.id):
-                told = True
-                where = binding.module
-                head = loop.test if isinstance(loop, ast.While) else loop.target
-                per = "epoch" if _EPOCH.search(where.text(head)) else "step"
-                course = Course("step" if _is_periodic(binding) else "custom")
-                yield from course_facts(course, reader, where.span(binding.node), stepped=per)
+        course = by_hand(variable, module.owner_of(variable), optimizer.subject, reader)
+        for fact in course:
+            if fact.field == "optimizer.learning_rate" or not told:
+                yield fact
+        told = told or len(course) > 1
+
+
+def by_hand(variable: ast.Name, module: Module, subject: str, reader: str) -> list[Fact]:
+    """Return the first value of a rate in a variable, and the course if a loop multiplies it."""
+    found: list[Fact] = []
+    bound = [b for b in definitions(variable, module) if b.value is not None]
+    begins = [b for b in bound if _loop_of(b) is None]
+    begun = value_of(begins[0].value, begins[0].module) if len(begins) == 1 else None
+    if begun is not None:
+        span = begins[0].module.span(begins[0].node)
+        found.append(
+            fact_of("optimizer.learning_rate", begun, span, subject=subject, reader=reader)
+        )
+    for binding in bound:
+        loop = _loop_of(binding)
+        if loop is not None and _is_scaled(binding, variable.id):
+            where = binding.module
+            head = loop.test if isinstance(loop, ast.While) else loop.target
+            per = "epoch" if _EPOCH.search(where.text(head)) else "step"
+            course = Course(_word(binding))
+            found += course_facts(course, reader, where.span(binding.node), stepped=per)
+            break
+    return found
+
+
+def calls_cosine(node: ast.AST) -> bool:
+    """Whether a part of a formula is a cosine: `tf.cos(pi * step / total)`."""
+    return isinstance(node, ast.Call) and identifier(node.func) == "cos"
 
 
 def _variable(rate: ast.expr, module: Module) -> ast.Name | None:
@@ -81,9 +99,13 @@ def _is_scaled(binding: Binding, name: str) -> bool:
     return False
 
 
-def _is_periodic(binding: Binding) -> bool:
-    """Whether that happens every so many rounds: `if epoch % 25 == 0`."""
+def _word(binding: Binding) -> str:
+    """Return the kind of a course: in steps of so many rounds, when nothing improves, or other."""
     around = binding.module.enclosing(binding.node, ast.If)
-    return isinstance(around, ast.If) and any(
+    if not isinstance(around, ast.If):
+        return "custom"
+    if any(
         isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in walk(around.test)
-    )
+    ):
+        return "step"
+    return "plateau" if WAITS.search(binding.module.text(around.test)) else "custom"

@@ -17,6 +17,7 @@ from crosscast.readers.python.library_calls import canonical, value_of
 from crosscast.readers.python.optimizers import OptimizerCall, course_facts, rate_of
 from crosscast.readers.python.schedules import Course, course_of
 from crosscast.readers.python.value_flow import flow_of
+from crosscast.readers.tensorflow.rate_functions import WAITS, by_hand, calls_cosine
 from crosscast.readers.tensorflow.session_runs import runs_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _VARIABLE = re.compile(r"(tensorflow|keras)\.(\w+\.)*(Variable|variable|get_variable)")
 _SCALES = frozenset({"multiply", "scalar_mul", "divide", "maximum", "div"})
-_WAITS = re.compile(r"plateau|patience|improv|best", re.I)
 _WARM = re.compile(r"warm_?up|burn_?in", re.I)
 
 
@@ -94,6 +94,8 @@ def _course(value: ast.expr, call: ast.Call, names: set[str], module: Module) ->
     )
     if any(isinstance(p, ast.Call) and identifier(p.func).startswith("bisect") for p, _ in parts):
         course = Course("multistep", has_warmup=warm)
+    elif any(calls_cosine(part) for part, _ in parts):
+        course = Course("cosine", has_warmup=warm)
     elif _is_scaled(value, names, module) and _waits(call, module):
         course = Course("plateau", has_warmup=warm)
     elif found is not None:
@@ -125,7 +127,7 @@ def _waits(call: ast.Call, module: Module) -> bool:
     for place, where in places:
         around = where.enclosing(place, ast.If)
         while isinstance(around, ast.If):
-            if _WAITS.search(where.text(around.test)):
+            if WAITS.search(where.text(around.test)):
                 return True
             around = where.enclosing(around, ast.If)
     return False
@@ -142,8 +144,8 @@ def _start(made: ast.Call, module: Module, optimizer: OptimizerCall, reader: str
         return
 
 
-def constant_feed(rate: ast.expr, module: Module) -> ast.expr | None:
-    """Return what sessions feed for a rate, if it is one value that never changes."""
+def fed_value(rate: ast.expr, module: Module) -> ast.expr | None:
+    """Return what sessions feed for a rate, if it is the same expression everywhere."""
     text = module.text(rate)
     fed = [
         value
@@ -151,13 +153,33 @@ def constant_feed(rate: ast.expr, module: Module) -> ast.expr | None:
         for key, value in zip(entries.keys, entries.values, strict=True)
         if key is not None and module.text(key) == text
     ]
-    if len({module.text(value) for value in fed}) != 1:
-        return None
-    given = fed[0]
+    return fed[0] if len({module.text(value) for value in fed}) == 1 else None
+
+
+def is_constant(fed: ast.expr, module: Module) -> bool:
+    """Whether a rate that sessions feed is one value that never changes."""
+    given = fed
     for _ in range(2):
         match definitions(given, module):
             case [Binding(kind="parameter")]:
-                return fed[0]
+                return True
             case [Binding(kind="assign", value=ast.expr() as value) as bound]:
                 given, module = value, bound.module
-    return fed[0] if isinstance(given, ast.Constant) else None
+    return isinstance(given, ast.Constant)
+
+
+def fed_course(fed: ast.expr, module: Module, subject: str, reader: str) -> list[Fact]:
+    """Return the first value of a rate that sessions feed, and its course."""
+    owner = module.owner_of(fed)
+    if isinstance(fed, ast.Name):
+        changed = by_hand(fed, owner, subject, reader)
+        if len(changed) > 1:
+            return changed
+    course = course_of(fed, owner)
+    if course is None or course.decay in ("", "constant"):
+        return []
+    if owner.enclosing(fed, ast.For, ast.While) is None:
+        return []
+    names = [identifier(part) for part, _ in flow_of(fed, owner) if isinstance(part, ast.Name)]
+    per = "epoch" if any("epoch" in name.lower() for name in names) else ""
+    return list(course_facts(course, reader, owner.span(fed), stepped=per))

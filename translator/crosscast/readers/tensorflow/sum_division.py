@@ -37,6 +37,7 @@ _SUMMED = re.compile(
     r"reduce_sum|\bSUM\b|['\"]sum['\"]|\bNONE\b|['\"]none['\"]|num_tokens|n_tokens|ntokens|"
     r"global_batch|total_batch|compute_average_loss|valid_tokens|per_example",
 )
+_SHOWS = ("print", "info", "debug", "warning", "format", "write", "set_description")
 _MEANS = ("tensorflow.reduce_mean", "tensorflow.math.reduce_mean", "keras.backend.mean")
 _WHOLE = ("int", "ceil", "floor", "range")
 _PASSES = ("get_scaled_loss", "scale_loss")
@@ -54,6 +55,7 @@ def is_divided(total: GradientSum) -> bool | None:
     names, number = _length_names(total), _length_number(total)
     if any(
         _divides_by(node, module, names)
+        and not _is_shown(node, module)
         and not _is_report(node, module, total)
         and not _is_without_effect(node, module, total)
         for module in program.modules
@@ -122,6 +124,21 @@ def _divides_by(node: ast.AST, module: Module, names: set[str]) -> bool:
             continue
         if words & names or any(_WINDOW.search(w) and not _is_variable(w) for w in words):
             return not _is_number_of_steps(node, module)
+    return False
+
+
+def _is_shown(node: ast.AST, module: Module) -> bool:
+    """Whether a quotient only gets into a text, or a call that shows it."""
+    here, around = node, module.parent(node)
+    while around is not None and not isinstance(around, ast.stmt):
+        match around:
+            case ast.FormattedValue():
+                return True
+            case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+                return True
+            case ast.Call(func=called) if called is not here and identifier(called) in _SHOWS:
+                return True
+        here, around = around, module.parent(around)
     return False
 
 

@@ -171,7 +171,7 @@ def _is_equal(node: ast.AST) -> bool:
 
 def _is_cleared(counter: ast.expr, module: Module) -> bool:
     """Whether a counter that a condition compares is set to 0 again."""
-    counter = _bare(counter)
+    counter = bare_counter(counter)
     text = module.text(counter)
     for node in module.nodes:
         match node:
@@ -208,16 +208,16 @@ def _is_made(node: ast.Assign, counter: ast.expr, module: Module) -> bool:
 
 def _advances(node: ast.expr, module: Module) -> bool:
     """Whether an expression is a counter that the program increases."""
-    node = _bare(node)
+    node = bare_counter(node)
     counts = _COUNTS.search(identifier(node)) or _is_cleared(node, module)
     return bool(counts) and any(True for _ in increases(node, module))
 
 
-def _bare(counter: ast.expr) -> ast.expr:
+def bare_counter(counter: ast.expr) -> ast.expr:
     """Return the counter of `tf.cast(counter, tf.int32) + 1`."""
     match counter:
         case ast.BinOp(left=inner) | ast.Call(args=[inner, *_]):
-            return _bare(inner)
+            return bare_counter(inner)
     return counter
 
 

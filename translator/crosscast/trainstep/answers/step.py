@@ -208,7 +208,25 @@ def _unscaled(step: TrainingStep, clip: Event) -> str:
     if any(e.library == "apex" for e in scaled):
         return ""
     undone = [e for e in step.of("unscale") if e.order < clip.order and not e.excludes(clip)]
-    return "yes" if undone else "no"
+    if not undone:
+        return "no"
+    return "mixed" if all(_by_generation(event, clip) for event in undone) else "yes"
+
+
+def _by_generation(unscale: Event, clip: Event) -> bool:
+    """Whether the scale is only taken out if a scaler has a method, as that of Keras 2 alone."""
+    mine = {guard.node for guard in clip.guards}
+    return any(
+        guard.holds and guard.node not in mine and _asks_for_method(guard.node)
+        for guard in unscale.guards
+    )
+
+
+def _asks_for_method(test: ast.expr) -> bool:
+    match test:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
+            return "unscale" in name
+    return False
 
 
 def clip_per(step: TrainingStep, events: Sequence[Event]) -> Answer | None:

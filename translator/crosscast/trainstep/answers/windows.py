@@ -207,7 +207,9 @@ def tail_of(step: TrainingStep) -> Answer | None:
     if not _per_epoch(step):
         return _of_one_pass(step, event)
     cleared = [
-        e for e in step.around("zero_grad") if e.order < event.order and _each_epoch(e, step)
+        e
+        for e in step.around("zero_grad")
+        if (e.order < event.order or not e.guards) and _each_epoch(e, step)
     ]
     return answer("dropped", event, *cleared) if cleared else answer("leak", event)
 

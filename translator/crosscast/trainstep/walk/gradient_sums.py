@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crosscast.trainstep.walk.walker import Walker
 
 _GRADIENT = re.compile(r"\bg\b|grad")
+_CALLED = re.compile(r"accumulator|grad(ient)?s?_accum$", re.I)
 _ACCUMULATORS = re.compile(r"accum|grad", re.I)
 
 
@@ -79,9 +80,9 @@ def _assign(walker: Walker, call: ast.Call, frame: Frame) -> bool:
 
 
 def accumulator_call(walker: Walker, call: ast.Call, frame: Frame) -> bool:
-    """`accumulator(gradients)`."""
+    """`accumulator(gradients)`, `self.grad_accum(gradients)`."""
     name = last_name(call.func)
-    if "accumulator" not in name.lower() or len(call.args) != 1 or name[:1].isupper():
+    if not _CALLED.search(name) or len(call.args) != 1 or name[:1].isupper():
         return False
     if "grad" not in frame.module.text(call.args[0]).lower():
         return False

@@ -45,6 +45,7 @@ def _by_remainder(
         never_again=parts.never or facts.never_again,
         impossible=parts.never,
         restarts=facts.restarts,
+        by_remainder=True,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from crosscast.trainstep.events import Context, Event, Guard, WindowTest, possible
+from crosscast.trainstep.windows.inverted import is_inverted, turned
 
 _Key = tuple[str, str]
 LIBRARY_KEYS = frozenset({"accelerator", "engine", "library"})
@@ -18,11 +19,13 @@ def with_windows(events: Sequence[Event]) -> list[Event]:
     groups = _by_guard(events)
     keys: set[_Key] = set()
     opening: set[_Key] = set()
-    nodes: set[int] = set()
+    inverted = {_key(test) for test, _, under in groups if is_inverted(test, under, events)}
+    if inverted:
+        events = [turned(event, inverted) for event in events]
+        groups = _by_guard(events)
     for test, polarity, under in groups:
         if _decides(test, polarity, under, events):
             keys.add(_key(test))
-            nodes.add(id(test.node))
         elif _opens(under):
             opening.add(_key(test))
     opening &= keys

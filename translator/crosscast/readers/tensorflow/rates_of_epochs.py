@@ -1,0 +1,93 @@
+"""Functions from the number of an epoch to a rate, which callbacks of Keras call."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from crosscast.pysource.names.containers import definitions
+from crosscast.pysource.syntax.nodes import identifier, walk
+from crosscast.readers.python.rate_curves import curve_of_function
+from crosscast.readers.python.schedules import Course, course_of
+
+if TYPE_CHECKING:
+    from crosscast.pysource.programs.call import Call
+    from crosscast.pysource.programs.module import Function, Module
+
+_WARM = re.compile(r"warm_?up|ramp_?up|burn_?in", re.I)
+_SHOWS = frozenset({"print", "info", "scalar"})
+_CURVES = ("linear", "cosine", "exponential", "polynomial", "step")
+
+
+def course_of_callback(call: Call) -> Course:
+    """Return the schedule of `LearningRateScheduler(function)`."""
+    given = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "schedule")]
+    for node in given[:1]:
+        found = course_of(node, call.module)
+        if found is not None and found.decay not in ("", "constant"):
+            return found
+        return _of_function(node, call.module) or found or Course("custom")
+    return Course("custom")
+
+
+def _of_function(node: ast.expr, module: Module) -> Course | None:
+    """Return the schedule of a function that is no library's and has no telling name."""
+    bound = definitions(node, module) if isinstance(node, ast.Name | ast.Attribute) else []
+    for binding in bound:
+        match binding.node:
+            case ast.FunctionDef(args=ast.arguments(args=[_, *others], defaults=usual)) as made:
+                if len(others) > len(usual):
+                    return None  # it also gets the rate that holds now
+                if _is_piecewise(made):
+                    where = binding.module
+                    warm = bool(_WARM.search(where.text(made)))
+                    return Course("multistep", has_warmup=warm, places=(where.span(made),))
+    curve = curve_of_function(node, module)
+    if curve is None or curve.name not in _CURVES:
+        return None
+    return Course(curve.name, has_warmup=curve.warms)
+
+
+def _is_piecewise(function: Function) -> bool:
+    """Whether comparisons of the epoch with fixed numbers choose between fixed rates."""
+    epoch = function.args.args[0].arg
+    tests = [node.test for node in walk(function) if isinstance(node, ast.If)]
+    compared = [test for test in tests if _compares(test, epoch)]
+    if not compared or len(compared) < len(tests):
+        return False
+    if any(isinstance(node, ast.For | ast.While | ast.IfExp) for node in walk(function)):
+        return False
+    values = list(_values(function))
+    return bool(values) and not any(_uses(value, epoch) for value in values)
+
+
+def _compares(test: ast.expr, epoch: str) -> bool:
+    """Whether the epoch is compared with what does not depend on it: `epoch > 80`."""
+    match test:
+        case ast.BoolOp(values=values):
+            return any(_compares(value, epoch) for value in values)
+        case ast.Compare(left=ast.Name(id=name), ops=ops, comparators=others) if name == epoch:
+            ordered = all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in ops)
+            return ordered and not any(_uses(other, epoch) for other in others)
+        case ast.Compare(ops=[ast.Lt() | ast.LtE(), *_], comparators=[ast.Name(id=name), *_]):
+            return name == epoch
+    return False
+
+
+def _values(function: Function) -> Iterator[ast.expr]:
+    """Yield what a function returns, and what it gives its variables."""
+    for node in walk(function):
+        match node:
+            case ast.Return(value=ast.expr() as value) | ast.Assign(value=value):
+                yield value
+            case ast.AugAssign(value=value):
+                yield value
+
+
+def _uses(node: ast.expr, name: str) -> bool:
+    """Whether an expression depends on the epoch, apart from calls that show it."""
+    if isinstance(node, ast.Call) and identifier(node.func) in _SHOWS:
+        return False
+    return any(isinstance(part, ast.Name) and part.id == name for part in walk(node))
