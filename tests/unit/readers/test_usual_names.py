@@ -326,6 +326,25 @@ def test_a_warm_up_that_is_given_away_is_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("optimizer = make_optimizer(lr, warmup_steps)", "step"),
+        ("optimizer, lr_fn = make_optimizer(lr, warmup_steps)", "step"),
+        ("fall = getattr(tf.keras.optimizers.schedules, kind)(lr, 9)", "step"),
+        ("calls = make_callbacks(warmup_steps=9)", None),
+        ("optimizer = make_optimizer(lr, warmup_steps)\ntf.compat.v1.disable_eager()", None),
+        ("import torch\ntorch.nn.Linear(2, 2)\noptimizer = make_optimizer(lr, warmup_steps)", None),
+    ],
+)
+def test_a_schedule_within_an_optimizer_of_keras_moves_itself(text: str, unit: str) -> None:
+    tensorflow = "" if "torch" in text else "tape = tf.GradientTape()\n"
+    program = f"import tensorflow as tf\nfrom theirs import make_optimizer\n{tensorflow}{text}\n"
+    found = told(t__py=program)
+    assert found["schedule.name"].startswith("? ")
+    assert found.get("schedule.stepped_per") == unit
+
+
+@pytest.mark.parametrize(
     "call",
     [
         "make_optimizer(model, warmup_steps=0)",
