@@ -149,6 +149,7 @@ def test_other_words(old: str, new: str, field: str, value: object) -> None:
         ("warmup_steps: 300}", "decay_steps: 900}\naccum_iter: 2", None),
         ("warmup_steps: 300}\n", "warmup_steps: 0}\n", None),
         ("warmup_steps: 300}\n", "warmup_epochs: 5}\n", None),
+        ("warmup_steps: 300}\n", "warmup: 40}\n", None),
         ("name: cosine, warmup_steps: 300}\n", "lr_boundaries: [2000, 8000]}\n", "step"),
         ("name: cosine, warmup_steps: 300}\n", "milestones: [30, 60]}\n", None),
         ("name: cosine, warmup_steps: 300}\n", "decay_steps: 30}\n", None),  # of what?

@@ -51,6 +51,7 @@ _STRATEGIES = {
 }
 """Strategies of TensorFlow by the names that programs give them."""
 _MOST_EPOCHS = 1000
+_UNIT = re.compile(r"step|iter|update", re.IGNORECASE)
 _EPOCHS = (
     *("epochs", "num_epochs", "n_epochs", "max_epochs", "train_epochs", "num_train_epochs"),
     *("max_epoch", "epoch_num"),
@@ -252,7 +253,9 @@ def _counts_steps(get: Get) -> Iterator[Setting]:
     """Yield settings that count steps of a schedule; with a window, steps may be micro-batches."""
     for names in (_FIELDS["schedule.warmup_steps"], _DECAYS):
         setting = get(*names)
-        if setting is not None and isinstance(setting.number, int) and setting.number > 0:
+        if setting is None or not _UNIT.search(setting.name):
+            continue  # `warmup: 40` may count epochs
+        if isinstance(setting.number, int) and setting.number > 0:
             yield setting
     course = get(*_BOUNDARIES)
     steps = course.value if course is not None else None
