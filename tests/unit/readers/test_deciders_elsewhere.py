@@ -79,14 +79,14 @@ class Fitter:
 
 
 @pytest.mark.parametrize("text", [WRAPPER, ASKED])
-def test_who_makes_the_model_decides_where_a_module_only_wraps_its_optimizer(text: str) -> None:
+def test_the_caller_decides_where_a_function_only_wraps_an_optimizer(text: str) -> None:
     found = read_by(KERAS, text)
     assert found["precision.enabled"] == "caller"
     assert found["precision.dtypes"] == ("float16",)
     assert "precision.compute_dtype" not in found
 
 
-def test_a_program_with_layers_of_its_own_sets_their_policy_itself() -> None:
+def test_a_program_that_calls_the_function_sets_the_policy_itself() -> None:
     own = WRAPPER + (
         "\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(2)])\n"
         'model.compile(optimizer_of(0.1), "mse")\n'

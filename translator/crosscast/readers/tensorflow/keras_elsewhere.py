@@ -25,14 +25,13 @@ _ELSEWHERE = re.compile(
 _WORDS = PRECISION | {"scale", "scaling"}
 """A switch for the loss scale decides about a wrapper, too."""
 _WRAPS = re.compile(r"^(keras|tensorflow)\.[\w.]*LossScaleOptimizer$")
-_LAYER = re.compile(r"keras\.(layers\.\w+|Sequential|Model|models\.\w+|applications\.[\w.]+)")
 
 
 def by_scaler(program: Program) -> Iterator[Fact]:
     """Yield who decides, if an optimizer is wrapped and another file sets the policy.
 
-    Without a test around the wrapper, the code that makes the model decides: nobody scales the loss
-    of a model in float32.
+    Without a test around the wrapper, the code that calls its function decides: nobody scales the
+    loss of a model in float32.
     """
     if any(_ELSEWHERE.search(module.source.text) for module in program.modules):
         return
@@ -40,16 +39,11 @@ def by_scaler(program: Program) -> Iterator[Fact]:
     found = [site(call.node, call.module, ("float16",), wanted=_WORDS) for call in calls]
     switched = [site for site in found if site.possible and site.decision.who != "always"]
     yield from precision_facts(switched[:1], "keras")
-    if not switched and found and (_is_for_others(calls[0]) or not _makes_model(program)):
+    if not switched and found and _is_for_others(calls[0]):
         span = found[0].span
         word = Known("caller")
         yield fact_of("precision.enabled", word, span, reader="keras", confidence="likely")
         yield fact_of("precision.dtypes", Known(("float16",)), span, reader="keras")
-
-
-def _makes_model(program: Program) -> bool:
-    """Whether a program makes layers, whose type it would then set as well."""
-    return any(_LAYER.fullmatch(name) for name, _ in calls_of(program))
 
 
 def _is_for_others(call: Call) -> bool:
